@@ -1,6 +1,6 @@
 """Known pages: each in one place whatever happens, and those visited whose visits are worth most."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from frontier.small_web import Crawl, small_web
 from fyke.core.batches import Kind, texts
 from fyke.core.messages import Links
 from fyke.disk.queue import DiskQueue
-from fyke.disk.store import Store
 from fyke.frontier.again import COPY, ENDED, Again, News, Visited
 from fyke.frontier.resting import IN_ONE, WITHOUT_FINDS
 from fyke.frontier.revisit.choice import Terms
@@ -67,10 +66,7 @@ class Pages(Shard[Again, Model]):
     """Twenty pages that are visited, told, planned, in any order."""
 
     def __init__(self, directory: Path) -> None:
-        def opened(store: Store, state: Mapping[str, Any]) -> Again:
-            return Again(store, 20_000, state)
-
-        super().__init__(directory, opened, Model())
+        super().__init__(directory, lambda store, state: Again(store, 20_000, state), Model())
         self.every = {(number % 3, number) for number in range(20)}
         learn(self.stage, ended(sorted(self.every), Visited.THERE, News.CHANGED, DAY))
         self.model.told = set(self.every)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from frontier.shard import Shard, at, pages, rows
 from fyke.core.batches import U64, u64
-from fyke.disk.store import Store
 from fyke.frontier.asleep import LEVELS, STEP_S, WAITING, Asleep
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.order import BreadthFirst
@@ -30,10 +29,7 @@ def waiting(until: Mapping[Page, float]) -> pa.RecordBatch:
 
 
 def bed(directory: Path) -> Shard[Asleep, dict[Page, float]]:
-    def opened(store: Store, state: Mapping[str, Any]) -> Asleep:
-        return Asleep(store, state)
-
-    return Shard(directory, opened, {})
+    return Shard(directory, Asleep, {})
 
 
 STEPS = st.one_of(
@@ -106,10 +102,7 @@ def test_a_row_is_moved_as_often_as_there_are_levels_below_it(tmp_path: Path) ->
 
 
 def window_of(directory: Path, normal: int, sleeping: int, each: int) -> tuple[Shard[Ready, None], Asleep, list[Page]]:
-    def opened(store: Store, state: Mapping[str, Any]) -> Ready:
-        return Ready(store, BreadthFirst(), state)
-
-    line: Shard[Ready, None] = Shard(directory, opened, None)
+    line = Shard(directory, lambda store, state: Ready(store, BreadthFirst(), state), None)
     asleep = Asleep(line.checkpoint.store)
     line.stage.put(rows([(host, n) for n in range(each) for host in range(normal, normal + sleeping)]))
     pages_of_normal = [(host, n) for n in range(50) for host in range(normal)]

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -78,10 +79,7 @@ def few_rounds(kind: type[Any]) -> Callable[[Store, Any], Enforcer]:
 
 
 def shard(directory: Path, kind: Callable[[Store, Any], Enforcer]) -> Shard[Plans, dict[str, Any]]:
-    def opened(store: Store, state: Mapping[str, Any]) -> Plans:
-        return Plans(kind, store, state)
-
-    return Shard(directory, opened, {"waiting": Counter(), "number": 0})
+    return Shard(directory, partial(Plans, kind), {"waiting": Counter(), "number": 0})
 
 
 def batch(counts: list[tuple[int, int]], first: int = 0, **columns: Any) -> pa.RecordBatch:
@@ -469,7 +467,7 @@ def read_again(directory: Path, kind: type[Any], crawled: int) -> tuple[float, i
     """Rows of QF read for each URL that was let through, and the backlog, once so many were: each URL of a spammer
     leads to six more of his (the paper's L of 6.5), and three honest domains have always something new."""
     shelf = shard(directory, kind)
-    plans, passed, number = shelf.stage, 0, 1
+    plans, passed = shelf.stage, 0
     plans.put(batch([(SPAM, 100), *((domain, 5) for domain in range(3))], budget=10))
     for _, came in plans.drained(64):
         passed += len(came)
@@ -479,7 +477,6 @@ def read_again(directory: Path, kind: type[Any], crawled: int) -> tuple[float, i
         for domain, _ in came:
             links[domain] += 6 if domain == SPAM else 1
         plans.put(batch(list(links.items()), first=passed * 100, budget=10))
-        number += 1
     backlog = len(plans.enforcer)
     shelf.close()
     return plans.failed / passed, backlog

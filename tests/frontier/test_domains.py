@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from frontier.shard import Shard, domain_of, pages, rows
 from fyke.core.batches import u64
-from fyke.disk.store import Store
 from fyke.frontier.domains import RECORD, Domains
 
 COUNTS = [name for name in RECORD.names or () if name not in ("in_degree", "urls")]
@@ -92,10 +91,8 @@ class Met(Shard[Domains, Model]):
 def test_counts_add_up_and_names_come_once(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], memory_bytes: int
 ) -> None:
-    def opened(store: Store, state: Any) -> Domains:
-        return Domains(store, memory_bytes, state)
-
-    domains = Met(tmp_path_factory.mktemp("domains"), opened, Model())
+    directory = tmp_path_factory.mktemp("domains")
+    domains = Met(directory, lambda store, state: Domains(store, memory_bytes, state), Model())
     for step, argument in steps:
         getattr(domains, step)(*([] if argument is None else [argument]))
         domains.check()
@@ -110,10 +107,7 @@ def test_counts_add_up_and_names_come_once(
 
 
 def test_a_crawl_of_one_domain_names_it_without_a_merge(tmp_path: Path) -> None:
-    def opened(store: Store, state: Any) -> Domains:
-        return Domains(store, 1 << 20, state)
-
-    shard = Shard(tmp_path, opened, None)
+    shard = Shard(tmp_path, lambda store, state: Domains(store, 1 << 20, state), None)
     for first in (0, 5):
         urls = rows([(1, first), (1, first + 1), (2, first)])
         domains, counts = np.unique(u64(urls, "domain"), return_counts=True)

@@ -1,9 +1,7 @@
 """The laws of probes: who makes pages up is told by three answers, who does not is hardly asked, memory is bounded."""
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from fyke.core.messages import judged_batch
 from fyke.core.shapes import shapes, skeleton
 from fyke.core.urls import MAX_URL_BYTES, canonical, key_of, locate, split
 from fyke.core.visits import visits_of
-from fyke.disk.store import Store
 from fyke.fetcher.addresses import is_name
 from fyke.frontier.probes import (
     ASK_AFTER,
@@ -36,16 +33,12 @@ PARTS = st.lists(st.from_regex(r"[a-z0-9.-]{1,12}", fullmatch=True), max_size=6)
 NAMES = st.lists(st.from_regex(r"[a-z][a-z0-9]{0,5}=[a-z0-9]{0,9}", fullmatch=True), max_size=4)
 
 
-class Asking(Shard[Traps, None]):
-    """Traps, for their probes, on a directory of their own."""
+Asking = Shard[Traps, None]  # traps, for their probes, on a directory of their own
 
 
 @pytest.fixture
 def asking(tmp_path: Path) -> Asking:
-    def opened(store: Store, state: Mapping[str, Any]) -> Traps:
-        return Traps(store, 16, state, probes=True)
-
-    return Asking(tmp_path, opened, None)
+    return Asking(tmp_path, lambda store, state: Traps(store, 16, state, probes=True), None)
 
 
 def fresh_pages(asking: Asking, path: str, count: int) -> None:
@@ -176,10 +169,7 @@ def test_where_nobody_wants_it_no_host_is_asked_or_convicted(asking: Asking, tmp
     asking.save()
     asking.close()
 
-    def opened(store: Store, state: Mapping[str, Any]) -> Traps:
-        return Traps(store, after, state)
-
-    again = Asking(tmp_path, opened, None)
+    again = Asking(tmp_path, lambda store, state: Traps(store, after, state), None)
     assert passed(again, "/entry/")
     assert again.stage.cleared().num_rows > 0, "what waited goes on"
     assert len(again.stage) == 0

@@ -1,7 +1,6 @@
 """The laws of the ready queues: all comes out once, what is first comes sooner, and nothing starves."""
 
 from collections import Counter
-from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from frontier.shard import Shard, at, pages, rows
 from fyke.core.batches import numbers, u64
 from fyke.core.plugins import CrawlOrder
-from fyke.disk.store import Store
 from fyke.frontier.order import LAST, LEVELS, BreadthFirst, ByDepth, Random
 from fyke.frontier.ready import SPILLS, Ready
 
@@ -55,10 +53,7 @@ class Line(Shard[Ready, Waiting]):
 
 
 def line(directory: Path, order: CrawlOrder) -> Line:
-    def opened(store: Store, state: Mapping[str, Any]) -> Ready:
-        return Ready(store, order, state)
-
-    return Line(directory, opened, {"ready": Counter(), "spilled": Counter()})
+    return Line(directory, lambda store, state: Ready(store, order, state), {"ready": Counter(), "spilled": Counter()})
 
 
 STEPS = st.one_of(

@@ -97,11 +97,9 @@ def graph(
     directory: Path, function: BudgetFunction | None = None, memory_bytes: int = 1 << 20, sizes: Sizes = SIZES
 ) -> Graph:
     chosen = function or Equal(DEFAULT)
-
-    def opened(store: Store, state: Mapping[str, Any]) -> DomainGraph:
-        return DomainGraph(store, state, chosen, memory_bytes, sizes)
-
-    return Graph(directory, opened, defaultdict(set))
+    return Graph(
+        directory, lambda store, state: DomainGraph(store, state, chosen, memory_bytes, sizes), defaultdict(set)
+    )
 
 
 @settings(max_examples=60, deadline=None)

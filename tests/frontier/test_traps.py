@@ -1,7 +1,6 @@
 """The laws of the guard: what brings nothing waits, all else does not, nothing is lost, memory is bounded."""
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,7 +13,6 @@ from fyke.core.batches import Kind, concat, texts, u64, url_batch
 from fyke.core.messages import judged_batch
 from fyke.core.urls import key_of, locate
 from fyke.core.visits import visits_of
-from fyke.disk.store import Store
 from fyke.frontier.guard import PATIENCE, RECENT
 from fyke.frontier.guard import TRIED as TRIED_QUERIES
 from fyke.frontier.tally import FREE, TRIED
@@ -23,16 +21,12 @@ from fyke.frontier.traps import LATELY, LET_THROUGH, Traps
 AFTER = 8
 
 
-class Guard(Shard[Traps, None]):
-    """Traps on a directory of their own."""
+Guard = Shard[Traps, None]  # traps on a directory of their own
 
 
 @pytest.fixture
 def guard(tmp_path: Path) -> Guard:
-    def opened(store: Store, state: Mapping[str, Any]) -> Traps:
-        return Traps(store, AFTER, state, most=4096)
-
-    return Guard(tmp_path, opened, None)
+    return Guard(tmp_path, lambda store, state: Traps(store, AFTER, state, most=4096), None)
 
 
 def batch(urls: list[str], via: str = "", kind: Kind = Kind.PAGE) -> Any:
@@ -571,11 +565,7 @@ def test_without_a_guard_what_waited_goes_on(guard: Guard, tmp_path: Path) -> No
     assert passed(guard, numbered("/day/", 50, 10_000)) == 0
     guard.save()
     guard.close()
-
-    def opened(store: Store, state: Mapping[str, Any]) -> Traps:
-        return Traps(store, 0, state)
-
-    without = Guard(tmp_path, opened, None)
+    without = Guard(tmp_path, lambda store, state: Traps(store, 0, state), None)
     assert passed(without, numbered("/day/", 50, 20_000)) == 50
     assert without.stage.cleared().num_rows == 50
     assert len(without.stage) == 0

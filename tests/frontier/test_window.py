@@ -1,10 +1,8 @@
 """The laws of the window: no host has more than its share out, all comes out, and what is out is known."""
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +11,6 @@ from hypothesis import strategies as st
 
 from frontier.shard import Shard, at, pages, rows
 from fyke.core.batches import u64
-from fyke.disk.store import Store
 from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.order import BreadthFirst
@@ -25,15 +22,11 @@ from fyke.frontier.window import REFILL_ROWS, Refill, Window
 SHARE = 8
 
 
-class Line(Shard[Ready, None]):
-    """Ready queues on a directory of their own."""
+Line = Shard[Ready, None]  # ready queues on a directory of their own
 
 
 def line(directory: Path) -> Line:
-    def opened(store: Store, state: Mapping[str, Any]) -> Ready:
-        return Ready(store, BreadthFirst(), state)
-
-    return Line(directory, opened, None)
+    return Line(directory, lambda store, state: Ready(store, BreadthFirst(), state), None)
 
 
 def end(window: Window, done: list[tuple[int, int]]) -> None:

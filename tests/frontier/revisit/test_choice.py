@@ -1,5 +1,7 @@
 """What is chosen is due, no more than there is room for, and worth more than what is not."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -54,20 +56,9 @@ def resting(
     )
 
 
-def part(pages: Resting, of: slice) -> Resting:
-    belief = Belief(*(column[of] for column in pages.belief))
-    trusted = Trust(*(column[of] for column in pages.trusted))
-    return Resting(
-        pages.host[of],
-        pages.at[of],
-        pages.tried[of],
-        belief,
-        pages.first[of],
-        trusted,
-        pages.signals[of],
-        pages.weight[of],
-        pages.finds[of],
-    )
+def part(pages: Any, of: slice) -> Any:
+    """Some of n pages: of each column, also of those within a belief or a trust."""
+    return type(pages)(*(part(column, of) for column in pages)) if isinstance(pages, tuple) else pages[of]
 
 
 def chosen(choice: Choice, pages: Resting) -> npt.NDArray[np.bool_]:
