@@ -48,6 +48,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, make_exchange) -> Path:
     st.floats(0, 0.999),
 )
 @example("pages", 1, "gone", 0.0)
+@example("links", 0, "gone", 0.0)
 def test_other_rows_are_never_read(whole: Path, tmp_path: Path, name: str, serial: int, how: str, share: float) -> None:
     folder = tmp_path / "copy"
     shutil.rmtree(folder, ignore_errors=True)
@@ -61,6 +62,7 @@ def test_other_rows_are_never_read(whole: Path, tmp_path: Path, name: str, seria
     with pytest.raises(StateDamaged) as told:
         read_table(folder, name)
     assert str(path) in str(told.value) and f"fyke check --repair {folder}" in str(told.value)
+    assert how != "gone" or "it is gone" in str(told.value)
     others = [one for one in segments(folder, name) if one.path != path]
     rows = pa.Table.from_batches([batch for one in others for batch in one.batches(sound.schema.names)])
     assert rows.num_rows == sound.num_rows - (ROWS if name == "pages" else 20)
@@ -81,10 +83,3 @@ def test_a_damaged_journal_has_rows_that_can_be_read_or_says_so(
     path.write_bytes(data[:at] + bytes([data[at] ^ change]) + data[at + 1 :])
     with suppress(StateDamaged):
         read_table(folder, name).to_pylist()
-
-
-def test_a_table_that_lacks_its_beginning(whole: Path, tmp_path: Path) -> None:
-    shutil.copytree(whole / "tables", tmp_path / "tables")
-    (tmp_path / "tables" / "links-00000.parquet").unlink()
-    with pytest.raises(StateDamaged, match=r"links-00000\.parquet is damaged: it is gone"):
-        read_table(tmp_path, "links")
