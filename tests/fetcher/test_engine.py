@@ -1,8 +1,8 @@
 """The fetcher keeps a host's rest when the workbench forgets the host, and lets no host's rules hold another up."""
 
 import asyncio
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,19 @@ def wired(
     return Wiring(bench=bench, resolver=names, book=book, rests=rests, protocols=server, abort=abort, clock=clock)
 
 
+@contextmanager
+def fetching(
+    folder: Path, config: Config, clock: VirtualClock, server: Any, names: Any = None, news: asyncio.Event | None = None
+) -> Iterator[Fetcher]:
+    """A fetcher of a crawl that begins, with a `server` and `names` of ours; it is stopped in the end."""
+    rests = Rests(folder / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
+    with closing(rests), HostBook(folder / "hosts.sqlite") as book:
+        rooms = wired(Workbench(config.politeness), names or Names(), book, rests, server, clock)
+        fetcher = Fetcher(rooms, config, news or asyncio.Event())
+        yield fetcher
+        fetcher.stop()
+
+
 def put_again(fetcher: Fetcher) -> int:
     """Hand out again what was given back, whether its time has come or not; how many visits."""
     given_back = batch_of(visit for visit, _ in fetcher.take().put_off)
@@ -108,11 +121,7 @@ async def test_a_long_rest_outlives_the_workbench(tmp_path: Path, host_delay_s: 
     config = Config.model_validate({"politeness": {"host_delay_s": host_delay_s, "address_delay_s": 0}})
     clock = VirtualClock()
     server = Server(clock, robots)
-    bench = Workbench(config.politeness)
-    rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
-    with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-        rooms = wired(bench, Names(), book, rests, server, clock)
-        fetcher = Fetcher(rooms, config, asyncio.Event())
+    with fetching(tmp_path, config, clock, server) as fetcher:
         for page in range(3):
             at = locate(f"http://a.test/{page}")
             fetcher.put(url_batch([at]))
@@ -126,7 +135,6 @@ async def test_a_long_rest_outlives_the_workbench(tmp_path: Path, host_delay_s: 
             for _ in range(5):
                 fetcher.pump()
                 await asyncio.sleep(0)
-        fetcher.stop()
     times = [at for at, _ in server.asked]
     assert len(times) == 4
     assert all(later - sooner >= 120 for sooner, later in pairwise(times)), server.asked
@@ -136,11 +144,7 @@ async def test_few_hosts_are_served_in_a_turn_and_all_in_turn(tmp_path: Path) ->
     config = Config.model_validate({"fetch": {"connections": 1000}})
     clock = VirtualClock()
     server = Server(clock, b"")
-    rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
-    with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-        names = EachElsewhere()
-        rooms = wired(Workbench(config.politeness), names, book, rests, server, clock)
-        fetcher = Fetcher(rooms, config, asyncio.Event())
+    with fetching(tmp_path, config, clock, server, EachElsewhere()) as fetcher:
         fetcher.put(url_batch([locate(f"http://h{number}.test/") for number in range(3 * STARTS)]))
         served = []
         fetcher.pump()
@@ -216,11 +220,7 @@ async def test_a_fault_that_is_not_the_servers_costs_it_nothing(tmp_path: Path, 
     server = Void(clock, b"")
     server.stops = stops
     ends: list[Exchange] = []
-    bench = Workbench(config.politeness)
-    rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
-    with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-        rooms = wired(bench, Names(), book, rests, server, clock)
-        fetcher = Fetcher(rooms, config, asyncio.Event())
+    with fetching(tmp_path, config, clock, server) as fetcher:
         fetcher.put(url_batch([locate("http://a.test/")]))
         for _ in range(100):
             fetcher.pump()
@@ -230,7 +230,6 @@ async def test_a_fault_that_is_not_the_servers_costs_it_nothing(tmp_path: Path, 
             ends.extend(fetched.exchanges)
             fetcher.put(batch_of(visit for visit, _ in fetched.put_off))
         assert bool(fetcher.stood_still_s) == stops
-        fetcher.stop()
     assert [end.outcome for end in ends if end.visit.purpose is Purpose.PAGE] == [Outcome.OK]
     times = [at for at, _ in server.asked]
     assert len(times) == 3 and all(later - sooner >= 7 for sooner, later in pairwise(times)), server.asked
@@ -253,10 +252,7 @@ async def test_who_breaks_every_connection_is_not_asked_for_ever(tmp_path: Path)
     clock = VirtualClock()
     server = Refusing(clock, b"")
     ends: list[Outcome] = []
-    rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
-    with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-        rooms = wired(Workbench(config.politeness), Names(), book, rests, server, clock)
-        fetcher = Fetcher(rooms, config, asyncio.Event())
+    with fetching(tmp_path, config, clock, server) as fetcher:
         fetcher.put(url_batch([locate("http://a.test/")]))
         for _ in range(2000):
             fetcher.pump()
@@ -265,7 +261,6 @@ async def test_who_breaks_every_connection_is_not_asked_for_ever(tmp_path: Path)
             fetched = fetcher.take()
             ends.extend(each.outcome for each in fetched.exchanges if each.visit.purpose is Purpose.PAGE)
             fetcher.put(batch_of(visit for visit, _ in fetched.put_off))
-        fetcher.stop()
     assert len(ends) == 1 and ends[0] is not Outcome.OK
     assert len(server.asked) <= 10, len(server.asked)
 
@@ -274,12 +269,7 @@ async def test_what_was_aborted_starts_nothing(tmp_path: Path) -> None:
     """Also where it had answers whose hosts would be looked at again: those who carry out requests may be gone."""
     config, clock = Config.model_validate({"politeness": {"host_delay_s": 0, "address_delay_s": 0}}), VirtualClock()
     server = Server(clock, b"")
-    with (
-        closing(Rests(tmp_path / "rests", config.politeness, 300.0, clock.now(), resumed=False)) as journal,
-        HostBook(tmp_path / "hosts.sqlite") as book,
-    ):
-        rooms = wired(Workbench(config.politeness), Names(), book, journal, server, clock)
-        fetcher = Fetcher(rooms, config, asyncio.Event())
+    with fetching(tmp_path, config, clock, server) as fetcher:
         fetcher.put(url_batch([locate(f"http://a.test/{n}") for n in range(9)]))
         while len(server.asked) < 3:
             fetcher.pump()
@@ -291,7 +281,6 @@ async def test_what_was_aborted_starts_nothing(tmp_path: Path) -> None:
             await asyncio.sleep(0)
             clock.advance(0.25)
         assert len(server.asked) == asked
-        fetcher.stop()
 
 
 HARD = b"User-agent: *\n" + b"".join(
@@ -313,14 +302,9 @@ async def test_rules_that_are_hard_to_ask_hold_nobody_up(tmp_path: Path) -> None
             self.robots = HARD if "bad.test" in visit.url else b""
             super().fetch(visit, address, done)
 
-    server = Both(clock, b"")
-    bench = Workbench(config.politeness)
     news = asyncio.Event()
-    rests = Rests(tmp_path / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
     urls = [f"http://bad.test{target}" for target in targets] + [f"http://good.test/{n}" for n in range(300)]
-    with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-        rooms = wired(bench, Names(), book, rests, server, clock)
-        fetcher = Fetcher(rooms, config, news)
+    with fetching(tmp_path, config, clock, Both(clock, b""), news=news) as fetcher:
         fetcher.put(url_batch([locate(url) for url in urls]))
         fetcher.pump()
         while len(ends) < len(urls):
@@ -331,7 +315,6 @@ async def test_rules_that_are_hard_to_ask_hold_nobody_up(tmp_path: Path) -> None
             pages = (one for one in fetched.exchanges if one.visit.purpose is Purpose.PAGE)
             ends.extend((one.visit.url, one.outcome) for one in pages)
         assert fetcher.idle
-        fetcher.stop()
     first_bad = next(place for place, (url, _) in enumerate(ends) if "bad.test" in url)
     assert first_bad == 300, "the good host waited for the verdict"
     rules = RobotsRules.parse(HARD, config.agent.user_agent)

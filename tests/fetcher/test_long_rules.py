@@ -5,13 +5,12 @@ import gc
 import tracemalloc
 from collections import defaultdict
 from collections.abc import Callable
-from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from fetcher.test_engine import Names, Server, put_again, wired
+from fetcher.test_engine import Server, fetching, put_again
 from fyke.core.batches import url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
@@ -20,12 +19,9 @@ from fyke.core.slices import Slicer
 from fyke.core.urls import locate
 from fyke.fetcher import long_rules
 from fyke.fetcher.book import MOST_UNWRITTEN_BYTES, HostBook
-from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.host import OriginRules
 from fyke.fetcher.long_rules import AT_ONCE, SMALL_BYTES, LongRules
-from fyke.fetcher.rests import Rests
 from fyke.fetcher.robots import RobotsRecord, RobotsState
-from fyke.fetcher.workbench import Workbench
 
 DELAY_S = 90
 
@@ -191,11 +187,7 @@ def test_they_are_obeyed_also_when_they_were_forgotten(tmp_path: Path, monkeypat
     hosts, pages = 30, 3
 
     async def crawl() -> None:
-        bench = Workbench(config.politeness)
-        rests = Rests(tmp_path / "rests", config.politeness, 300.0, clock.now(), resumed=False)
-        with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-            rooms = wired(bench, Names(), book, rests, server, clock)
-            fetcher = Fetcher(rooms, config, asyncio.Event())
+        with fetching(tmp_path, config, clock, server) as fetcher:
             urls = [f"http://h{host}.test/{page}" for host in range(hosts) for page in [*range(pages), "closed-0"]]
             fetcher.put(url_batch([locate(url) for url in urls]))
             for _ in range(100_000):
@@ -206,7 +198,6 @@ def test_they_are_obeyed_also_when_they_were_forgotten(tmp_path: Path, monkeypat
                 if len(server.asked) == hosts * (1 + pages):
                     break
                 clock.advance(1.0)
-            fetcher.stop()
 
     asyncio.run(crawl())
     asked = defaultdict(list)

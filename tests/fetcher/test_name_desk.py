@@ -1,23 +1,18 @@
 """A name is looked up once for as long as that takes, whoever wants to know meanwhile."""
 
 import asyncio
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from fetcher.test_engine import Server, put_again, wired
+from fetcher.test_engine import Server, fetching, put_again
 from fyke.core.batches import Kind, url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
 from fyke.core.messages import Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
-from fyke.fetcher.book import HostBook
-from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.names import Resolution
-from fyke.fetcher.rests import Rests
-from fyke.fetcher.workbench import Workbench
 
 FOUND = Resolution("a.test", Outcome.OK, ("127.0.0.1",), 1e12)
 FAILED = Resolution("a.test", Outcome.DNS_FAILED, (), 0.0)
@@ -51,12 +46,9 @@ async def test_a_host_that_is_roused_while_its_name_is_looked_up_waits_on(
     config = Config.model_validate({"politeness": {"host_delay_s": 0, "address_delay_s": 0}})
     clock, names, faults = VirtualClock(), SlowNames(), list[object]()
     asyncio.get_running_loop().set_exception_handler(lambda _, told: faults.append(told))
-    bench, server = Workbench(config.politeness), Server(clock, b"")
-    rests = Rests(tmp_path / "rests", config.politeness, 300.0, clock.now(), resumed=False)
-    with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-        rooms = wired(bench, names, book, rests, server, clock)
-        fetcher = Fetcher(rooms, config, asyncio.Event())
-        visit = url_batch([locate("http://a.test/")])
+    server = Server(clock, b"")
+    with fetching(tmp_path, config, clock, server, names) as fetcher:
+        bench, visit = fetcher.bench, url_batch([locate("http://a.test/")])
         fetcher.put(visit)
         fetcher.pump()
         (host,) = bench
@@ -84,7 +76,6 @@ async def test_a_host_that_is_roused_while_its_name_is_looked_up_waits_on(
             assert put_again(fetcher) or bench.visits, "its visits are gone"
             (host,) = bench
             assert host.failures == 1
-        fetcher.stop()
 
 
 async def test_names_that_fail_hold_no_room_for_rules(tmp_path: Path) -> None:
@@ -92,11 +83,7 @@ async def test_names_that_fail_hold_no_room_for_rules(tmp_path: Path) -> None:
     config = Config.model_validate({"politeness": {"host_delay_s": 0, "address_delay_s": 0}})
     clock, names = VirtualClock(), SlowNames()
     names.answer = FAILED
-    bench, server = Workbench(config.politeness), Server(clock, b"")
-    rests = Rests(tmp_path / "rests", config.politeness, 300.0, clock.now(), resumed=False)
-    with closing(rests), HostBook(tmp_path / "hosts.sqlite") as book:
-        rooms = wired(bench, names, book, rests, server, clock)
-        fetcher = Fetcher(rooms, config, asyncio.Event())
+    with fetching(tmp_path, config, clock, Server(clock, b""), names) as fetcher:
         room, told = fetcher.rules_room, dict[str, float]()
         for round_ in range(3):
             urls = [f"http://h{number}.test/robots.txt" for number in range(500)]
@@ -109,6 +96,5 @@ async def test_names_that_fail_hold_no_room_for_rules(tmp_path: Path) -> None:
             told = {origin: until - clock.now() for origin, _, until in learned}
             assert len(told) == len(learned) == 500
             assert {*told.values()} == {config.politeness.failure_delay_s * 2**round_}
-            assert not len(bench) and bench.next_due() is None
+            assert not len(fetcher.bench) and fetcher.bench.next_due() is None
             clock.advance(max(told.values()))
-        fetcher.stop()

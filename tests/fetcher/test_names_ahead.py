@@ -10,16 +10,13 @@ from typing import Any
 import pytest
 
 from fetcher.conftest import NameServer
-from fetcher.test_engine import Server, put_again, wired
+from fetcher.test_engine import Server, fetching, put_again
 from fyke.core.batches import url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
 from fyke.core.urls import locate
-from fyke.fetcher.book import HostBook
 from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.names import Resolution, Resolver
-from fyke.fetcher.rests import Rests
-from fyke.fetcher.workbench import Workbench
 
 TTL_S = 300
 BUSY = [f"busy{number}.test" for number in range(12)]
@@ -52,11 +49,7 @@ async def crawled(server: NameServer, folder: Path, each_second: Callable[[Fetch
     )
     clock = VirtualClock()
     resolver = Watched(config.dns, clock, lambda host: False, hosts_file=Path("/nonexistent"))
-    rests = Rests(folder / "rests", config.politeness, 300.0, clock.now(), resumed=False)
-    with closing(rests), HostBook(folder / "hosts.sqlite") as book:
-        bench = Workbench(config.politeness)
-        rooms = wired(bench, resolver, book, rests, Server(clock, b""), clock)
-        fetcher = Fetcher(rooms, config, asyncio.Event())
+    with fetching(folder, config, clock, Server(clock, b""), resolver) as fetcher:
         for name in [*BUSY, *IDLE]:
             pages = range(200 if name in BUSY else 1)
             fetcher.put(url_batch([locate(f"http://{name}/{page}") for page in pages]))
@@ -67,7 +60,6 @@ async def crawled(server: NameServer, folder: Path, each_second: Callable[[Fetch
                 await asyncio.sleep(0)
             each_second(fetcher)
             clock.advance(1.0)
-        fetcher.stop()
     await resolver.close()
     return resolver
 
