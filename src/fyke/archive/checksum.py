@@ -43,7 +43,7 @@ def write_checksum(source: Path, target: Path) -> None:
 
 
 def recorded_line(path: Path) -> str:
-    """What is beside `path`. Raises as `file_hash`."""
+    """The text of the checksum file beside `path`. Raises as `file_hash`."""
     with allowed(checksum_path(path)):
         return checksum_path(path).read_text(encoding="utf-8", errors="replace")
 

@@ -89,7 +89,7 @@ class CrawlDirectory:
 
     @contextmanager
     def closed_to_crawls(self) -> Iterator[None]:
-        """No crawl runs in the directory, nor begins. Raises DirectoryInUse, DirectoryError."""
+        """Keep crawls out of the directory while the block runs. Raises DirectoryInUse if one runs, DirectoryError."""
         in_use = f"{self.path} is in use by a crawl: stop it, and run the same command again"
         with ExitStack() as locks:
             for path in (self.supervised, *(part.shard / "lock" for part in self.parts)):
@@ -133,8 +133,9 @@ class CrawlDirectory:
 
     @contextmanager
     def recorded(self, config: Config, listed: Iterable[str] | None = None) -> Iterator[None]:
-        """Write down `config` and the seeds `listed`, and make the folders; whoever calls holds the lock. Where the
-        block fails before a checkpoint says the same, `fyke.toml` is put back.
+        """Write down `config` and the seeds `listed`, and make the folders. The caller holds the lock.
+
+        If the block fails before a checkpoint was taken of this `config`, the `fyke.toml` of before is put back.
 
         Raises as `prepare`.
         """

@@ -38,7 +38,7 @@ _FORMAT = ds.ParquetFileFormat(
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turns what Arrow and the disk say of the file `path` into the error a person can act on."""
+    """Turns the errors that Arrow and the disk raise of the file `path` into one that a person can act on."""
     try:
         with allowed(path):
             yield

@@ -81,7 +81,7 @@ class Connections:
         return len(self._fast) < self._most or len(self._others) < self._others_most
 
     def free_for(self, host: Host) -> bool:
-        """Whether one to `host` may."""
+        """Whether a request to `host` may begin."""
         return self._fast_for(host) or (not host.quick and len(self._others) < self._others_most)
 
     def _fast_for(self, host: Host) -> bool:

@@ -124,7 +124,7 @@ class Fetcher:
         return concat([refused, batch_of(self._faults.pages_of(self.bench.drain(found)))])
 
     def recall_all(self, domains: Callable[[int], bool]) -> list[pa.RecordBatch]:
-        """The same of every host in one of `domains` (by their keys); errands of others are forgotten."""
+        """As `recall`, of every host in one of `domains` (by their keys). Errands for other agents are forgotten."""
         recalled = [self._refusals.take_back("domain", lambda keys: np.array([*map(domains, keys.tolist())], np.bool_))]
         for host in [host for host in self.bench if domains(host.domain_key)]:
             visits = [visit for visit in self.bench.drain(host) if not visit.errand]
@@ -241,7 +241,7 @@ class Fetcher:
 
     @property
     def _is_behind(self) -> bool:
-        """Whether whoever takes what ended is."""
+        """Whether too many exchanges that ended wait to be taken."""
         return self._returns.exchanges >= MOST_UNTAKEN
 
     @property

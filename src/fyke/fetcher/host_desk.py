@@ -91,8 +91,10 @@ class HostDesk:
         self._rests.begin(least, now)
 
     def note_rest(self, host: Host, now: float, address: Address | None = None) -> None:
-        """Write down until when `host` rests, and `address`, where its request ended: that must outlive the process,
-        and a long rest also that the workbench forgets the host."""
+        """Write down until when `host` rests, and `address`, where its request ended.
+
+        A rest must outlive the process. The workbench may forget the host before a long rest ends: it is in the book.
+        """
         if host.busy:
             self.note_request(host, now)  # its least rest may have changed
             return

@@ -66,7 +66,7 @@ class LongRules:
             self._slicer.line_up(waited.read(self._product), partial(self._ended, next_then))
 
     def keep(self, known: OriginRules, record: RobotsRecord) -> None:
-        """`record` is with `known` from now on: others may have to go."""
+        """Remember that `known` holds the rules of `record`. If all take too much memory, the oldest go."""
         self._forget(record.origin)
         size = record.rules(self._product).size_bytes
         if record.state is not RobotsState.RULES or size < SMALL_BYTES:

@@ -64,7 +64,7 @@ class Returns:
         self.tell()
 
     def tell(self) -> None:
-        """There is something to take, if only rules that were learned."""
+        """Wake whoever waits for something to take; rules that were learned are something too."""
         self._news.set()
 
     def stray(self, pages: Iterable[Visit], errands: Iterable[Visit]) -> None:

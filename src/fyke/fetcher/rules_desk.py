@@ -212,8 +212,8 @@ class RulesDesk:
     # -- what they bring -------------------------------------------------------------------------
 
     def fetched(self, exchange: Exchange, now: float, least_failures: int = 1) -> None:
-        """The robots visit of `exchange` has ended: follow its redirect, or learn the rules; if it was in vain, so were
-        `least_failures` at least."""
+        """The robots visit of `exchange` has ended: follow its redirect, or learn the rules. If it failed, it counts as
+        at least the `least_failures`th failure in a row."""
         visit = exchange.visit
         if visit.errand:
             self.answers.append(exchange)
@@ -260,16 +260,16 @@ class RulesDesk:
         self.learned.append((origin, Rules.OPEN, now + self._negative_s))
 
     def lost(self, host: Host, exchange: Exchange, now: float, least_failures: int) -> None:
-        """A page of an origin of `host` failed, whose other origins answer: it is as if its robots.txt had, as often as
-        `least_failures` at least."""
+        """A page of one origin of `host` failed while other origins answer. The origin is treated as if its robots.txt
+        had failed, `least_failures` times at least."""
         origin = exchange.visit.parts.origin
         if not host.rules_of(origin).on_the_way:  # else it is asked in any case
             visit = robots_visit(robots_url(origin), origin)
             self._learn(Exchange(visit, exchange.outcome, now, 0.0, detail=exchange.detail), b"", now, least_failures)
 
     def rest_until(self, visit: Visit, until: float, now: float) -> None:
-        """A robots visit is not made before `until`, since its host rests: nobody else's rules wait for that. Its
-        origin is asked again then."""
+        """A robots visit is not made before `until`, since its host rests. Its origin is asked again then. An origin of
+        another host, whose robots.txt redirects there, does not wait for that: its visit has failed."""
         host = self._own_host(visit)
         if host is None:  # a redirect led here
             self._led_too_late(visit, until, now)

@@ -81,7 +81,7 @@ class Asleep:
                 self._levels[n].put(keep(waiting, levels == n))
 
     def divert(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
-        """Let those of `urls` wait whose hosts are known to sleep: the others."""
+        """Let those of `urls` wait whose hosts are known to sleep. Returns the others."""
         if not self._until or not urls.num_rows:
             return urls
         until = np.array([self._until.get(host, 0.0) for host in u64(urls, "host").tolist()])

@@ -38,7 +38,7 @@ class Blocked:
         self._hosts.update(hosts)
 
     def divert(self, urls: pa.RecordBatch) -> pa.RecordBatch:
-        """Let those of `urls` wait whose hosts are blocked: the others."""
+        """Let those of `urls` wait whose hosts are blocked. Returns the others."""
         if not self._hosts or not urls.num_rows:
             return urls
         blocked = self._of_blocked_hosts(urls)
@@ -46,7 +46,7 @@ class Blocked:
         return keep(urls, ~blocked)
 
     def release(self, hosts: Iterable[int] = ()) -> Iterator[pa.RecordBatch]:
-        """These hosts are blocked no more: all that waits for hosts that are not blocked."""
+        """Block these hosts no more. Yields what waits here for hosts that are not blocked now."""
         self._hosts.difference_update(hosts)
         for urls in self._waiting.drain(ROWS):
             blocked = self._of_blocked_hosts(urls)

@@ -42,8 +42,10 @@ class NewLinks:
             self._new.settle()
 
     def learn(self, keys: U64, again: Mask, since: Column) -> Column:
-        """Visits to the pages with `keys` [n], `since` seconds after those before where they were visited `again`: the
-        rate, in seconds, at which each is believed to bring new links from now on."""
+        """Learn from visits to the pages with `keys` [n]; those visited `again` were visited `since` seconds before.
+
+        Returns the rate, in links a second, at which each page is believed to bring new links from now on.
+        """
         if not self._new.pending and not len(self._new):
             self._time += float(since[again].sum())
             return np.zeros(len(keys))

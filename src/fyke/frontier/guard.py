@@ -114,7 +114,7 @@ class TrapGuard:
         return self._count(*self._shown(judged))
 
     def learn_of_traps(self, traps: pa.RecordBatch) -> None:
-        """These URLs (n rows) wait from now on: redirects to them showed nothing."""
+        """From now on these URLs (n rows) wait as traps. A redirect that led to one of them showed nothing."""
         of_sharp: list[Row] = []
         via_of = u64(traps, "via")
         for via in via_of[self._recent["steps"][via_of % np.uint64(RECENT)] > 0].tolist():
@@ -217,8 +217,8 @@ class TrapGuard:
         return np.array([of_host[host] for host in hosts], np.bool_)
 
     def reasons(self, urls: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        """What makes a trap of each of `urls` (n rows), int64[n]: -1 where it is none, `OF_QUERY` where it only differs
-        by its query from what was read, other numbers else."""
+        """Returns why each of `urls` (n rows) is a trap: int64[n], -1 if it is none, `OF_QUERY` if it only differs by
+        its query from what was read, another number else."""
         reasons = np.full(urls.num_rows, -1)
         self._variants.found(u64(urls, "key"))
         if not len(self._owners) or not urls.num_rows:

@@ -35,8 +35,8 @@ from fyke.frontier.told import Told
 from fyke.frontier.traps import Traps
 
 BLOCKED = "since its host is blocked"  # a place where URLs wait
-OVER_QUOTA = "since its host has all the pages that it may"  # a third: what is there is left out
-TRAPPED = "behind everything else, as a trap"  # another; see `trap`
+OVER_QUOTA = "since its host has all the pages that it may"  # a place as well; what is there is left out
+TRAPPED = "behind everything else, as a trap"  # a place as well; see `trap`
 
 
 class Known(NamedTuple):

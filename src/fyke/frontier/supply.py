@@ -56,7 +56,7 @@ class Supply:
         return moved
 
     def put(self, urls: pa.RecordBatch, now: float) -> None:
-        """Let `urls`, which come back from being put aside, go the same way."""
+        """Take `urls` that were put aside and come back: they pass the robots gate to the ready queues."""
         if urls.num_rows:
             self._stages.ready.put(self._stages.gate.put(urls, now))
 

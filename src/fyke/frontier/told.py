@@ -40,8 +40,8 @@ class Signals:
         return len(self._keys)
 
     def since(self, keys: U64, at: Column) -> Column:
-        """How many signals there are of the pages with `keys` (uint64[n]) since they were visited `at`: [n]. Those that
-        are not later are spent."""
+        """Returns for each of the pages with `keys` (uint64[n]) how many signals came since it was visited `at`: [n].
+        Signals that are no later than that visit are spent."""
         if not len(self):
             return np.zeros(len(keys))
         places = np.minimum(np.searchsorted(self._keys, keys), len(self) - 1)
@@ -70,7 +70,7 @@ class Told:
         return f"Told({len(self._news)} new, {len(self._waiting)} waiting)"
 
     def note(self, dated: pa.RecordBatch) -> None:
-        """Lists say so (schema `DATED`)."""
+        """Take down the dates (schema `DATED`) that lists give of pages; past `MOST` they are dropped."""
         if len(self._news) < MOST:
             self._news.put(dated.select(NEWS.names))
 
@@ -84,7 +84,7 @@ class Told:
         return signals
 
     def settle(self, signals: Signals) -> None:
-        """What was `gathered` and is not spent goes on waiting."""
+        """Keep the `signals` that were gathered and are not spent: they wait on."""
         _taken(self._waiting)
         self._waiting.put(signals.left())
 

@@ -105,7 +105,7 @@ class Traps:
         return self._guard.take_accused()
 
     def divert(self, urls: pa.RecordBatch) -> pa.RecordBatch:
-        """Let those of `urls` wait that are traps: the others."""
+        """Let those of `urls` wait that are traps. Returns the others."""
         reasons = self._reasons(urls)
         traps = reasons >= 0
         self._try_some(urls, traps, reasons == OF_QUERY)

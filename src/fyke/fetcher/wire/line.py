@@ -56,7 +56,7 @@ class WaitingLine:
         self._large.add(host)
 
     def is_large(self, host: int) -> bool:
-        """Whether it was noted so."""
+        """Whether `note_large` was called for the host with this key, as far as is remembered."""
         return host in self._large
 
     def join(self, slot: Slot) -> None:

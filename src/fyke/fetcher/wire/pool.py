@@ -42,7 +42,7 @@ class Pool:
         return self._sessions[host % SESSION_CACHES]
 
     def forget_session(self, host: int) -> None:
-        """That of this host takes too much: it is let go of, with others."""
+        """Let go of the session of this host, which takes too much, and of those that share its cache."""
         self._sessions[host % SESSION_CACHES] = session_cache()
 
     def rest(self, slot: Slot) -> None:

@@ -136,8 +136,10 @@ class Choice:
         self._fresh += float(np.sum(self._calibration.fresh(believed)[seen]))
 
     def settle(self) -> bool:
-        """All were counted: find how many of each cell and worth there is room for, the most worth first. Whether there
-        are any."""
+        """Find, once all were counted, how many of each cell and worth there is room for, the most worth first.
+
+        Returns whether there are any.
+        """
         used = np.flatnonzero(self._table.any(axis=1))
         table = self._table[used]
         if self._room is not None:
