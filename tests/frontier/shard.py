@@ -47,9 +47,10 @@ class Shard(Generic[S, M]):
         """Remember the model as it is at a checkpoint."""
         self._safe = deepcopy(self.model)
 
-    def restart(self) -> None:
-        """Open the last checkpoint; what came after it is lost, as it is when a process is killed."""
+    def restart(self, make: Callable[[Store, Mapping[str, Any]], S] | None = None) -> None:
+        """Open the last checkpoint, by `make` from now on; what came after it is lost, as when a process is killed."""
         self.close()
+        self._make = make or self._make
         self._open()
         self.model = deepcopy(self._safe)
 

@@ -145,12 +145,14 @@ def test_each_page_is_in_one_place(tmp_path_factory: Any, steps: list[str]) -> N
     pages.close()
 
 
-def opened(directory: Path) -> Shard[Again, None]:
-    return Shard(directory, lambda store, state: Again(store, 1 << 20, state), None)
+@pytest.fixture
+def shard(tmp_path: Path) -> Iterator[Shard[Again, None]]:
+    shard = Shard(tmp_path, lambda store, state: Again(store, 1 << 20, state), None)
+    yield shard
+    shard.close()
 
 
-def test_the_oldest_of_equal_pages_come_first_and_lists_before_all(tmp_path: Path) -> None:
-    shard = opened(tmp_path)
+def test_the_oldest_of_equal_pages_come_first_and_lists_before_all(shard: Shard[Again, None]) -> None:
     for number in range(30):
         learn(shard.stage, ended([(1, number)], Visited.THERE, News.CHANGED, DAY * (number + 1)))
     learn(shard.stage, ended([(2, 0), (2, 1)], Visited.THERE, News.CHANGED, DAY * 30, Kind.LISTING))
@@ -158,11 +160,9 @@ def test_the_oldest_of_equal_pages_come_first_and_lists_before_all(tmp_path: Pat
     found = taken(shard.stage)
     assert found[:2] == [(2, 0), (2, 1)]
     assert sorted(found[2:]) == [(1, number) for number in range(10)]
-    shard.close()
 
 
-def test_pages_that_change_are_visited_sooner_and_none_is_forgotten(tmp_path: Path) -> None:
-    shard = opened(tmp_path)
+def test_pages_that_change_are_visited_sooner_and_none_is_forgotten(shard: Shard[Again, None]) -> None:
     every = [(number, 0) for number in range(40)]
     busy = set(every[::8])
     learn(shard.stage, ended(every, Visited.THERE, News.CHANGED, DAY))
@@ -175,11 +175,9 @@ def test_pages_that_change_are_visited_sooner_and_none_is_forgotten(tmp_path: Pa
     seldom = [visits[one] for one in every if one not in busy]
     assert min(visits[one] for one in busy) > 2 * max(seldom)
     assert min(seldom) >= 8
-    shard.close()
 
 
-def test_a_page_that_is_too_deep_waits_for_its_level(tmp_path: Path) -> None:
-    shard = opened(tmp_path)
+def test_a_page_that_is_too_deep_waits_for_its_level(shard: Shard[Again, None]) -> None:
     for depth in (2, 0, 1):
         batch = ended([(depth, 0)], Visited.THERE, News.CHANGED, DAY)
         place = batch.schema.get_field_index("depth")
@@ -190,11 +188,9 @@ def test_a_page_that_is_too_deep_waits_for_its_level(tmp_path: Path) -> None:
         assert shard.stage.spent
         shard.stage.next_level()
     assert not len(shard.stage)
-    shard.close()
 
 
-def test_what_was_visited_is_known_with_its_copy(tmp_path: Path) -> None:
-    shard = opened(tmp_path)
+def test_what_was_visited_is_known_with_its_copy(shard: Shard[Again, None]) -> None:
     keys = np.array([at(1, 0).key, at(1, 1).key, at(1, 2).key], np.uint64)
     assert shard.stage.before(keys) is None
     copies = np.zeros(2, COPY)
@@ -208,11 +204,11 @@ def test_what_was_visited_is_known_with_its_copy(tmp_path: Path) -> None:
     assert before is not None
     assert before.visited.tolist() == [Visited.MISSING, Visited.MISSING, Visited.NEVER]
     assert before.copies["offset"].tolist() == [77, 0, 0]
-    shard.close()
 
 
-def test_a_page_that_was_never_seen_again_is_believed_to_be_like_others_of_its_domain(tmp_path: Path) -> None:
-    shard = opened(tmp_path)
+def test_a_page_that_was_never_seen_again_is_believed_to_be_like_others_of_its_domain(
+    shard: Shard[Again, None],
+) -> None:
     busy, quiet = [(1, number) for number in range(20)], [(2, number) for number in range(20)]
     learn(shard.stage, ended([*busy, *quiet], Visited.THERE, News.CHANGED, DAY))
     for day in range(2, 6):
@@ -227,7 +223,6 @@ def test_a_page_that_was_never_seen_again_is_believed_to_be_like_others_of_its_d
         pass
     found = taken(shard.stage)
     assert (1, 100) in found and (2, 100) not in found
-    shard.close()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
@@ -252,9 +247,9 @@ def note(again: Again, pages: Sequence[Page], when: float) -> None:
     again.note(pa.RecordBatch.from_arrays([pa.array(keys), pa.array(np.full(len(pages), when))], schema=NEWS))
 
 
-def test_lists_that_proved_true_bring_visits_and_others_do_not(tmp_path: Path) -> None:
+def test_lists_that_proved_true_bring_visits_and_others_do_not(shard: Shard[Again, None]) -> None:
     """Domain 1 announces its changes, 2 says each day that all has changed; both change alike."""
-    shard, rng = opened(tmp_path), np.random.default_rng(3)
+    rng = np.random.default_rng(3)
     honest, lying = [(1, number) for number in range(40)], [(2, number) for number in range(40)]
     learn(shard.stage, ended([*honest, *lying], Visited.THERE, News.CHANGED, DAY))
     changed: set[Page] = set()
@@ -275,11 +270,9 @@ def test_lists_that_proved_true_bring_visits_and_others_do_not(tmp_path: Path) -
     plan(shard.stage, 61 * DAY, 10)
     found = taken(shard.stage)
     assert honest[7] in found and sum(one in honest for one in found) == 1
-    shard.close()
 
 
-def test_a_signal_is_of_no_worth_once_its_page_was_visited(tmp_path: Path) -> None:
-    shard = opened(tmp_path)
+def test_a_signal_is_of_no_worth_once_its_page_was_visited(shard: Shard[Again, None]) -> None:
     learn(shard.stage, ended([(1, 0)], Visited.THERE, News.CHANGED, DAY))
     note(shard.stage, [(1, 0)], 2 * DAY)
     plan(shard.stage, 3 * DAY, None)
@@ -287,7 +280,6 @@ def test_a_signal_is_of_no_worth_once_its_page_was_visited(tmp_path: Path) -> No
     plan(shard.stage, 4 * DAY, 0)
     assert len(shard.stage._told.gathered(0.0)) == 0
     assert shard.stage._evidence.values_of(np.array([at(1, 0).host], np.uint64))["announced"][0] == 1
-    shard.close()
 
 
 def visits_of_days(again: Again, pages: Sequence[Page], days: int, a_day: int) -> dict[Page, int]:
@@ -303,16 +295,14 @@ def visits_of_days(again: Again, pages: Sequence[Page], days: int, a_day: int) -
     return visits
 
 
-def test_heavy_pages_are_visited_more_often_and_light_ones_too(tmp_path: Path) -> None:
+def test_heavy_pages_are_visited_more_often_and_light_ones_too(shard: Shard[Again, None]) -> None:
     pages = [(number % 5, number) for number in range(40)]
     heavy = pages[::8]
-    shard = opened(tmp_path)
     keys = np.array([at(*one).key for one in heavy], np.uint64)
     shard.stage.weights = Weights(keys=keys, weights=np.full(len(heavy), 30, np.float32))
     visits = visits_of_days(shard.stage, pages, 60, 4)
     others = [visits[one] for one in pages if one not in heavy]
     assert min(visits[one] for one in heavy) > 2 * max(others) and min(others) > 0
-    shard.close()
 
 
 def test_pages_of_domains_that_many_link_to_are_visited_more_often(tmp_path: Path) -> None:
@@ -327,8 +317,9 @@ def test_pages_of_domains_that_many_link_to_are_visited_more_often(tmp_path: Pat
     crawl.close()
 
 
-def test_pages_that_bring_links_are_visited_more_often_and_none_is_for_those_of_its_first_visit(tmp_path: Path) -> None:
-    shard = opened(tmp_path)
+def test_pages_that_bring_links_are_visited_more_often_and_none_is_for_those_of_its_first_visit(
+    shard: Shard[Again, None],
+) -> None:
     pages = [(number % 5, number) for number in range(40)]
     hubs = pages[::8]
     keys = {one: at(*one).key for one in pages}
@@ -351,12 +342,10 @@ def test_pages_that_bring_links_are_visited_more_often_and_none_is_for_those_of_
     rates = [shard.stage._found.rate_of(keys[one]) * DAY for one in pages]
     assert [rate > 0 for rate in rates] == [one in hubs for one in pages]
     assert all(0.5 < rate < 4 for rate in rates if rate)
-    shard.close()
 
 
 @pytest.mark.parametrize(("name", "when"), [("resting", WITHOUT_FINDS), ("rests", IN_ONE)])
-def test_pages_that_rested_in_an_earlier_version_rest_on(tmp_path: Path, name: str, when: pa.Schema) -> None:
-    shard = opened(tmp_path)
+def test_pages_that_rested_in_an_earlier_version_rest_on(shard: Shard[Again, None], name: str, when: pa.Schema) -> None:
     pages = [(1, number) for number in range(20)]
     learn(shard.stage, ended(pages, Visited.THERE, News.CHANGED, DAY))
     plan(shard.stage, 2 * DAY, 0)
@@ -376,7 +365,6 @@ def test_pages_that_rested_in_an_earlier_version_rest_on(tmp_path: Path, name: s
     assert (len(again), again.resting) == (5, 15)
     assert sorted(page(url) for batch in again.scan() for url in texts(batch)) == sorted(taken(again))
     again.close()
-    shard.close()
 
 
 def test_only_urls_that_nobody_had_met_count_for_the_page_they_were_found_on(tmp_path: Path) -> None:

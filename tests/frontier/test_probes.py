@@ -1,6 +1,7 @@
 """The laws of probes: who makes pages up is told by three answers, who does not is hardly asked, memory is bounded."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -37,8 +38,10 @@ Asking = Shard[Traps, None]  # traps, for their probes, on a directory of their 
 
 
 @pytest.fixture
-def asking(tmp_path: Path) -> Asking:
-    return Asking(tmp_path, lambda store, state: Traps(store, 16, state, probes=True), None)
+def asking(tmp_path: Path) -> Iterator[Asking]:
+    asking = Asking(tmp_path, lambda store, state: Traps(store, 16, state, probes=True), None)
+    yield asking
+    asking.close()
 
 
 def fresh_pages(asking: Asking, path: str, count: int) -> None:
@@ -92,7 +95,6 @@ def test_new_text_under_three_made_up_names_convicts_a_place_and_two_places_thei
     assert passed(asking, "/any/thing?else=") == []
     fresh_pages(asking, "/any/thing?else=", 100)
     assert asking.stage.probes.take() == [], "what is known is not asked"
-    asking.close()
 
 
 def test_a_domain_that_has_a_host_for_every_name_is_convicted_and_its_proven_hosts_are_not(asking: Asking) -> None:
@@ -114,7 +116,6 @@ def test_a_domain_that_has_a_host_for_every_name_is_convicted_and_its_proven_hos
     assert passed(asking, "/", "new.a.example") == []
     assert passed(asking, "/entry/"), "it had shown enough before"
     assert passed(asking, "/", "a.other.example")
-    asking.close()
 
 
 def test_whoever_says_no_once_is_cleared_and_left_alone(asking: Asking) -> None:
@@ -129,7 +130,6 @@ def test_whoever_says_no_once_is_cleared_and_left_alone(asking: Asking) -> None:
     for place in range(20):
         fresh_pages(asking, "/in" + place * "/in" + "/", ASK_AFTER)
     assert len(asking.stage.probes.take()) <= 10 + 20 * ASK_AFTER / REST_PAGES, "no answer, no more questions"
-    asking.close()
 
 
 def test_a_site_that_ends_is_not_asked(asking: Asking) -> None:
@@ -141,7 +141,6 @@ def test_a_site_that_ends_is_not_asked(asking: Asking) -> None:
         grow(asking, 1)
     fresh_pages(asking, "/page/", 5000)
     assert asking.stage.probes.take() == []
-    asking.close()
 
 
 def test_a_chain_beside_copies_is_asked_and_alone_is_not(asking: Asking) -> None:
@@ -156,28 +155,25 @@ def test_a_chain_beside_copies_is_asked_and_alone_is_not(asking: Asking) -> None
         asking.stage.probes.put_aside(np.full(2, HOST, np.uint64), np.full(2, DOMAIN, np.uint64))
     assert not asking.stage.probes.grown(np.array([HOST], np.uint64), np.array([DOMAIN], np.uint64)).any()
     convict(asking, "/page/")
-    asking.close()
 
 
 @pytest.mark.parametrize("after", [0, 16])
-def test_where_nobody_wants_it_no_host_is_asked_or_convicted(asking: Asking, tmp_path: Path, after: int) -> None:
+def test_where_nobody_wants_it_no_host_is_asked_or_convicted(asking: Asking, after: int) -> None:
     fresh_pages(asking, "/entry/", 1)
     grow(asking, 1000)
     fresh_pages(asking, "/entry/", ASK_AFTER)
     convict(asking, "/entry/")
     assert passed(asking, "/entry/") == []
     asking.save()
-    asking.close()
 
-    again = Asking(tmp_path, lambda store, state: Traps(store, after, state), None)
-    assert passed(again, "/entry/")
-    assert again.stage.cleared().num_rows > 0, "what waited goes on"
-    assert len(again.stage) == 0
-    fresh_pages(again, "/other/", 1000)
-    grow(again, 10_000)
-    fresh_pages(again, "/other/", 1000)
-    assert again.stage.probes.take() == []
-    again.close()
+    asking.restart(lambda store, state: Traps(store, after, state))
+    assert passed(asking, "/entry/")
+    assert asking.stage.cleared().num_rows > 0, "what waited goes on"
+    assert len(asking.stage) == 0
+    fresh_pages(asking, "/other/", 1000)
+    grow(asking, 10_000)
+    fresh_pages(asking, "/other/", 1000)
+    assert asking.stage.probes.take() == []
 
 
 def test_memory_is_bounded_and_who_is_convicted_stays_so_however_many_come(asking: Asking) -> None:
@@ -192,7 +188,6 @@ def test_memory_is_bounded_and_who_is_convicted_stays_so_however_many_come(askin
     assert probes.take() == [], "none of them grew"
     assert probes.state()["places"] <= PLACES
     assert passed(asking, "/entry/") == []
-    asking.close()
 
 
 def test_a_trial_that_is_not_over_begins_anew_after_a_restart(asking: Asking) -> None:
@@ -212,7 +207,6 @@ def test_a_trial_that_is_not_over_begins_anew_after_a_restart(asking: Asking) ->
     fresh_pages(asking, "/entry/", REST_PAGES)
     convict(asking, "/entry/")
     assert asking.stage.take_accused() == {HOST}
-    asking.close()
 
 
 def test_urls_of_which_no_other_can_be_made_do_not_clear_their_place(asking: Asking) -> None:
@@ -222,7 +216,6 @@ def test_urls_of_which_no_other_can_be_made_do_not_clear_their_place(asking: Ask
     assert asking.stage.probes.take() == []
     fresh_pages(asking, "/a", ASK_AFTER)
     assert len(asking.stage.probes.take()) == 1
-    asking.close()
 
 
 @given(PARTS, NAMES, st.integers(0, 2**128 - 1), st.booleans())

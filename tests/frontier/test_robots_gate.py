@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -176,19 +176,23 @@ def test_urls_pass_by_the_rules_and_origins_are_asked_for_once(
     gate.close()
 
 
-def test_an_origin_is_scheme_host_and_port_as_everywhere(tmp_path: Path) -> None:
+@pytest.fixture
+def gate(tmp_path: Path) -> Iterator[Gate]:
     gate = Gate(tmp_path)
+    yield gate
+    gate.close()
+
+
+def test_an_origin_is_scheme_host_and_port_as_everywhere(gate: Gate) -> None:
     gate.put(list(range(len(ORIGINS))) * 3)
     gate.turn()
     assert sorted(gate.wanted()) == sorted(ORIGINS) == sorted(split(f"{home}/").origin for home in HOME)
     gate.known((0, Rules.OPEN, FAR))
     assert [split(url).origin for url in gate.turn()] == [ORIGINS[0]] * 3
-    gate.close()
 
 
-def test_what_is_not_answered_is_asked_again_once_a_restart(tmp_path: Path) -> None:
+def test_what_is_not_answered_is_asked_again_once_a_restart(gate: Gate) -> None:
     """Also within the same second."""
-    gate = Gate(tmp_path)
     gate.put([0, 0, 4, 5])
     gate.turn()
     asked = [ORIGINS[0], ORIGINS[4], ORIGINS[5]]
@@ -202,11 +206,9 @@ def test_what_is_not_answered_is_asked_again_once_a_restart(tmp_path: Path) -> N
         gate.put([0, 4])
         gate.turn()
         assert gate.wanted() == []
-    gate.close()
 
 
-def test_an_answer_that_is_lost_is_asked_for_again_in_time(tmp_path: Path) -> None:
-    gate = Gate(tmp_path)
+def test_an_answer_that_is_lost_is_asked_for_again_in_time(gate: Gate) -> None:
     gate.put([0, 4])
     gate.turn()
     assert len(gate.wanted()) == 2
@@ -218,11 +220,9 @@ def test_an_answer_that_is_lost_is_asked_for_again_in_time(tmp_path: Path) -> No
     gate.advance(PATIENCE_S)
     gate.turn()
     assert gate.wanted() == [ORIGINS[0]]
-    gate.close()
 
 
-def test_who_is_unreachable_waits_and_is_asked_again(tmp_path: Path) -> None:
-    gate = Gate(tmp_path)
+def test_who_is_unreachable_waits_and_is_asked_again(gate: Gate) -> None:
     gate.put([0])
     gate.turn()
     gate.wanted()
@@ -235,11 +235,9 @@ def test_who_is_unreachable_waits_and_is_asked_again(tmp_path: Path) -> None:
         assert gate.wanted() == [ORIGINS[0]]
     gate.known((0, Rules.OPEN, 30))
     assert len(gate.turn()) == 4
-    gate.close()
 
 
-def test_rules_that_are_stale_are_fetched_again(tmp_path: Path) -> None:
-    gate = Gate(tmp_path)
+def test_rules_that_are_stale_are_fetched_again(gate: Gate) -> None:
     gate.put([0])
     gate.turn()
     gate.wanted()
@@ -249,11 +247,9 @@ def test_rules_that_are_stale_are_fetched_again(tmp_path: Path) -> None:
     assert gate.put([0]) == []
     gate.turn()
     assert gate.wanted() == [ORIGINS[0]]
-    gate.close()
 
 
-def test_when_nothing_is_new_nothing_is_read(tmp_path: Path) -> None:
-    gate = Gate(tmp_path)
+def test_when_nothing_is_new_nothing_is_read(gate: Gate) -> None:
     gate.put([0, 1, 2])
     gate.turn()
     assert not gate.stage.recheck(gate.now, hungry=True)
@@ -264,7 +260,6 @@ def test_when_nothing_is_new_nothing_is_read(tmp_path: Path) -> None:
     assert not gate.stage.recheck(gate.now, hungry=True)
     gate.advance(1)
     assert gate.stage.recheck(gate.now, hungry=True)
-    gate.close()
 
 
 def test_what_waits_is_read_again_no_oftener_than_its_rows_are_worth(tmp_path: Path) -> None:
@@ -313,9 +308,8 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     gate.close()
 
 
-def test_of_a_domain_with_many_hosts_few_begin_until_visits_there_end(tmp_path: Path) -> None:
+def test_of_a_domain_with_many_hosts_few_begin_until_visits_there_end(gate: Gate) -> None:
     """Also over a restart; other domains do not wait for it."""
-    gate = Gate(tmp_path)
     gate.stage.put(url_batch([locate(f"http://h{number}.many.example/") for number in range(500)]), gate.now)
     gate.turn()
     asked = gate.stage.wanted(1000, gate.now)
@@ -332,18 +326,16 @@ def test_of_a_domain_with_many_hosts_few_begin_until_visits_there_end(tmp_path: 
         gate.stage.over(u64(asked, "domain")[:1])
         begun.update(texts(gate.stage.wanted(1000, gate.now)))
     assert len(begun) == 501 and set(begun.values()) == {1}, "each is asked for once, and none is forgotten"
-    gate.close()
 
 
 @pytest.mark.parametrize(("doubted", "asked", "rounds"), [
     (False, True, [8, 16, 32, 64, 64]), (True, True, [8, 8, 8]), (False, False, [8, 8, 8]),
 ])  # fmt: skip
 def test_a_domain_begins_slowly_and_twice_as_many_hosts_each_time(
-    tmp_path: Path, rounds: list[int], *, doubted: bool, asked: bool
+    gate: Gate, rounds: list[int], *, doubted: bool, asked: bool
 ) -> None:
     """Unless its hosts bring little, or none was reached."""
     assert (rounds[0], max(rounds)) in {(FIRST, AT_ONCE), (FIRST, FIRST)}
-    gate = Gate(tmp_path)
     gate.stage.put(url_batch([locate(f"http://h{number}.many.example/") for number in range(500)]), gate.now)
     gate.turn()
     for begun in rounds:
@@ -351,23 +343,19 @@ def test_a_domain_begins_slowly_and_twice_as_many_hosts_each_time(
         assert sum(batch.num_rows for batch in wanted) == begun
         for batch in wanted:
             gate.stage.over(u64(batch, "domain"), asked=asked)
-    gate.close()
 
 
-def test_a_host_that_is_tried_waits_for_no_other(tmp_path: Path) -> None:
+def test_a_host_that_is_tried_waits_for_no_other(gate: Gate) -> None:
     """What it shows decides whether the others are worth anything."""
-    gate = Gate(tmp_path)
     gate.stage.put(url_batch([locate(f"http://h{number}.many.example/") for number in range(500)]), gate.now)
     gate.turn()
     gate.stage.wanted(1000, gate.now)
     gate.stage.put(url_batch([locate("http://made-up.many.example/")], kind=Kind.PROBE), gate.now)
     gate.turn()
     assert [split(url).host for url in texts(gate.stage.wanted(1000, gate.now))] == ["made-up.many.example"]
-    gate.close()
 
 
-def test_who_begins_and_never_ends_holds_up_nobody_for_long(tmp_path: Path) -> None:
-    gate = Gate(tmp_path)
+def test_who_begins_and_never_ends_holds_up_nobody_for_long(gate: Gate) -> None:
     gate.stage.put(url_batch([locate(f"http://h{number}.many.example/") for number in range(100)]), gate.now)
     gate.turn()
     begun = gate.stage.wanted(1000, gate.now).num_rows
@@ -375,7 +363,6 @@ def test_who_begins_and_never_ends_holds_up_nobody_for_long(tmp_path: Path) -> N
         gate.advance(HALVED_S)
         begun += gate.stage.wanted(1000, gate.now).num_rows
     assert begun == 100
-    gate.close()
 
 
 def test_origins_are_those_of_the_urls_parts() -> None:

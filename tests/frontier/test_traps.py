@@ -1,6 +1,7 @@
 """The laws of the guard: what brings nothing waits, all else does not, nothing is lost, memory is bounded."""
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -25,8 +26,10 @@ Guard = Shard[Traps, None]  # traps on a directory of their own
 
 
 @pytest.fixture
-def guard(tmp_path: Path) -> Guard:
-    return Guard(tmp_path, lambda store, state: Traps(store, AFTER, state, most=4096), None)
+def guard(tmp_path: Path) -> Iterator[Guard]:
+    guard = Guard(tmp_path, lambda store, state: Traps(store, AFTER, state, most=4096), None)
+    yield guard
+    guard.close()
 
 
 def batch(urls: list[str], via: str = "", kind: Kind = Kind.PAGE) -> Any:
@@ -72,7 +75,6 @@ def test_what_brings_nothing_waits_and_what_is_not_like_it_does_not(guard: Guard
     seeds = batch(numbered("/day/", 5, 1000), kind=Kind.SEED)
     assert guard.stage.divert(seeds).num_rows == 5, "asked for by a person"
     assert "/day/#" in guard.stage.explain(batch(numbered("/day/", 1, 2000)))
-    guard.close()
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,6 @@ def test_a_name_a_repeated_part_depth_and_made_up_words_are_shapes(
     assert passed(guard, urls(like, 20)) == 0
     if "{w}-" not in trap:
         assert passed(guard, urls(unlike, 20), via=read) == 20, "met on a page that was fresh"
-    guard.close()
 
 
 def test_hosts_without_end_are_a_shape_of_their_domain(guard: Guard) -> None:
@@ -110,7 +111,6 @@ def test_hosts_without_end_are_a_shape_of_their_domain(guard: Guard) -> None:
     assert key_of("a.example") in learn(guard, hosts[PATIENCE * AFTER - 1 : PATIENCE * AFTER + 1], False)
     assert passed(guard, hosts[AFTER + 1 :]) == 0
     assert passed(guard, ["http://www.b.example/"]) == 1
-    guard.close()
 
 
 def test_a_list_without_words_is_none_when_it_leads_to_what_is_fresh(guard: Guard) -> None:
@@ -119,7 +119,6 @@ def test_a_list_without_words_is_none_when_it_leads_to_what_is_fresh(guard: Guar
         learn(guard, [album], False)
         learn(guard, numbered("/photo/", 2, 1000 * number), True, via=album)
     assert passed(guard, numbered("/album/", 20, 5000)) == 20
-    guard.close()
 
 
 def test_a_list_that_led_to_much_counts_once(guard: Guard) -> None:
@@ -129,7 +128,6 @@ def test_a_list_that_led_to_much_counts_once(guard: Guard) -> None:
         learn(guard, [photo], True, via=lists[0])
     assert passed(guard, numbered("/list?colour=", 5, 10_000)) == 0, "all lists but the first led to nothing"
     assert passed(guard, numbered("/photo/", 5, 10_000)) == 5
-    guard.close()
 
 
 def test_what_is_fresh_after_all_goes_on_and_nothing_is_lost(guard: Guard) -> None:
@@ -147,7 +145,6 @@ def test_what_is_fresh_after_all_goes_on_and_nothing_is_lost(guard: Guard) -> No
         back.append(urls)
     assert Counter(texts(concat(back))) == Counter(waiting)
     assert len(guard.stage) == 0
-    guard.close()
 
 
 def test_some_are_tried_again_as_far_as_what_was_read_pays_for_it(guard: Guard) -> None:
@@ -162,7 +159,6 @@ def test_some_are_tried_again_as_far_as_what_was_read_pays_for_it(guard: Guard) 
         assert texts(guard.stage.divert(tried)) == texts(tried), "also at the second look"
     found = 900 * (read // (2 * AFTER))
     assert 5 <= found - len(guard.stage) <= 1 + FREE + read / TRIED
-    guard.close()
 
 
 def test_what_is_beside_a_trap_is_tried_however_many_the_trap_has(guard: Guard) -> None:
@@ -172,7 +168,6 @@ def test_what_is_beside_a_trap_is_tried_however_many_the_trap_has(guard: Guard) 
     learn(guard, prints[: 2 * AFTER], False)
     assert texts(guard.stage.divert(batch(prints)))
     assert texts(guard.stage.divert(batch(threads)))
-    guard.close()
 
 
 def test_a_shape_that_wavers_costs_no_more_than_a_few_looks(guard: Guard) -> None:
@@ -188,7 +183,6 @@ def test_a_shape_that_wavers_costs_no_more_than_a_few_looks(guard: Guard) -> Non
         looked += before
     assert looked > 10_000, "each wavering has a reason to look at all of it"
     assert guard.stage.state()["looks"] == 0
-    guard.close()
 
 
 @pytest.mark.parametrize(
@@ -210,7 +204,6 @@ def test_a_redirect_is_worth_what_it_leads_to(
         if fresh is not None:
             learn(guard, [url], fresh, via=via)
     assert (passed(guard, numbered("/go/", 5, 100_000), via=home) < 5) == waits
-    guard.close()
 
 
 def test_a_redirect_to_what_waits_shows_nothing(guard: Guard) -> None:
@@ -225,7 +218,6 @@ def test_a_redirect_to_what_waits_shows_nothing(guard: Guard) -> None:
         learn(guard, [share], None, via=home)
         assert passed(guard, [login], via=share) == 0
         assert passed(guard, [login], via=share) == 0, "and counts once"
-    guard.close()
 
 
 def test_a_trap_in_one_folder_says_nothing_of_others(guard: Guard) -> None:
@@ -236,7 +228,6 @@ def test_a_trap_in_one_folder_says_nothing_of_others(guard: Guard) -> None:
     assert passed(guard, worded("/tags/", 30, 100_000)) == 0
     assert passed(guard, worded("/recipes/", 30, 100_000)) == 30
     assert passed(guard, worded("/", 30, 100_000)) == 30
-    guard.close()
 
 
 def test_what_waits_is_not_left_for_ever_where_a_host_makes_up_new_text(guard: Guard) -> None:
@@ -264,7 +255,6 @@ def test_what_waits_is_not_left_for_ever_where_a_host_makes_up_new_text(guard: G
     shares = [visited(maze), *(visited(concat([maze.slice(0, 8), honest.slice(0, 8)])) for _ in range(40))]
     assert sum(shares) == 180, "also while what waits goes on beside it"
     assert visited(honest) == 0
-    guard.close()
 
 
 def test_who_has_little_that_waits_goes_first(guard: Guard) -> None:
@@ -287,7 +277,6 @@ def test_who_has_little_that_waits_goes_first(guard: Guard) -> None:
     while guard.stage.release(100).num_rows:
         pass
     assert len(guard.stage) == 0, "all of it in the end"
-    guard.close()
 
 
 VARIED = {
@@ -323,7 +312,6 @@ def test_a_page_under_many_urls_is_read_once_and_what_is_new_is_read(guard: Guar
     guard.restart()
     assert passed(guard, others) <= TRIED_QUERIES, "how often it was tried is forgotten"
     assert passed(guard, others[TRIED_QUERIES:]) == 0
-    guard.close()
 
 
 def test_a_site_that_names_its_pages_in_a_query_is_read_whatever_its_copies_are(guard: Guard) -> None:
@@ -336,7 +324,6 @@ def test_a_site_that_names_its_pages_in_a_query_is_read_whatever_its_copies_are(
     assert passed(guard, titles("", 5000, 20)) == 20
     assert passed(guard, titles("&print=yes", 5000, 20)) == 0
     assert passed(guard, [f"http://www.a.example/index.php?session={n}&title=w{n}" for n in range(20)]) < 5, "no other"
-    guard.close()
 
 
 def test_the_page_without_a_query_is_none_of_its_variants_and_says_nothing_after_one(guard: Guard) -> None:
@@ -349,7 +336,6 @@ def test_the_page_without_a_query_is_none_of_its_variants_and_says_nothing_after
     learn(guard, of_campaigns[2 * AFTER : 4 * AFTER], True)
     learn(guard, articles[2 * AFTER : 4 * AFTER], False)
     assert passed(guard, articles[2 * AFTER :]) == 4 * AFTER
-    guard.close()
 
 
 def test_variants_with_a_name_that_brought_something_are_no_traps_for_those_with_others(guard: Guard) -> None:
@@ -370,7 +356,6 @@ def test_variants_with_a_name_that_brought_something_are_no_traps_for_those_with
     assert of_page(4, "&utm_source=box")[0] == 0
     learn(guard, [f"{url}?page=5" for url in lists[:3]], False)
     assert of_page(6)[0] == 0
-    guard.close()
 
 
 def test_of_variants_that_are_met_together_one_goes_out(guard: Guard) -> None:
@@ -386,7 +371,6 @@ def test_of_variants_that_are_met_together_one_goes_out(guard: Guard) -> None:
     assert passed(guard, [pages[-1]]) == 1
     assert passed(guard, [pages[-2]]) == 1
     assert passed(guard, not_tried([f"{pages[-2]}?lang=da"])) == 0
-    guard.close()
 
 
 def test_a_page_without_a_session_is_read_after_it_was_with_one(guard: Guard) -> None:
@@ -399,7 +383,6 @@ def test_a_page_without_a_session_is_read_after_it_was_with_one(guard: Guard) ->
     assert passed(guard, not_tried(sessions[:AFTER])) == 0
     assert passed(guard, sessions[3 * AFTER :]) == AFTER
     assert passed(guard, products[2 * AFTER :]) == 2 * AFTER
-    guard.close()
 
 
 def test_a_page_that_was_only_found_has_variants(guard: Guard) -> None:
@@ -411,7 +394,6 @@ def test_a_page_that_was_only_found_has_variants(guard: Guard) -> None:
     learn(guard, prints[AFTER : 3 * AFTER], False)
     assert passed(guard, not_tried(prints[3 * AFTER : 4 * AFTER])) == 0
     assert passed(guard, prints[4 * AFTER :]) == 4 * AFTER, "nobody found these without it"
-    guard.close()
 
 
 @pytest.mark.parametrize(
@@ -437,7 +419,6 @@ def test_a_session_that_came_first_says_nothing_of_the_page_itself(guard: Guard,
     learn(guard, [session.replace("ab", "ac").replace("AB", "AC") for session in sessions], False)
     assert passed(guard, not_tried(sessions)) == 0
     assert passed(guard, pages(2000, 2040)[1]) == 40
-    guard.close()
 
 
 def test_what_a_word_in_a_query_brings_says_nothing_of_other_words(guard: Guard) -> None:
@@ -451,7 +432,6 @@ def test_what_a_word_in_a_query_brings_says_nothing_of_other_words(guard: Guard)
         learn(guard, asked("print", 100 * n)[:1], False)
     assert passed(guard, asked("edit", 5000)) > 20
     assert passed(guard, asked("print", 5000)) == 0
-    guard.close()
 
 
 def test_second_pages_of_threads_are_read_beside_sessions_in_the_same_query(guard: Guard) -> None:
@@ -466,7 +446,6 @@ def test_second_pages_of_threads_are_read_beside_sessions_in_the_same_query(guar
     assert passed(guard, not_tried([f"{url}?page=3" for url in threads])) == len(
         not_tried([f"{url}?page=3" for url in threads])
     )
-    guard.close()
 
 
 def test_lists_in_a_folder_say_little_of_what_it_is_in(guard: Guard) -> None:
@@ -478,7 +457,6 @@ def test_lists_in_a_folder_say_little_of_what_it_is_in(guard: Guard) -> None:
         f"http://www.a.example/questions/{n}/{word}" for n in (50, 61) for word in ("why", "how", "who", "where")
     ]
     assert passed(guard, questions) == len(questions)
-    guard.close()
 
 
 def test_a_site_that_was_misjudged_comes_back_by_what_is_tried(guard: Guard) -> None:
@@ -492,7 +470,6 @@ def test_a_site_that_was_misjudged_comes_back_by_what_is_tried(guard: Guard) -> 
     while (urls := guard.stage.cleared()).num_rows:
         back += texts(urls)
     assert sorted(tried + back) == sorted(articles)
-    guard.close()
 
 
 def test_hosts_under_hosts_without_end_are_alike(guard: Guard) -> None:
@@ -502,7 +479,6 @@ def test_hosts_under_hosts_without_end_are_alike(guard: Guard) -> None:
     learn(guard, [stacked(depth) for depth in range(4, 4 + PATIENCE * AFTER + 1)], False)
     assert passed(guard, [url for depth in range(60, 70) if key_of(url := stacked(depth)) % LET_THROUGH]) == 0
     assert passed(guard, ["http://www.a.example/"]) == 1
-    guard.close()
 
 
 def test_variants_that_lead_to_what_is_new_are_read(guard: Guard) -> None:
@@ -513,7 +489,6 @@ def test_variants_that_lead_to_what_is_new_are_read(guard: Guard) -> None:
         learn(guard, [of_list], False, via="http://www.a.example/list")
         learn(guard, numbered("/item/", 2, 1000 * number), True, via=of_list)
     assert passed(guard, [f"http://www.a.example/list?page={number}" for number in range(100, 120)]) == 20
-    guard.close()
 
 
 def test_a_host_that_brought_something_is_none_of_those_without_end(guard: Guard) -> None:
@@ -524,7 +499,6 @@ def test_a_host_that_brought_something_is_none_of_those_without_end(guard: Guard
         passed(guard, [f"http://{''.join(Random(-n).choices('abcdefgh', k=9))}.a.example/" for n in range(1, 99)]) < 9
     )
     assert passed(guard, worded("/other/", 20)) == 20
-    guard.close()
 
 
 def test_who_grows_by_traps_alone_does_not_grow(guard: Guard) -> None:
@@ -536,7 +510,6 @@ def test_who_grows_by_traps_alone_does_not_grow(guard: Guard) -> None:
     assert guard.stage.probes.grown(u64(days, "host"), u64(days, "domain")).all()
     assert guard.stage.divert(days).num_rows == 0
     assert not guard.stage.probes.grown(u64(days, "host"), u64(days, "domain")).any()
-    guard.close()
 
 
 def test_memory_is_bounded_at_any_number_of_hosts_and_shapes(guard: Guard) -> None:
@@ -547,7 +520,6 @@ def test_memory_is_bounded_at_any_number_of_hosts_and_shapes(guard: Guard) -> No
     state = guard.stage.state()
     assert state["counts"] <= 4096
     assert state["recent"] <= RECENT
-    guard.close()
 
 
 def test_what_is_released_goes_out(guard: Guard) -> None:
@@ -557,16 +529,13 @@ def test_what_is_released_goes_out(guard: Guard) -> None:
     assert texts(released) == numbered("/day/", 20, 10_000)
     assert texts(guard.stage.divert(released)) == texts(released), "also at the second look"
     assert len(guard.stage) == 30
-    guard.close()
 
 
-def test_without_a_guard_what_waited_goes_on(guard: Guard, tmp_path: Path) -> None:
+def test_without_a_guard_what_waited_goes_on(guard: Guard) -> None:
     learn(guard, numbered("/day/", 2 * AFTER), False)
     assert passed(guard, numbered("/day/", 50, 10_000)) == 0
     guard.save()
-    guard.close()
-    without = Guard(tmp_path, lambda store, state: Traps(store, 0, state), None)
-    assert passed(without, numbered("/day/", 50, 20_000)) == 50
-    assert without.stage.cleared().num_rows == 50
-    assert len(without.stage) == 0
-    without.close()
+    guard.restart(lambda store, state: Traps(store, 0, state))
+    assert passed(guard, numbered("/day/", 50, 20_000)) == 50
+    assert guard.stage.cleared().num_rows == 50
+    assert len(guard.stage) == 0
