@@ -73,6 +73,9 @@ from fyke.core.memory import Trimmer, _resident_bytes, give_back
 give_back()
 trimmer = Trimmer()
 before = _resident_bytes()
+large = bytearray(300_000_000)
+trimmer.trim()
+del large  # what was held when it was called says nothing of what lies free later
 held = [bytearray(2000) for _ in range(100_000)]
 grown = _resident_bytes() - before
 held = held[::1000]  # what outlives the others lies between them

@@ -18,7 +18,7 @@ from pathlib import Path
 PAGE_BYTES = resource.getpagesize()
 MAPPED_BYTES = 512 << 10  # blocks from this size on are mapped by themselves; what compresses a record wants 350 KB
 TRIM_BYTES = 16 << 20  # of the heap's end, more than this goes back; the tree of the next large page wants as much
-GROWN_BYTES = 32 << 20
+GROWN_BYTES = 16 << 20
 GAUGE_S = 3.0
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 
@@ -35,22 +35,22 @@ def give_back() -> None:
 
 
 class Trimmer:
-    """Gives back what lies free in the heaps, when the process has grown: some 10 ms for 100 MB."""
+    """Gives back what lies free in the heaps, when that has grown: some 10 ms for 100 MB."""
 
     def __init__(self, grown_bytes: int = GROWN_BYTES) -> None:
         self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
         self._grown_bytes = grown_bytes
-        self._least_bytes = _resident_bytes()  # after it was trimmed, or since
+        self._least_bytes = _loose_bytes()  # after it was trimmed, or since
 
     def __repr__(self) -> str:
         return f"Trimmer({self._least_bytes})"
 
     def trim(self) -> None:
         """To be called when much may have been freed. Other threads may go on meanwhile."""
-        now_bytes = _resident_bytes()
+        now_bytes = _loose_bytes()
         if self._trim is not None and now_bytes - self._least_bytes > self._grown_bytes:
             self._trim(0)
-            now_bytes = self._least_bytes = _resident_bytes()
+            now_bytes = self._least_bytes = _loose_bytes()
         self._least_bytes = min(self._least_bytes, now_bytes)
 
 
@@ -69,6 +69,11 @@ def allocated_bytes() -> int:
     ask.restype = _Allocated
     found = ask()
     return int(found.used + found.mapped)
+
+
+def _loose_bytes() -> int:
+    """Resident memory beside what was asked of malloc: of it, what lies free in the heaps comes and goes."""
+    return _resident_bytes() - allocated_bytes()
 
 
 def memory_bytes(process: int | str = "self") -> int:
