@@ -1,11 +1,14 @@
 """Large pages come out as if they had been read with the others, only later."""
 
+import gc
 import gzip
 import threading
 import time
+import weakref
 from collections import deque
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -46,6 +49,13 @@ def exchanges() -> list[Exchange]:
 
 def facts(sheaves: list[Sheaf]) -> dict[str, tuple[str, int]]:
     return {one.page.url: (one.page.title, one.links) for sheaf in sheaves for one in sheaf.reaped}
+
+
+def settle(aside: Aside[Any]) -> None:
+    """Wait for what was begun, and for what began behind it."""
+    while aside._under_way:
+        assert aside._thread is not None
+        aside._thread.join(timeout=60)
 
 
 class _TickingClock(VirtualClock):
@@ -231,19 +241,19 @@ def test_rows_that_take_long_are_made_beside_the_loop(tmp_path) -> None:
 
 def test_while_there_is_no_room_for_large_pages_small_ones_go_on(tmp_path) -> None:
     """Nothing waits for the thread, which is busy here until it is let go."""
-    done, gate = threading.Semaphore(0), threading.Event()
+    done = threading.Semaphore(0)
     aside = Aside(done.release, PACE, large_bytes=400, most_bytes=500)
     small = sum(len(body) < 400 for body in BODIES)
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
         harvest = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside)
-        busy = aside._thread.submit(gate.wait)
+        aside._under_way = True
         at_once = list(harvest.reap(exchanges()))
         assert len(facts(at_once)) == small
         assert harvest.waiting == len(BODIES) - small and not aside.has_room(400)
         assert list(harvest.reap([])) == []
-        gate.set()
-        assert busy.result()
+        aside._under_way = False
+        aside.go_on()
         later = []
         while harvest.waiting:
             assert done.acquire(timeout=60)
@@ -272,12 +282,10 @@ def test_pages_whose_links_are_long_wait_for_room_too(tmp_path) -> None:
     with Checkpoint(tmp_path / "shard") as checkpoint:
         seen = ContentSeen(checkpoint.store, 1 << 16)
         harvest = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside)
-        gate = threading.Event()
-        busy = aside._thread.submit(gate.wait)
+        aside._under_way = True
         came = [reaped.exchange.visit.url for sheaf in harvest.reap(pages) for reaped in sheaf.reaped]
         assert harvest.waiting == len(pages), "the loop goes on while another page is read"
-        gate.set()
-        assert busy.result()
+        aside._under_way = False
         while harvest.waiting:
             pace.go_on()
             came += [reaped.exchange.visit.url for sheaf in harvest.reap([]) for reaped in sheaf.reaped]
@@ -327,8 +335,7 @@ def test_nobody_waits_for_large_pages_and_no_more_come_while_many_wait(
     loop may take however long."""
     monkeypatch.setattr(worker, "MOST_LATER", 3)
     aside = Aside(lambda: None, PACE, most_bytes=4 << 20)
-    may_go_on = threading.Event()
-    aside._thread.submit(may_go_on.wait)
+    aside._under_way = True
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
     long = (
         b"<base href='http://one.example/%s/'>" % (b"x" * 1900)
@@ -347,7 +354,7 @@ def test_nobody_waits_for_large_pages_and_no_more_come_while_many_wait(
         while left and not harvest.crowded:  # the thread stands still meanwhile
             found |= facts(list(harvest.reap([left.popleft()])))
         assert harvest.crowded and len(harvest._later) == 3 and len(aside) <= 2 * 3
-        may_go_on.set()
+        aside._under_way = False
         while harvest.waiting or left:
             more = [] if harvest.crowded or not left else [left.popleft()]
             found |= facts(list(harvest.reap(more)))
@@ -381,7 +388,7 @@ def test_what_may_take_long_to_unfold_is_unfolded_beside_the_loop(tmp_path, pack
         found = facts(list(harvest.reap(came)))
         assert not found and harvest.waiting == len(came)
         while harvest.waiting:
-            aside._thread.submit(int).result()
+            settle(aside)
             found |= facts(list(harvest.reap([])))
         assert time.thread_time() - began < 0.8  # it would be twice as much of one packed once, and more of others
         seen.close()
@@ -417,7 +424,7 @@ def test_links_that_take_long_are_resolved_a_few_in_a_turn(tmp_path, monkeypatch
         parsed.append(0)
         found = facts(list(harvest.reap(came)))
         while harvest.waiting:
-            aside._thread.submit(int).result()
+            settle(aside)
             parsed.append(0)
             found |= facts(list(harvest.reap([])))
         seen.close()
@@ -464,14 +471,14 @@ def test_large_pages_take_their_share_of_the_time(tmp_path) -> None:
         for _ in range(3000):
             clock.advance(0.001)
             pace.go_on()
-            aside._thread.submit(int).result()  # what was put in is done
+            settle(aside)
             got = facts(list(harvest.reap(small)))
             handed_on += [clock.now()] * (len(got) - len(small))
         assert len(handed_on) > 1
         assert all(after - before > 100_000 * STORED_BYTE_S * (PARTS - 1) for before, after in pairwise(handed_on))
         clock.advance(1.0)
         while harvest.waiting:
-            aside._thread.submit(int).result()
+            settle(aside)
             handed_on += [clock.now()] * len(facts(list(harvest.reap([]))))
         assert len(handed_on) == len(large)
         seen.close()
@@ -489,12 +496,12 @@ def test_while_light_work_is_going_on_large_pages_are_read_one_by_one() -> None:
     for begun in (0, 1, 2):
         pace.go_on()
         aside.go_on()
-        aside._thread.submit(int).result()
+        settle(aside)
         assert sum(work.result.done() for work in aside._waiting) == begun
         clock.advance(1_000_000 * BYTE_S * PARTS)
     pace.go_on()
     aside.go_on(hurry=True)
-    aside._thread.submit(int).result()
+    settle(aside)
     assert aside.take() == list(range(6))
     aside.close()
 
@@ -507,11 +514,11 @@ def test_what_waits_is_not_begun_once_light_work_goes_on_again() -> None:
     for _ in range(6):
         aside.put(pace.go_on, 1)
     aside.go_on()
-    aside._thread.submit(int).result()
+    settle(aside)
     assert len(aside.take()) == 1
     clock.advance(LIGHT_S)
     aside.go_on(hurry=True)
-    aside._thread.submit(int).result()
+    settle(aside)
     assert len(aside.take()) == 5
     aside.close()
 
@@ -541,7 +548,7 @@ def test_long_work_takes_its_share_piece_by_piece() -> None:
     goes_on.release()
     aside.go_on(hurry=True)
     assert breaths.acquire(timeout=60)
-    aside._thread.submit(int).result()
+    settle(aside)
     assert len(aside.take()) == 1
     aside.close()
 
@@ -572,7 +579,7 @@ def test_no_more_is_made_than_may_wait_to_be_taken() -> None:
         aside.put(partial(made.append, number), 60)
     for most in (2, 4, 5):
         aside.go_on()
-        aside._thread.submit(int).result()
+        settle(aside)
         assert made == list(range(most))
         aside.take()
     aside.close()
@@ -588,9 +595,8 @@ def test_what_waits_is_bounded() -> None:
     while not aside.has_room(11):  # more than there ever is: alone
         assert not aside.has_room(1 if len(taken) == 0 else 11)
         aside.go_on()
-        aside._thread.submit(int).result()
+        settle(aside)
         taken += aside.take(1)
-    aside._thread.shutdown()
     taken += aside.take()
     assert taken == [1, 2]
     aside.close()
@@ -604,7 +610,47 @@ def test_a_fault_of_ours_is_not_hidden() -> None:
 
     aside.put(fail, 1)
     aside.go_on()
-    aside._thread.shutdown()
+    settle(aside)
     with pytest.raises(ZeroDivisionError):
         aside.take()
     aside.close()
+
+
+def test_each_piece_of_work_has_a_thread_that_ends_with_it() -> None:
+    """glibc gives nothing back of a heap in which it keeps blocks for a thread."""
+    done = threading.Semaphore(0)
+    aside: Aside[threading.Thread] = Aside(done.release, PACE)
+    for _ in range(3):
+        aside.put(threading.current_thread, 1)
+    aside.go_on()
+    assert all(done.acquire(timeout=60) for _ in range(3))
+    threads = aside.take()
+    aside.close()
+    assert len(set(threads)) == 3
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_nothing_is_kept_of_work_that_was_given_up() -> None:
+    begun = threading.Event()
+    aside: Aside[None] = Aside(lambda: None, PACE)
+
+    class Page:
+        pass
+
+    def read(page: Page) -> None:
+        begun.set()
+        while page:
+            breathe()
+
+    page = Page()
+    aside.put(partial(read, page), 1)
+    aside.go_on()
+    assert begun.wait(timeout=60)
+    kept = weakref.ref(page)
+    del page
+    gc.disable()
+    try:
+        aside.close()
+        assert kept() is None
+    finally:
+        gc.enable()

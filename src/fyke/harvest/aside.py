@@ -1,9 +1,13 @@
-"""Large pages are read beside the loop: a thread of its own, so that no page holds up the others.
+"""Large pages are read beside the loop: each in a thread of its own, so that no page holds up the others.
 
 The harvest puts work in and takes results out when it comes by again. lexbor gives the interpreter back while it makes
 a tree, so the loop goes on meanwhile, but not for all that is done to a page. So while light work is going on, pages
 are read one by one, each no sooner than its share of the time allows what is expected of it, and what has many steps
 waits between them (`fyke.core.pace`).
+
+A thread ends with its page. glibc keeps some small blocks for each thread, wherever they lie, and as long as it does,
+what a tree of 150 MB took stays in the thread's heap: what is large later is put there, moved as it grows, and leaves
+as much behind.
 
 Invariants: results come in the order of the work. Its owner brings no more than it `has_room` for: so `MOST_BYTES` of
 pages and their links are held at a time, those that nobody took yet among them, or one that is larger, alone. Where
@@ -13,12 +17,12 @@ results that nobody took are so many bytes by themselves, no more are made: they
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from fyke.core.memory import Trimmer
-from fyke.core.pace import Pace
+from fyke.core.pace import GivenUp, Pace
 
 LARGE_BYTES = 512 << 10  # of content: more takes longer than the loop should be held up
 MOST_BYTES = 32 << 20
@@ -53,10 +57,10 @@ class Aside(Generic[Result]):
         self.handing_on = pace.share()  # what becomes of results on the loop
         self.large_bytes = large_bytes  # what is smaller is not worth it
         self._most_bytes = most_bytes
-        self._thread = ThreadPoolExecutor(1, "fyke-large-pages")
+        self._thread: threading.Thread | None = None  # the latest
         self._works: deque[_Work[Result]] = deque()  # not begun
         self._waiting: deque[_Work[Result]] = deque()  # begun or not
-        self._under_way = False  # the thread takes the next by itself
+        self._under_way = False  # the thread begins the next by itself
         self._made_bytes = 0  # of results that nobody took
         self._lock = threading.Lock()
         self.trimmer = Trimmer()
@@ -84,31 +88,40 @@ class Aside(Generic[Result]):
         """Begin what may begin now; all if it is in a `hurry`."""
         with self._lock:
             self._share.hurried = hurry
-            if self._under_way or not self._may_begin:
-                return
-            self._under_way = True
-        self._thread.submit(self._run)
+            if not self._under_way:
+                self._begin()
+
+    def _begin(self) -> None:
+        """Begin the next, if it may; to be called with the lock."""
+        self._under_way = self._may_begin
+        if self._under_way:
+            work = self._works.popleft()
+            thread = threading.Thread(target=self._run, args=(work,), name="fyke-large-page")
+            try:
+                thread.start()
+            except RuntimeError as error:  # the system has no more of them
+                work.result.set_exception(error)
+            else:
+                self._thread = thread
 
     @property
     def _may_begin(self) -> bool:
         is_due = bool(self._works) and not self._share.wait_s(self._works[0].read_bytes * BYTE_S)
         return is_due and self._made_bytes < self._most_bytes
 
-    def _run(self) -> None:
-        """One after the other, as long as the next may begin."""
-        while work := self._next():
-            self._do(work)
-            self._share.give_way()
-
-    def _next(self) -> "_Work[Result] | None":
+    def _run(self, work: "_Work[Result]") -> None:
+        self._do(work)
+        self._share.give_way()
         with self._lock:
-            self._under_way = self._may_begin
-            return self._works.popleft() if self._under_way else None
+            self._begin()
 
     def _do(self, work: "_Work[Result]") -> None:
         with self._share.taken_beside(work.read_bytes * BYTE_S):
+            self.trimmer.trim()  # what results before it left, until they were stored
             try:
                 result = work.do()
+            except GivenUp:
+                return  # nobody takes it; kept, the error would keep what was read
             except BaseException as error:  # noqa: BLE001 - it is raised where the result is taken
                 work.result.set_exception(error)
                 return
@@ -136,5 +149,6 @@ class Aside(Generic[Result]):
         with self._lock:
             self._share.hurried = self._share.given_up = True
             self._works.clear()
-        self._thread.shutdown(cancel_futures=True)
+        if self._thread is not None:
+            self._thread.join()
         self._waiting.clear()
