@@ -5,11 +5,13 @@ memory of this process, which the kernel counts anew for each body.
 """
 
 import re
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from fyke.harvest import Parser
+from fyke.harvest.xmlscan import scan
 from harvest.conftest import make_answer
 
 MOST_MB = 160
@@ -58,3 +60,13 @@ def test_memory_is_bounded(name: str) -> None:
     Path("/proc/self/clear_refs").write_text("5")  # the peak is counted anew: proc_pid_clear_refs(5)
     Parser().parse(make_answer(media_type=media_type), body)
     assert memory_mb("VmHWM") - before < MOST_MB
+
+
+@pytest.mark.parametrize("begin", [LIST + b"<loc>", b"<!DOCTYPE urlset [<!ELEMENT a (b)>]><urlset><"])
+def test_a_list_is_not_held_another_time(begin: bytes) -> None:
+    content = begin + b"words and\n" * (4 * SIZE // 10)
+    tracemalloc.start()
+    scan(content, "http://h.example/", lambda *_: None)
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most_bytes < 3 * SIZE < len(content)

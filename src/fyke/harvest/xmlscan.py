@@ -85,12 +85,13 @@ def seen_from(base: str, href: str, url: str) -> str:
     return href if base == url or not href else canonical(href, base) or ""
 
 
-def _scan_strictly(content: bytes, url: str, see: See) -> bool:
+def _scan_strictly(content: bytes, url: str, see: See) -> bool:  # noqa: C901 - what Expat calls shares what was met
     path: list[tuple[str, Attributes, str]] = [("", {}, url)]
-    text: list[str] = []
+    text = ""
     elements = count(1)
 
     def start(name: str, attributes: Attributes) -> None:
+        nonlocal text
         if next(elements) % _BREATH == 0:
             breathe()
         base = path[-1][2]
@@ -99,12 +100,20 @@ def _scan_strictly(content: bytes, url: str, see: See) -> bool:
         if "xml:base" in attributes:
             base = _base(attributes["xml:base"], base)
         path.append((_local(name), attributes, base))
-        text.clear()
+        text = ""
 
     def end(_: str) -> None:
+        nonlocal text
         name, attributes, base = path.pop()
-        see(name, path[-1][0], attributes, "".join(text).strip()[:_TEXT_CHARS], base)
-        text.clear()
+        see(name, path[-1][0], attributes, text[:_TEXT_CHARS].rstrip(), base)
+        text = ""
+
+    def characters(some: str) -> None:
+        nonlocal text
+        if not text:
+            text = some.lstrip()
+        elif len(text) < _TEXT_CHARS:
+            text += some
 
     def doctype(_: str, system: str | None, public: str | None, subset: int) -> None:
         # What is declared elsewhere Expat leaves out without a word.
@@ -115,7 +124,7 @@ def _scan_strictly(content: bytes, url: str, see: See) -> bool:
     parser.buffer_text = True
     parser.StartElementHandler = start
     parser.EndElementHandler = end
-    parser.CharacterDataHandler = text.append
+    parser.CharacterDataHandler = characters
     parser.StartDoctypeDeclHandler = doctype
     parser.EntityDeclHandler = _refuse
     parser.AttlistDeclHandler = _refuse  # what each element has by default
@@ -144,11 +153,11 @@ def _plain(content: bytes) -> bytes:
     """As much of `content` as is parsed by force, without what HTML has no or another word for: what is declared,
     CDATA, elements closed as they open."""
     doctype = _DOCTYPE.match(content)
-    if doctype is not None:
-        content = content[doctype.end() :]
-    elif b"<!ENTITY" in content:
+    if doctype is None and b"<!ENTITY" in content:
         return b""  # who knows where the declarations end
-    return _replaced(_CLOSED, _opened_and_closed, _replaced(_LITERAL, _in_html, content[:MAX_BYTES]))
+    begin = doctype.end() if doctype is not None else 0
+    content = content[begin : begin + MAX_BYTES]
+    return _replaced(_CLOSED, _opened_and_closed, _replaced(_LITERAL, _in_html, content))
 
 
 def _replaced(pattern: re.Pattern[bytes], by: Callable[[re.Match[bytes]], bytes], content: bytes) -> bytes:
