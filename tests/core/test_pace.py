@@ -45,6 +45,25 @@ def test_where_nothing_light_is_going_on_nothing_is_waited_for(pieces):
             clock.advance(takes_s)
 
 
+@given(st.lists(st.floats(0, 0.02), max_size=50), st.floats(0.001, 0.02))
+def test_what_was_taken_while_nothing_light_was_going_on_is_owed_by_nobody(pieces, last_s):
+    """Else who was alone for a minute would wait for most of an hour once others come."""
+    clock = VirtualClock()
+    pace = Pace(clock)
+    share = pace.share()
+    for took_s in pieces:
+        clock.advance(took_s)
+        share.took(took_s)
+    pace.go_on()
+    share.took(last_s)
+    begun_at = clock.now()
+    while wait_s := share.wait_s():
+        clock.advance(wait_s)
+        pace.go_on()
+    before_s = pieces[-1] if pieces else 0.0
+    assert clock.now() - begun_at <= (before_s + last_s) * PARTS
+
+
 @given(st.floats(1e-5, 0.02), st.floats(0, LIGHT_S))
 def test_heavy_work_does_not_take_itself_for_light_work(piece_s, since_s):
     """When no more light work ends, that is soon seen, however short the pieces; no rest is taken from then on."""

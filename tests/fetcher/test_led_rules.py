@@ -1,11 +1,11 @@
 """Rules that redirect to another host: strangers may lead any number there, and keep nobody from work."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from fetcher.test_engine import Names, put_again, wired
+from fetcher.test_engine import Names, fetching, put_again
 from fyke.core.batches import Kind, url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
@@ -13,11 +13,8 @@ from fyke.core.messages import Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Visit
-from fyke.fetcher.book import HostBook
 from fyke.fetcher.engine import Fetcher
 from fyke.fetcher.names import Resolution
-from fyke.fetcher.rests import Rests
-from fyke.fetcher.workbench import Workbench
 
 LED = 150
 
@@ -52,17 +49,12 @@ class Server:
         return [url.split("/", 3)[3] for _, url in self.asked if f"//{host}/" in url]
 
 
-@asynccontextmanager
-async def fetching(folder: Path, waits: str = "") -> AsyncIterator[tuple[Fetcher, Server, VirtualClock]]:
-    config = Config()
+@contextmanager
+def led(folder: Path, waits: str = "") -> Iterator[tuple[Fetcher, Server, VirtualClock]]:
     clock = VirtualClock()
     server = Server(clock, waits)
-    rests = Rests(folder / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
-    with closing(rests), HostBook(folder / "hosts.sqlite") as book:
-        rooms = wired(Workbench(config.politeness), Elsewhere(), book, rests, server, clock)
-        fetcher = Fetcher(rooms, config, asyncio.Event())
+    with fetching(folder, Config(), clock, server, Elsewhere()) as fetcher:
         yield fetcher, server, clock
-        fetcher.stop()
 
 
 def lead(fetcher: Fetcher) -> None:
@@ -84,7 +76,7 @@ async def passing(fetcher: Fetcher, clock: VirtualClock, seconds: int) -> list[t
 
 
 async def test_rules_that_are_led_to_one_host_hold_no_room_of_others(tmp_path: Path) -> None:
-    async with fetching(tmp_path) as (fetcher, _, clock):
+    with led(tmp_path) as (fetcher, _, clock):
         most = fetcher.rules_room
         lead(fetcher)
         learned = await passing(fetcher, clock, 30)
@@ -93,7 +85,7 @@ async def test_rules_that_are_led_to_one_host_hold_no_room_of_others(tmp_path: P
 
 
 async def test_rules_that_many_are_led_to_are_asked_for_again_and_never_given_up(tmp_path: Path) -> None:
-    async with fetching(tmp_path) as (fetcher, server, clock):
+    with led(tmp_path) as (fetcher, server, clock):
         learned = []
         lead(fetcher)
         for _ in range(40):
@@ -107,7 +99,7 @@ async def test_rules_that_many_are_led_to_are_asked_for_again_and_never_given_up
 
 
 async def test_a_host_that_strangers_lead_to_is_visited_as_often_for_itself(tmp_path: Path) -> None:
-    async with fetching(tmp_path) as (fetcher, server, clock):
+    with led(tmp_path) as (fetcher, server, clock):
         lead(fetcher)
         await passing(fetcher, clock, 3)
         fetcher.put(url_batch([locate(f"http://well.test/{n}") for n in range(20)]))
@@ -118,7 +110,7 @@ async def test_a_host_that_strangers_lead_to_is_visited_as_often_for_itself(tmp_
 
 
 async def test_rules_that_are_led_to_a_host_that_sleeps_do_not_wait_for_that(tmp_path: Path) -> None:
-    async with fetching(tmp_path, waits="86400") as (fetcher, server, clock):
+    with led(tmp_path, waits="86400") as (fetcher, server, clock):
         most = fetcher.rules_room
         fetcher.put(url_batch([locate("http://well.test/of/itself")]))
         await passing(fetcher, clock, 5)

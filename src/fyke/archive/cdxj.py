@@ -40,6 +40,7 @@ def index_line(url: str, date: str, mime: str, status: int | None, digest: str, 
 
 
 def index_path(warc: Path, *, closed: bool) -> Path:
+    """Where the index of the archive file `warc` is, once that is `closed`, or while it grows."""
     return warc.with_name(warc.name.removesuffix(".warc.gz") + (".cdxj" if closed else ".cdxj.open"))
 
 

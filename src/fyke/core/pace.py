@@ -124,8 +124,11 @@ class Share:
             self._end()
 
     def took(self, piece_s: float) -> None:
-        """A piece that nobody had expected took so long, and is over."""
-        self._free_at = max(self._free_at, self._clock.now()) + piece_s * (self._parts - 1)
+        """A piece that nobody had expected took so long, and is over. What was taken before is made up for as well,
+        while light work is going on."""
+        now = self._clock.now()
+        before = max(self._free_at, now) if self._pace.busy else now
+        self._free_at = before + piece_s * (self._parts - 1)
         self._pace.held_up(piece_s)
 
     def _begin(self, expected_s: float) -> None:

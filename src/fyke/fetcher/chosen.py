@@ -37,6 +37,6 @@ class Chosen:
         for seed in self._seeds[self._read :]:
             parts = split(seed.url.decode())
             ports = _WEB if parts.port in _WEB else {parts.port}
-            self._ports.setdefault(parts.host.rstrip("."), set()).update(ports)
+            self._ports.setdefault(parts.host, set()).update(ports)
         self._read = len(self._seeds)
         return self._ports.get(name.rstrip("."), set())

@@ -203,14 +203,8 @@ class Workbench:
     @staticmethod
     def _first_own(host: Host, now: float) -> int:
         """The place of the first visit that may be made now and was not led here; 0 where it has the first, or none."""
-        return next(
-            (
-                place
-                for place, visit in enumerate(host.visits)
-                if not (visit.led or visit.not_before > now or host.gives_way(visit, now))
-            ),
-            0,
-        )
+        passed = (visit.led or visit.not_before > now or host.gives_way(visit, now) for visit in host.visits)
+        return next((place for place, is_passed in enumerate(passed) if not is_passed), 0)
 
     def start(self, host: Host) -> None:
         """A request to `host` begins: it and its address are busy until `finished`."""

@@ -100,6 +100,7 @@ class Aside(Generic[Result]):
             try:
                 thread.start()
             except RuntimeError as error:  # the system has no more of them
+                self._under_way = False
                 work.result.set_exception(error)
             else:
                 self._thread = thread

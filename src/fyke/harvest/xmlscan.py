@@ -85,13 +85,30 @@ def seen_from(base: str, href: str, url: str) -> str:
     return href if base == url or not href else canonical(href, base) or ""
 
 
-def _scan_strictly(content: bytes, url: str, see: See) -> bool:  # noqa: C901 - what Expat calls shares what was met
+class _Text:
+    """The text of an element, as far as it is shown."""
+
+    def __init__(self) -> None:
+        self._text = ""
+
+    def add(self, some: str) -> None:
+        if not self._text:
+            self._text = some.lstrip()
+        elif len(self._text) < _TEXT_CHARS:
+            self._text += some
+
+    def take(self) -> str:
+        """What was added since this was last called."""
+        text, self._text = self._text[:_TEXT_CHARS].rstrip(), ""
+        return text
+
+
+def _scan_strictly(content: bytes, url: str, see: See) -> bool:
     path: list[tuple[str, Attributes, str]] = [("", {}, url)]
-    text = ""
+    text = _Text()
     elements = count(1)
 
     def start(name: str, attributes: Attributes) -> None:
-        nonlocal text
         if next(elements) % _BREATH == 0:
             breathe()
         base = path[-1][2]
@@ -100,20 +117,11 @@ def _scan_strictly(content: bytes, url: str, see: See) -> bool:  # noqa: C901 - 
         if "xml:base" in attributes:
             base = _base(attributes["xml:base"], base)
         path.append((_local(name), attributes, base))
-        text = ""
+        text.take()
 
     def end(_: str) -> None:
-        nonlocal text
         name, attributes, base = path.pop()
-        see(name, path[-1][0], attributes, text[:_TEXT_CHARS].rstrip(), base)
-        text = ""
-
-    def characters(some: str) -> None:
-        nonlocal text
-        if not text:
-            text = some.lstrip()
-        elif len(text) < _TEXT_CHARS:
-            text += some
+        see(name, path[-1][0], attributes, text.take(), base)
 
     def doctype(_: str, system: str | None, public: str | None, subset: int) -> None:
         # What is declared elsewhere Expat leaves out without a word.
@@ -124,7 +132,7 @@ def _scan_strictly(content: bytes, url: str, see: See) -> bool:  # noqa: C901 - 
     parser.buffer_text = True
     parser.StartElementHandler = start
     parser.EndElementHandler = end
-    parser.CharacterDataHandler = characters
+    parser.CharacterDataHandler = text.add
     parser.StartDoctypeDeclHandler = doctype
     parser.EntityDeclHandler = _refuse
     parser.AttlistDeclHandler = _refuse  # what each element has by default

@@ -139,35 +139,20 @@ class Slot:
         session are not kept."""
         self.curl = curl = pycurl.Curl()
         self._paused = paused
-        self._turn_bytes = 0  # that this turn brought
-        self._waits = False  # for the next
-        self.turns = 0  # beyond the first
         self._limit_bytes = limit_bytes
         self._address = ""
         self._fields: Sequence[bytes] = ()
         self._http_1 = self._to_the_end = False
         self._sessions: Any = None
         self._counts = False  # its steps
-        self._steps = self._steps_at_once = 0  # that brought nothing: in all, and since the last of `calls`
-        self._came_bytes = 0
         self._calls, self._call = calls, 0
-        self._asked_in = 0  # the call in which the request was sent, after what was said before
-        self.idle = ""  # what there was in place of an answer, in too many steps that brought nothing
         self.lines: list[bytes] = []
-        self._head_bytes = 0
         self.body: Document
         self.request: Request
         self.done: Done
         self.started = 0.0
-        self.cut = False
         self.alone = alone
-        self.fd = -1  # of the connection that was made for this transfer; below 0: none was
-        self.large = False  # its server said too much before it was asked anything
-        self.asked = 0  # how often the request was to be sent
-        self.refused = ""  # why the body is not wanted, or its rest
-        self._room_bytes = limit_bytes
-        self._why = ""
-        self.disk_error: OSError | None = None
+        self._clear()
         for option, value in options:
             curl.setopt(option, value)
         curl.setopt(pycurl.HEADERFUNCTION, self.head)
@@ -177,6 +162,26 @@ class Slot:
         curl.setopt(pycurl.SOCKOPTFUNCTION, self.connect)
         curl.setopt(pycurl.PREREQFUNCTION, self.ask)
         curl.setopt(pycurl.XFERINFOFUNCTION, self.step)
+
+    def _clear(self) -> None:
+        """As it is before a transfer."""
+        self._turn_bytes = 0  # that this turn brought
+        self._waits = False  # for the next
+        self.turns = 0  # beyond the first
+        self._steps = self._steps_at_once = 0  # that brought nothing: in all, and since the last of `calls`
+        self._came_bytes = 0
+        self._asked_in = 0  # the call in which the request was sent, after what was said before
+        self.idle = ""  # what there was in place of an answer, in too many steps that brought nothing
+        self.lines.clear()
+        self._head_bytes = 0
+        self.cut = False
+        self.fd = -1  # of the connection that was made for this transfer; below 0: none was
+        self.large = False  # its server said too much before it was asked anything
+        self.asked = 0  # how often the request was to be sent
+        self.refused = ""  # why the body is not wanted, or its rest
+        self._room_bytes = self._limit_bytes
+        self._why = ""
+        self.disk_error: OSError | None = None
 
     def __repr__(self) -> str:
         return f"Slot({self._address or 'unused'})"
@@ -378,15 +383,7 @@ class Slot:
 
     def forget(self) -> None:
         """Drop what the finished transfer left, so that an idle slot holds no page in memory."""
-        self._turn_bytes = self.turns = self._steps = self._steps_at_once = self._came_bytes = 0
-        self.lines.clear()
-        self._head_bytes = 0
-        self.cut = self.large = self._waits = False
         if self._calls.greeted.get(self.fd) is self:
             del self._calls.greeted[self.fd]
-        self.fd = -1
-        self.asked = 0
-        self.idle = self.refused = self._why = ""
-        self._room_bytes = self._limit_bytes
-        self.disk_error = None
+        self._clear()
         del self.body, self.request, self.done
