@@ -94,6 +94,7 @@ class Frontier:
         self.supply = Supply(at, sizes, ready_rows=ready_rows, round_s=round_s, saved=saved)
         self._refill = Refill(at.ready, at.window, at.blocked, at.asleep, at.traps, at.quota)
         self._leased = DiskQueue(store, "leased", URLS, saved.get("leased"))
+        self._slowed: set[int] = set()  # hosts that are slow since `accused` was last asked
 
     def __repr__(self) -> str:
         return f"Frontier({self._stages!r})"
@@ -157,7 +158,9 @@ class Frontier:
         """Visits ended (schema `ENDED`): how long their hosts rest is how much they may have out, and what was found of
         them is held against their number."""
         planned = keep(ended, numbers(ended, "kind") != Kind.PROBE)
-        self._stages.traps.visited(u64(planned, "host"), u64(planned, "domain"))
+        hosts = u64(planned, "host")
+        endless = self._stages.traps.visited(hosts, u64(planned, "domain"))
+        self._slowed |= self._stages.window.slow.ended(hosts, numbers(planned, "rest_s"), endless)
         self._stages.gate.over(u64(ended, "domain"))
         asked = keep(ended, numbers(ended, "rest_s") >= 0)
         self._stages.window.rests(u64(asked, "host").tolist(), numbers(asked, "rest_s").tolist())
@@ -323,8 +326,10 @@ class Frontier:
     # --- what is told
 
     def accused(self) -> Sequence[int]:
-        """Hosts with visits out that may be traps, as was learned since this was last asked: to be taken back."""
-        accused = self._stages.traps.take_accused()
+        """Hosts with visits out that may be traps, or come too soon, as was learned since this was last asked: to be
+        taken back."""
+        accused = self._stages.traps.take_accused() | self._slowed
+        self._slowed = set()
         return self._stages.window.hosts_of(accused) if accused else ()
 
     def refused(self) -> pa.RecordBatch:

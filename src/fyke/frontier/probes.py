@@ -46,6 +46,8 @@ ASK_SOON = 4
 ASK_HOSTS = 8
 GROWTH = 1.5  # URLs found, for each that was visited
 GROWN = 64
+AHEAD = 4  # times as much found as read, of a site with
+AHEAD_URLS = 120  # and more
 REST_PAGES = 50
 TRIES = 3
 MANY = 2
@@ -153,6 +155,12 @@ class Probes:
             known = self._records[keys % PLACES]
             grown |= (known["key"] == keys) & _has_grown(known, _going_on(known))
         return grown
+
+    def have_no_end(self, hosts: U64) -> Mask:
+        """Of which of these hosts (uint64[n]) `AHEAD_URLS` were found, and `AHEAD` times as much as was read: bool[n]."""
+        known = self._records[hosts % PLACES]
+        endless: Mask = (known["key"] == hosts) & (_going_on(known) >= np.maximum(AHEAD * known["visited"], AHEAD_URLS))
+        return endless
 
     def answered(self, url: str, about: int, *, made_up: bool) -> int:
         """The made-up `url`, which `take` gave with what it is `about`, brought a page, of new text or not; the host or

@@ -4,7 +4,8 @@ The frontier fills it from the ready queues as it runs low, and empties it by th
 holds only its share, which is what it comes to soon: the longer it rests after a visit, the less. What exceeds that
 waits in the spill queues, so that a slow giant delays only its own pages and never crowds out the rest (IRLbot,
 section 1.3). Where a host *runs low* while more of it was spilled, the spill queue it belongs to is read, in turn with
-those of other such hosts. What belongs to a host that sleeps goes to `fyke.frontier.asleep`.
+those of other such hosts. What belongs to a host that sleeps goes to `fyke.frontier.asleep`; one that is slow
+(`fyke.frontier.slow`) has one visit out, when it is due.
 
 Bounded by `window_visits` rows in memory. Invariants: a row that was admitted is out until its outcome comes;
 what is out is what a checkpoint must write down as waiting.
@@ -25,6 +26,7 @@ from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.quota import Quota
 from fyke.frontier.ready import SPILLS, Ready
+from fyke.frontier.slow import Slow
 from fyke.frontier.traps import Traps
 
 REFILL_ROWS = 2048  # taken from the ready queues at a time
@@ -42,6 +44,7 @@ class Window:
         self._most = host_visits
         self._usual = max(1, soon_visits(rest_s, host_visits))
         self._shares: dict[int, int] = {}  # of hosts that have another share than the usual one
+        self.slow = Slow()
         self._rooms: dict[int, int] = {}  # rows that may be out of hosts with a limit of pages, when it was last asked
         self._batches: dict[int, tuple[pa.RecordBatch, set[int]]] = {}  # with the places of rows that are out
         self._place: dict[int, tuple[int, int]] = {}  # of each key that is out: its batch, its row
@@ -75,14 +78,21 @@ class Window:
         if len(self._shares) > 2 * self._visits + len(self._of_host):  # who has nothing out may be met as a new one
             self._shares = {host: share for host, share in self._shares.items() if host in self._of_host}
 
+    def is_served(self, host: int) -> bool:
+        """Whether rows of `host` are out, or come out at a time that is known."""
+        return host in self._of_host or host in self.slow
+
     def share(self, host: int) -> int:
         """Rows of `host` that may be out."""
         share = self._shares.get(host, self._usual)
+        if host in self.slow:
+            share = min(share, int(not self._place or self.slow.is_due(host)))
         return min(share, self._rooms.get(host, share)) if self._rooms else share
 
     def runs_low(self, host: int) -> bool:
         """Whether `host` has so few rows out that it should be given more."""
-        return self.of_host(host) < max(1, self.share(host) // 4)
+        share = self.share(host)
+        return self.of_host(host) < (share if host in self.slow else max(1, share // 4))
 
     def admit(
         self, urls: pa.RecordBatch, room: npt.NDArray[np.int64] | None = None
@@ -171,15 +181,15 @@ class _Spill:
 
     def __init__(self, rows: int) -> None:
         self.left = rows  # until it has been read through
-        self.overflowed: set[int] = set()  # hosts with rows out of which more are here
-        self.others = rows > 0  # whether there may be rows of hosts that have none out
+        self.overflowed: set[int] = set()  # hosts that are served, of which more is here
+        self.others = rows > 0  # whether there may be rows of other hosts
         self._met: set[int] = set()  # of the overflowed, in this reading
         self._met_others = False
 
-    def put(self, hosts: Iterable[int], of_host: Callable[[int], int]) -> None:
+    def put(self, hosts: Iterable[int], is_served: Callable[[int], bool]) -> None:
         """Rows of `hosts` were put here, or back."""
         for host in hosts:
-            if of_host(host):
+            if is_served(host):
                 self.overflowed.add(host)
                 self._met.add(host)
             else:
@@ -218,6 +228,7 @@ class Refill:
     def visits(self, now: float) -> pa.RecordBatch:
         """More visits (schema `URLS`), out from now on; none while the window is well filled."""
         given = []
+        self._window.slow.at(now)
         while self._window.low and self._ready.waiting:
             given.append(self._admit(self._ready.take(REFILL_ROWS), now))
         if self._ready.spilled and (now >= self._due or not len(self._window)):
@@ -244,7 +255,7 @@ class Refill:
             hosts = distinct(u64(urls, "host"))
             places = hosts % np.uint64(SPILLS)
             for place in np.unique(places).tolist():
-                self._spills[place].put(hosts[places == place].tolist(), self._window.of_host)
+                self._spills[place].put(hosts[places == place].tolist(), self._window.is_served)
 
     def _spilled(self, now: float) -> Iterator[pa.RecordBatch]:
         """Visits out of the spill queues of hosts that run low; of all that may help, when nothing else fills the

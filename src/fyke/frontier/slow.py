@@ -1,0 +1,59 @@
+"""Which hosts go slowly? Those without an end in sight, while others have one.
+
+A site that makes up its pages looks like a large one: each page brings new text, and leads to more than was read. A
+small site is read by the time that either is known. So the few hosts of which much more was found than was read
+(`fyke.frontier.probes`), while others have an end, make every `RESTS`-th visit that they might. A large site loses by
+that what small ones take, and no more: where its like make more than a `FEW` of all visits, none of them is slow.
+
+A visit to a slow host stands for `RESTS` of them. Bounded: `MOST` hosts; lost at a restart.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from fyke.core.batches import U64, Mask
+
+RESTS = 8
+FEW = 0.3
+LATELY = 256  # visits, of which these are few
+MOST = 1 << 14
+
+
+class Slow:
+    """The hosts that are slow, and when each is due."""
+
+    def __init__(self) -> None:
+        self._due: dict[int, float] = {}  # unix seconds
+        self._endless = FEW  # of the latest visits, the share of those to hosts without an end in sight
+        self._now = 0.0
+
+    def __repr__(self) -> str:
+        return f"Slow({len(self._due)} hosts)"
+
+    def __contains__(self, host: int) -> bool:
+        return host in self._due
+
+    def is_due(self, host: int) -> bool:
+        """Whether `host`, which is slow, may be visited again."""
+        return self._due[host] <= self._now
+
+    def at(self, now: float) -> None:
+        """It is `now` (unix seconds)."""
+        self._now = now
+
+    def ended(self, hosts: U64, rests_s: npt.NDArray[np.float32], endless: Mask) -> set[int]:
+        """Visits to `hosts` ended, which rest for `rests_s` now, and which of them have no end in sight ([n] each).
+        Returns those that were not slow before: what is out of them comes too soon."""
+        new = set()
+        for host, rest_s, is_endless in zip(hosts.tolist(), rests_s.tolist(), endless.tolist(), strict=True):
+            stands_for = RESTS if host in self._due else 1
+            self._endless += (is_endless - self._endless) * stands_for / LATELY
+            if is_endless and self._endless < FEW:
+                if host not in self._due:
+                    new.add(host)
+                self._due[host] = self._now + RESTS * max(0.0, rest_s)
+            else:
+                self._due.pop(host, None)
+        if len(self._due) > MOST:  # most will not be met again
+            self._due = {host: due for host, due in self._due.items() if due > self._now}
+        return new

@@ -1,0 +1,91 @@
+"""The laws of slow hosts: who has no end in sight goes slowly beside others, alone as fast as ever, and nothing is lost."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from frontier.shard import at, domain_of, pages, rows
+from frontier.test_window import line, refilled
+from fyke.core.batches import u64
+from fyke.core.shapes import shapes, skeleton
+from fyke.frontier.probes import AHEAD, AHEAD_URLS, Probes
+from fyke.frontier.slow import MOST, RESTS, Slow
+from fyke.frontier.window import Window
+
+SHAPES = shapes(skeleton("http://www.d1.example/1"))
+REST_S = 1.0
+SMALL, SMALL_PAGES = 40, 60
+LARGE, LARGE_PAGES = range(SMALL, SMALL + 4), 200
+
+
+def crawled(directory: Path, is_endless: Callable[[int], bool]) -> list[Counter[int]]:
+    """How many pages of each domain were fetched in each rest, by a fetcher that makes one visit to each host in it."""
+    queues = line(directory)
+    sizes = {domain: LARGE_PAGES if domain in LARGE else SMALL_PAGES for domain in range(LARGE.stop)}
+    queues.stage.put(rows([(domain, number) for domain, size in sizes.items() for number in range(size)]))
+    window = Window(10_000, 32, REST_S)
+    refill = refilled(queues, window)
+    out: list[tuple[int, int]] = []
+    seen: list[Counter[int]] = []
+    while len(seen) < sum(sizes.values()) and (out or len(queues.stage)):
+        out += pages(refill.visits(len(seen) * REST_S))
+        done = list({domain: (domain, number) for domain, number in reversed(out)}.values())
+        seen.append(Counter(domain for domain, _ in done))
+        located = [at(*page) for page in done]
+        window.ended(*(np.array([getattr(one, name) for one in located], np.uint64) for name in ("key", "host")))
+        hosts = np.array([one.host for one in located], np.uint64)
+        endless = np.array([is_endless(domain) for domain, _ in done], np.bool_)
+        slowed = window.slow.ended(hosts, np.full(len(done), REST_S, np.float32), endless)
+        back = window.let_go([at(*page).key for page in out if page not in done and at(*page).host in slowed])
+        queues.stage.put(back)
+        out = [page for page in out if page not in done and page not in pages(back)]
+    assert sum(seen, Counter()) == Counter(sizes), "everything once"
+    queues.close()
+    return seen
+
+
+def test_who_has_no_end_in_sight_goes_slowly_until_others_are_done(tmp_path: Path) -> None:
+    seen = crawled(tmp_path, LARGE.__contains__)
+    small = [sum(fetched[domain] for domain in range(SMALL)) for fetched in seen]
+    beside = small.index(0)
+    assert beside <= SMALL_PAGES + 1, "others lose nothing by it"
+    for domain in LARGE:
+        assert sum(fetched[domain] for fetched in seen[:beside]) <= SMALL_PAGES // RESTS + 4
+        alone = sum(fetched[domain] for fetched in seen[beside : beside + 50])
+        assert alone >= 50 - 2 * RESTS, "as fast as ever once it is alone"
+
+
+@pytest.mark.parametrize("endless", ["all", "none", "every other"])
+def test_nobody_is_slow_where_most_are_alike(tmp_path: Path, endless: str) -> None:
+    seen = crawled(tmp_path, {"all": lambda _: True, "none": lambda _: False, "every other": lambda of: of % 2 == 0}[endless])
+    assert len(seen) <= LARGE_PAGES + 2
+
+
+def test_who_has_much_more_than_was_read_has_no_end_in_sight(tmp_path: Path) -> None:
+    """A site of a hundred pages never is one, nor a chain of pages that lead to each other."""
+    queues = line(tmp_path)
+    probes = Probes(queues.checkpoint.store)
+    for domain, found_first, found_later in ((1, 100, 0), (2, 0, 1), (3, 0, AHEAD + 1), (4, 1000, 0)):
+        one, of = at(domain, 0), domain_of(domain)
+        host, owner = np.array([one.host], np.uint64), np.array([of], np.uint64)
+        probes.fresh(one.url.decode(), SHAPES, one.host, of)
+        probes.found(host.repeat(found_first), owner.repeat(found_first))
+        for visit in range(1, 400):
+            probes.visited(host, owner)
+            probes.found(host.repeat(found_later), owner.repeat(found_later))
+            known = found_first + found_later * visit
+            assert probes.have_no_end(host)[0] == (known >= max(AHEAD_URLS, AHEAD * visit))
+    queues.close()
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    slow = Slow()
+    hosts = u64(rows([(domain, 0) for domain in range(100)]), "host")
+    slow.ended(hosts.repeat(64), np.ones(6400, np.float32), np.zeros(6400, np.bool_))
+    for turn in range(3 * MOST // 20):
+        slow.at(100.0 * turn)
+        slow.ended(np.arange(turn * 100, turn * 100 + 100, dtype=np.uint64), np.ones(100, np.float32), np.arange(100) < 20)
+    assert len(slow._due) <= MOST + 100
