@@ -160,7 +160,7 @@ class Frontier:
         planned = keep(ended, numbers(ended, "kind") != Kind.PROBE)
         hosts = u64(planned, "host")
         endless = self._stages.traps.visited(hosts, u64(planned, "domain"))
-        self._slowed |= self._stages.window.slow.ended(hosts, numbers(planned, "rest_s"), endless)
+        self._slowed |= self._stages.window.slow.ended(hosts, numbers(planned, "rest_s").tolist(), endless)
         self._stages.gate.over(u64(ended, "domain"))
         asked = keep(ended, numbers(ended, "rest_s") >= 0)
         self._stages.window.rests(u64(asked, "host").tolist(), numbers(asked, "rest_s").tolist())

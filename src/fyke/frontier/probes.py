@@ -46,8 +46,8 @@ ASK_SOON = 4
 ASK_HOSTS = 8
 GROWTH = 1.5  # URLs found, for each that was visited
 GROWN = 64
-AHEAD = 4  # times as much found as read, of a site with
-AHEAD_URLS = 120  # and more
+AHEAD = 4  # times as much found as read
+AHEAD_URLS = 120  # found at least: a site of a hundred pages has an end in sight
 REST_PAGES = 50
 TRIES = 3
 MANY = 2
@@ -157,7 +157,7 @@ class Probes:
         return grown
 
     def have_no_end(self, hosts: U64) -> Mask:
-        """Of which of these hosts (uint64[n]) `AHEAD_URLS` were found, and `AHEAD` times as much as was read: bool[n]."""
+        """Of which of these hosts (uint64[n]) `AHEAD_URLS` were found, and `AHEAD` times what was read: bool[n]."""
         known = self._records[hosts % PLACES]
         endless: Mask = (known["key"] == hosts) & (_going_on(known) >= np.maximum(AHEAD * known["visited"], AHEAD_URLS))
         return endless

@@ -5,11 +5,11 @@ small site is read by the time that either is known. So the few hosts of which m
 (`fyke.frontier.probes`), while others have an end, make every `RESTS`-th visit that they might. A large site loses by
 that what small ones take, and no more: where its like make more than a `FEW` of all visits, none of them is slow.
 
-A visit to a slow host stands for `RESTS` of them. Bounded: `MOST` hosts; lost at a restart.
+A visit to a slow host stands for `RESTS` of them. Bounded: `MOST` hosts, of which those that were slow first are
+forgotten; lost at a restart.
 """
 
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Iterable
 
 from fyke.core.batches import U64, Mask
 
@@ -41,11 +41,11 @@ class Slow:
         """It is `now` (unix seconds)."""
         self._now = now
 
-    def ended(self, hosts: U64, rests_s: npt.NDArray[np.float32], endless: Mask) -> set[int]:
+    def ended(self, hosts: U64, rests_s: Iterable[float], endless: Mask) -> set[int]:
         """Visits to `hosts` ended, which rest for `rests_s` now, and which of them have no end in sight ([n] each).
         Returns those that were not slow before: what is out of them comes too soon."""
         new = set()
-        for host, rest_s, is_endless in zip(hosts.tolist(), rests_s.tolist(), endless.tolist(), strict=True):
+        for host, rest_s, is_endless in zip(hosts.tolist(), rests_s, endless.tolist(), strict=True):
             stands_for = RESTS if host in self._due else 1
             self._endless += (is_endless - self._endless) * stands_for / LATELY
             if is_endless and self._endless < FEW:
@@ -54,6 +54,6 @@ class Slow:
                 self._due[host] = self._now + RESTS * max(0.0, rest_s)
             else:
                 self._due.pop(host, None)
-        if len(self._due) > MOST:  # most will not be met again
-            self._due = {host: due for host, due in self._due.items() if due > self._now}
+        if len(self._due) > MOST:
+            self._due = dict(list(self._due.items())[MOST // 2 :])
         return new
