@@ -55,7 +55,8 @@ URLS = pa.schema(
     ]
 )
 
-EMPTY = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in URLS], schema=URLS)
+EMPTY = pa.RecordBatch.from_pylist([], URLS)
+NO_KEYS: U64 = np.empty(0, np.uint64)
 
 
 def u64(batch: pa.RecordBatch, column: str) -> U64:

@@ -35,8 +35,8 @@ _SIZE_BYTES = 16 << 10  # of a line that tells the size of a chunk; libcurl take
 _ZSTD_WINDOW = 8 << 20  # RFC 9659: no more may be asked of a client
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_ISAL_ERROR: Any = isal_zlib.error  # its stub takes the class for an instance
-_CORRUPT = (_ISAL_ERROR, zlib.error, brotli.error, zstandard.ZstdError)
+ISAL_ERROR: Any = isal_zlib.error  # its stub takes the class for an instance
+_CORRUPT = (ISAL_ERROR, zlib.error, brotli.error, zstandard.ZstdError)
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})(?:[ \t;][^\n]*)?\r?\n")  # extensions as loosely as libcurl
 
 

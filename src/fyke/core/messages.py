@@ -17,7 +17,7 @@ from enum import IntEnum
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import U64, URLS, Mask, binary_array, concat, keep
+from fyke.core.batches import NO_KEYS, U64, URLS, Mask, binary_array, concat, keep
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Visit, batch_of
 
@@ -77,12 +77,12 @@ PRINTED = pa.schema(
         ("prints", pa.list_(pa.uint64())),  # all its numbers, where rules would change its URL
     ]
 )
-NONE_ENDED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in ENDED], schema=ENDED)
-NONE_LEARNED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in LEARNED], schema=LEARNED)
-NONE_JUDGED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in JUDGED], schema=JUDGED)
-NONE_DATED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in DATED], schema=DATED)
-NONE_PRINTED = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in PRINTED], schema=PRINTED)
-NONE_PUT_OFF = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in PUT_OFF], schema=PUT_OFF)
+NONE_ENDED = pa.RecordBatch.from_pylist([], ENDED)
+NONE_LEARNED = pa.RecordBatch.from_pylist([], LEARNED)
+NONE_JUDGED = pa.RecordBatch.from_pylist([], JUDGED)
+NONE_DATED = pa.RecordBatch.from_pylist([], DATED)
+NONE_PRINTED = pa.RecordBatch.from_pylist([], PRINTED)
+NONE_PUT_OFF = pa.RecordBatch.from_pylist([], PUT_OFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def links_of(messages: Sequence[Links]) -> Links:
     """One message out of many, in order."""
     if len(messages) == 1:
         return messages[0]
-    sources = [np.zeros(0, np.uint64), *(message.sources for message in messages)]
+    sources = [NO_KEYS, *(message.sources for message in messages)]
     given = None
     if any(message.given is not None for message in messages):
         none = (np.zeros(message.urls.num_rows, np.bool_) for message in messages)

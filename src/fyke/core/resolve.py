@@ -29,7 +29,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from xxhash import xxh3_64_intdigest
 
-from fyke.core.batches import U64, Mask, binary_array
+from fyke.core.batches import NO_KEYS, U64, Mask, binary_array
 from fyke.core.pace import breathe
 from fyke.core.urls import MAX_URL_BYTES, SCHEMES, UNRESERVED, Locator, canonical, host_keys, locate, split
 
@@ -92,8 +92,7 @@ class Located:
         return list(map(Locator, self.urls, *keys))
 
 
-_NO_KEYS = np.empty(0, np.uint64)
-NOWHERE = Located([], binary_array([]), _NO_KEYS, _NO_KEYS, _NO_KEYS, np.empty(0, np.int64))
+NOWHERE = Located([], binary_array([]), NO_KEYS, NO_KEYS, NO_KEYS, np.empty(0, np.int64))
 
 
 class LinkResolver:

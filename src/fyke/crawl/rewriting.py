@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, URLS, Kind, keep, numbers, texts, u64, url_batch
+from fyke.core.batches import EMPTY, NO_KEYS, URLS, Kind, keep, numbers, texts, u64, url_batch
 from fyke.core.messages import OK, Links, code_of
 from fyke.core.outcomes import Outcome
 from fyke.core.rewrite_rules import Rule, identity
@@ -51,7 +51,7 @@ _NO_PAGE = frozenset(
         (Outcome.GONE, Outcome.REDIRECTED, Outcome.CLIENT_ERROR, Outcome.SERVER_ERROR, Outcome.ROBOTS_FORBADE),
     )
 )
-NONE = Links(EMPTY, np.zeros(0, np.uint64))
+NONE = Links(EMPTY, NO_KEYS)
 
 
 class Trial(NamedTuple):

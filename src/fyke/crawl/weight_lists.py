@@ -13,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from fyke.archive.table_files import as_file
+from fyke.core.batches import NO_KEYS
 from fyke.core.errors import ConfigurationError
 from fyke.core.urls import canonical, key_of
 from fyke.frontier.weights import Weights
@@ -28,7 +29,7 @@ def read_weights(asked: str) -> Weights:
         return Weights(by_in_degree=asked == IN_DEGREE)
     if not Path(asked).is_file():
         raise ConfigurationError(f"revisit.weights = {asked!r}: there is no such file; or say {IN_DEGREE!r}")
-    keys, weights = [np.empty(0, np.uint64)], [np.empty(0, np.float32)]
+    keys, weights = [NO_KEYS], [np.empty(0, np.float32)]
     rows = 0
     try:
         for batch in _batches(Path(asked)):

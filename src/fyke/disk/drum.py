@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import U64, Mask
+from fyke.core.batches import NO_KEYS, U64, Mask
 from fyke.core.closing import Closing
 from fyke.core.sorting import distinct, grouped
 from fyke.disk.operations import (
@@ -57,7 +57,6 @@ from fyke.disk.table import Table
 MOST_RUNS = 256
 PASS_SHARE = 4  # keys of the table for each row that a merge has memory for
 SMALL_SHARE = 2  # times the memory
-NO_KEYS = np.empty(0, np.uint64)
 ENTRY_WORK_BYTES = 64  # taken while an entry is merged, besides its value's
 
 

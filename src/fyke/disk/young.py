@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fyke.core.batches import U64, Mask
+from fyke.core.batches import NO_KEYS, U64, Mask
 from fyke.disk.column import ColumnWriter, read_whole
 from fyke.disk.operations import Values
 from fyke.disk.part import KEY, merged
@@ -35,7 +35,7 @@ class Young:
         self._block = 0  # of the files
         self._new_block = block  # of those to come
         self.bytes_written = 0
-        empty = np.empty(0, np.uint64), None if dtype is None else np.empty(0, dtype)
+        empty = NO_KEYS, None if dtype is None else np.empty(0, dtype)
         self._empty: tuple[U64, Values | None] = empty
         self._runs = [empty] * len(lows)
         if self._files:

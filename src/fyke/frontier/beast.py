@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import U64, URLS, numbers, u64
+from fyke.core.batches import NO_KEYS, U64, URLS, numbers, u64
 from fyke.core.choices import Enforcement
 from fyke.core.sorting import Groups, Places, grouped
 from fyke.disk.queue import DiskQueue
@@ -100,7 +100,7 @@ class Backlog:
     def put(self, urls: pa.RecordBatch, slots: U64) -> tuple[U64, U64]:
         """Let `urls` wait. Nothing is planned for any domain."""
         self._queue.put(urls)
-        return np.zeros(0, np.uint64), np.zeros(0, np.uint64)
+        return NO_KEYS, NO_KEYS
 
     def get(self, rows: int, *, next_round: bool = True) -> pa.RecordBatch | None:
         """The next URLs, `rows` at most, None when none wait. There are no rounds."""
@@ -175,7 +175,7 @@ class Beast:
         Returns by how much those plans grew: domains uint64[m], distinct, and slots uint64[m].
         """
         if not urls.num_rows:
-            return np.zeros(0, np.uint64), np.zeros(0, np.uint64)
+            return NO_KEYS, NO_KEYS
         domains = grouped(u64(urls, "domain"))
         before = slots[domains.order[domains.starts]]
         begin = np.maximum(before, np.uint64((self._current + self._closed) * _SLOT))

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.core.batches import U64, Kind, Mask, keep, numbers, u64, url_batch
+from fyke.core.batches import NO_KEYS, U64, Kind, Mask, keep, numbers, u64, url_batch
 from fyke.core.choices import Scope
 from fyke.core.config import CrawlSection
 from fyke.core.errors import ConfigurationError
@@ -30,8 +30,8 @@ class ScopeFilter:
 
     def __init__(self, scope: Scope, seeds: Sequence[Locator]) -> None:
         self.scope = scope
-        self._hosts = np.zeros(0, np.uint64)  # sorted, as all of these
-        self._domains = np.zeros(0, np.uint64)
+        self._hosts = NO_KEYS  # sorted, as all of these
+        self._domains = NO_KEYS
         self._urls: set[bytes] = set()  # of seeds, where their folders matter
         self._folders: list[bytes] = []  # none of them within another
         self.begin(seeds)

@@ -55,7 +55,7 @@ class Signals:
         return keep(self._told, ~self._spent)
 
 
-NONE = Signals(pa.RecordBatch.from_arrays([pa.array([], field.type) for field in TOLD], schema=TOLD))
+NONE = Signals(pa.RecordBatch.from_pylist([], TOLD))
 
 
 class Told:

@@ -9,10 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import U64, numbers, u64
+from fyke.core.batches import NO_KEYS, U64, numbers, u64
 from fyke.frontier.revisit.belief import Column
-
-NO_KEYS: U64 = np.empty(0, np.uint64)
 
 
 class Weights:

@@ -16,8 +16,9 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from isal import isal_zlib
 
 from fyke.archive.captures import Captures
-from fyke.archive.records import Original
+from fyke.archive.records import GZIP, Original
 from fyke.archive.warc_reading import HEADER_BYTES, taken_apart
+from fyke.core.codings import ISAL_ERROR
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body
 from fyke.core.document import Document
@@ -26,8 +27,6 @@ from fyke.core.visits import Exchange, Page, visit_to
 from fyke.harvest import Parser
 
 OPEN_FILES = 8
-_GZIP = 31  # the number that zlib has for it
-_ISAL_ERROR: Any = isal_zlib.error  # its stub takes the class for an instance
 _WANTED = (WarcRecordType.response, WarcRecordType.resource)
 
 
@@ -56,7 +55,7 @@ class ArchiveReader:
         try:
             record = self._record((row["warc_file"], row["warc_offset"], row["warc_length"]), row["url"])
             found = self._message(record)
-        except (OSError, ValueError, EOFError, _ISAL_ERROR):
+        except (OSError, ValueError, EOFError, ISAL_ERROR):
             found = None
         if found is None:
             self.unreadable += 1
@@ -70,7 +69,7 @@ class ArchiveReader:
 
     def _record(self, place: tuple[str, int, int], url: str) -> Any:
         """The record of `url` at a place. Raises ValueError and others for what is not there, or not whole."""
-        unpacker = isal_zlib.decompressobj(wbits=_GZIP)  # by itself, as it checks length and CRC-32
+        unpacker = isal_zlib.decompressobj(wbits=GZIP)  # by itself, as it checks length and CRC-32
         packed = self._bytes(*place)
         member = unpacker.decompress(packed, self._most_bytes + HEADER_BYTES)
         if not unpacker.eof and not unpacker.unconsumed_tail:

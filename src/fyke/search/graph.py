@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fyke.core.batches import U64
+from fyke.core.batches import NO_KEYS, U64
 from fyke.core.sorting import distinct
 from fyke.disk.files import writing
 from fyke.disk.ranges import Array, Buckets, append, mapped, ranges_for
@@ -119,7 +119,7 @@ class GraphBuilder:
         links = np.unique(self._links.read(at))
         places = np.searchsorted(keys, links["source"])
         append(degree, np.bincount(places, minlength=len(keys)).astype(np.float64))
-        groups = self._groups(at, keys)[places] if len(links) else np.zeros(0, np.uint64)
+        groups = self._groups(at, keys)[places] if len(links) else NO_KEYS
         rows = _together(_INCOMING, target=links["target"], source=begin + places, group=groups)
         self._incoming.add(rows["target"], rows)
 

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from fyke.archive.arrivals import arrivals
 from fyke.archive.checksum import write_checksum
 from fyke.archive.table_files import TABLES, parquet_writer
-from fyke.core.batches import U64, LinkKind
+from fyke.core.batches import NO_KEYS, U64, LinkKind
 from fyke.core.urls import key_of, pay_level_domain
 from fyke.disk.files import sync_file, writing, written_whole
 from fyke.disk.ranges import append
@@ -122,7 +122,7 @@ def _keys(domains: pa.DictionaryArray, names: NameStore) -> U64:
     known = domains.dictionary.to_pylist()
     keys = np.fromiter(map(key_of, known), np.uint64, len(known))
     names.add(keys, known)
-    return keys[domains.indices.to_numpy()] if len(domains) else np.zeros(0, np.uint64)
+    return keys[domains.indices.to_numpy()] if len(domains) else NO_KEYS
 
 
 def _write(
@@ -133,7 +133,7 @@ def _write(
     for path in paths:
         path.unlink(missing_ok=True)
     target = folder.crawl / TABLES / ("pagerank.parquet" if signals is None else "domainrank.parquet")
-    keys = np.memmap(graph.keys, np.uint64, "r") if graph.nodes else np.zeros(0, np.uint64)
+    keys = np.memmap(graph.keys, np.uint64, "r") if graph.nodes else NO_KEYS
     with written_whole(target, synced=False) as part:
         with parquet_writer(part, PAGE_RANKS if signals is None else DOMAIN_RANKS) as writer:
             for begin in range(0, graph.nodes, GROUP_ROWS):

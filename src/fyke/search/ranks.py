@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fyke.core.batches import U64
+from fyke.core.batches import NO_KEYS, U64
 from fyke.search.catalogue import looked_up
 from fyke.search.folder import IndexFolder, IndexState
 
@@ -38,7 +38,7 @@ class Ranks:
 class _RankTable:
     def __init__(self, keys: Path, values: Path) -> None:
         there = keys.exists() and keys.stat().st_size > 0
-        self._keys: U64 = np.memmap(keys, np.uint64, "r") if there else np.zeros(0, np.uint64)
+        self._keys: U64 = np.memmap(keys, np.uint64, "r") if there else NO_KEYS
         self._values: Floats = np.memmap(values, np.float64, "r") if there else np.zeros(0)
 
     def look_up(self, keys: U64) -> Floats:

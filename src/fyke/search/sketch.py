@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from fyke.core.batches import U64
+from fyke.core.batches import NO_KEYS, U64
 from fyke.disk.ranges import Array
 
 BANDS = 8
@@ -76,7 +76,7 @@ def word_hashes(text: str) -> U64:
         begins |= _after_a_break(data) & inside
     starts = np.flatnonzero(begins)
     if not len(starts):
-        return np.zeros(0, np.uint64)
+        return NO_KEYS
     lengths = np.diff(starts, append=len(data), prepend=0)
     place = np.arange(len(data)).astype(np.uint8)
     place -= np.repeat(np.append(0, starts).astype(np.uint8), lengths)  # in its word, and what is before the first word

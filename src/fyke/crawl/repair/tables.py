@@ -17,13 +17,11 @@ from fyke.archive.mending import RowsPiece, fits, pieces, write_anew
 from fyke.archive.reading import GENERATION, TableFile, generation, read_file, rows_recorded, segments
 from fyke.archive.schemas import SCHEMAS
 from fyke.archive.table_files import TABLES, series
-from fyke.core.batches import u64
+from fyke.core.batches import NO_KEYS, u64
 from fyke.core.errors import StateDamaged
 from fyke.crawl.repair.case import Case, Note
 from fyke.crawl.repair.reread import RecordPosition, Rereader, position_of
 from fyke.disk.files import write_whole, writing
-
-_NO_KEYS = np.empty(0, np.uint64)
 
 
 @dataclass(slots=True)
@@ -155,7 +153,7 @@ class TableRepair:
                 if last or page is not None:
                     break
                 continue
-            runs = np.concatenate([_NO_KEYS, *(u64(batch, "source") for batch in spans.found[at].batches())])
+            runs = np.concatenate([NO_KEYS, *(u64(batch, "source") for batch in spans.found[at].batches())])
             runs = runs[::-1] if last else runs
             page = int(runs[0]) if page is None and len(runs) else page
             other = np.flatnonzero(runs != page)
