@@ -3,8 +3,8 @@
 import pytest
 
 from fyke.core.visits import visit_to
-from fyke.fetcher.wire.line import ALONE_S, MOST_ALONE, MOST_NOTED, QUICK_STARTS, STARTS, WaitingLine
-from fyke.fetcher.wire.transfer import Calls, Request, Slot
+from fyke.fetcher.wire.line import ALONE_S, MOST_ALONE, QUICK_STARTS, STARTS, WaitingLine
+from fyke.fetcher.wire.transfer import MOST_NOTED, Calls, Request, Slot
 
 
 def slot(number: int = 0, *, alone: bool = False, scheme: str = "https") -> Slot:

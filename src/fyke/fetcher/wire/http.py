@@ -31,14 +31,13 @@ from fyke.core.visits import Exchange, Purpose, Visit, headers_of
 from fyke.fetcher.access import HIDDEN, Access, Sites
 from fyke.fetcher.unfolding import WIRE_BYTES
 from fyke.fetcher.wire.curl import CurlEngine
-from fyke.fetcher.wire.transfer import Done, Longest, Option, Request
+from fyke.fetcher.wire.transfer import Done, Longest, Option, Request, note
 
 PROXY_REFUSED = 407
 ORDINARY = Access()
 _SUPPRESS_CONNECT_HEADERS = 265  # CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-MOST_NOTED = 10_000  # URLs remembered
 
 _NO_LENGTH = "Invalid Content-Length"  # libcurl's words, as a test knows
 _VALIDATOR = re.compile(r"[!-~](?:[ -~]{0,250}[!-~])?")
@@ -128,11 +127,9 @@ class Http:
     def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
         """Head, status and outcome of an answer."""
         if exchange.kept_broke:
-            _note(self._broke, exchange)
+            note(exchange.visit.key, self._broke)
         elif exchange.detail.startswith(_NO_LENGTH):
-            _note(
-                self._lengthless, exchange
-            )  # browsers pass over such a length, libcurl does so when it is told before
+            note(exchange.visit.key, self._lengthless)  # browsers pass over it, libcurl when it is told before
             exchange.outcome = Outcome.BROKEN_OFF
         if self._access.proxy and PROXY_REFUSED in (
             curl.getinfo(pycurl.HTTP_CONNECTCODE), curl.getinfo(pycurl.RESPONSE_CODE)
@@ -167,13 +164,6 @@ class Http:
             self._old_ports.add(port)
         else:
             self._old_ports.discard(port)
-
-
-def _note(keys: set[int], exchange: Exchange) -> None:
-    """The visit of `exchange`, which is made again, is among `keys`: it is made in another way."""
-    if len(keys) >= MOST_NOTED:
-        keys.clear()
-    keys.add(exchange.visit.key)
 
 
 def condition_of(visit: Visit) -> str:

@@ -13,13 +13,12 @@ from collections import deque
 from collections.abc import Iterator
 
 from fyke.core.visits import Visit
-from fyke.fetcher.wire.transfer import Slot
+from fyke.fetcher.wire.transfer import Slot, note
 
 STARTS = 8  # that begin in a turn of the loop, and shake hands
 QUICK_STARTS = 32  # the same, of those without a handshake
 MOST_ALONE = 8
 ALONE_S = 5.0
-MOST_NOTED = 10_000  # hosts remembered
 
 
 class WaitingLine:
@@ -45,15 +44,11 @@ class WaitingLine:
 
     def note_answered(self, host: int) -> None:
         """The host with this key answered."""
-        if len(self._answered) >= MOST_NOTED:
-            self._answered.clear()
-        self._answered.add(host)
+        note(host, self._answered)
 
     def note_large(self, host: int) -> None:
         """What the host with this key sends before it is asked is large."""
-        if len(self._large) >= MOST_NOTED:
-            self._large.clear()
-        self._large.add(host)
+        note(host, self._large)
 
     def is_large(self, host: int) -> bool:
         """Whether `note_large` was called for the host with this key, as far as is remembered."""

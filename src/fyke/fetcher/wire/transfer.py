@@ -40,6 +40,7 @@ ENDLESS = "it sends and sends, and nothing of an answer"
 _ENDLESS_TUNNEL = "the proxy sends and sends, and its answer to CONNECT does not end"
 ANY = pycurl.SOCKET_TIMEOUT  # in place of a descriptor: whatever has waited
 IDLE = -2  # in place of a descriptor: libcurl is about nothing
+MOST_NOTED = 10_000  # keys of a kind
 HTTP_VERSION = pycurl.CURL_HTTP_VERSION_2TLS
 Option = tuple[int, Any]
 Done = Callable[[Exchange], None]
@@ -90,6 +91,13 @@ class Request:
     http_1: bool = False  # in HTTP/1.1, whatever else the server speaks
     to_the_end: bool = False  # whatever Content-Length says, the body ends with the connection
     blocks: bool = False  # libcurl waits inside of a call for what its server says
+
+
+def note(key: int, noted: set[int]) -> None:
+    """Remember `key` among those `noted`, which are all forgotten once there are `MOST_NOTED`."""
+    if len(noted) >= MOST_NOTED:
+        noted.clear()
+    noted.add(key)
 
 
 class Slot:
