@@ -20,7 +20,7 @@ from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.lost import GONE, lost_files, tables_of
 from fyke.archive.mending import journal_holds
 from fyke.archive.passes import begun_passes
-from fyke.archive.statistics import CrawlStatistics, added
+from fyke.archive.statistics import CrawlStatistics, totals_of
 from fyke.archive.table_files import journal_path, series
 from fyke.archive.turns import turns
 from fyke.core.errors import StateDamaged
@@ -71,7 +71,7 @@ def status_of(directory: CrawlDirectory) -> CrawlStatus:
         ending, error = "killed", _last_error(directory)
     elif ending == "blocked" and not asked.blocked:
         ending = "stopped"  # they were all unblocked since
-    statistics = added([CrawlStatistics(**one["totals"]) for one in states])
+    statistics = totals_of(states)
     number, taken_at = int(state.get("number", 0)), float(state.get("taken_at", 0.0))
     return CrawlStatus(ending, error, statistics, number, taken_at, asked.blocked_in_words)
 

@@ -5,7 +5,7 @@ of several agents.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -61,6 +61,11 @@ class CrawlStatistics:
 def died(agents: Sequence[int], how: str) -> str:
     """What the death of the process of `agents` is counted under."""
     return f"{'agents' if len(agents) > 1 else 'agent'} {', '.join(map(str, agents))}: {how}"
+
+
+def totals_of(states: Iterable[Mapping[str, Any]]) -> CrawlStatistics:
+    """How a crawl stands whose agents have these checkpoints."""
+    return added([CrawlStatistics(**state["totals"]) for state in states])
 
 
 def added(many: Sequence[CrawlStatistics]) -> CrawlStatistics:

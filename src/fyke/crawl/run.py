@@ -21,7 +21,7 @@ from rich.console import Console
 from fyke.archive.directory import CrawlDirectory, crawl_clock, room_bytes, saved_state
 from fyke.archive.division import Division, divide, division
 from fyke.archive.inspect import ending_of
-from fyke.archive.statistics import CrawlStatistics, added
+from fyke.archive.statistics import totals_of
 from fyke.core.config import Config
 from fyke.core.errors import EXIT_INTERRUPTED, DiskFull, FykeError, NetworkDown
 from fyke.core.memory import peak_memory_bytes
@@ -201,7 +201,7 @@ class _CrawlRun:
                 signals = _obey_signals(crawl.stop)
             async with crawl, Control(crawl, directory.state):
                 ending, terminated = await self._watched(crawl, signals)
-            totals = added([CrawlStatistics(**saved_state(part.shard)["totals"]) for part in directory.parts])
+            totals = totals_of(directory.states)
         return Summary(ending, totals, crawl.peak_memory_bytes, terminated=terminated)
 
     def _orders(self) -> tuple[Division, Orders]:
@@ -273,8 +273,7 @@ def _obey_signals(stop: Callable[[], None]) -> list[int]:
 
 def stopped_before(directory: CrawlDirectory) -> Summary:
     """The summary of a crawl in `directory` that was stopped before it ran."""
-    totals = added([CrawlStatistics(**state["totals"]) for state in directory.states])
-    return Summary(Ending.STOPPED, totals, peak_memory_bytes())
+    return Summary(Ending.STOPPED, totals_of(directory.states), peak_memory_bytes())
 
 
 def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[str] | None = None) -> Summary | None:
@@ -284,7 +283,7 @@ def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[
     directory.compare(config)
     states = directory.states
     ending = ending_of(states) if states else None
-    totals = added([CrawlStatistics(**state["totals"]) for state in states])
+    totals = totals_of(states)
     has_pages = ending == Ending.PAGES and 0 < config.crawl.pages <= totals.pages
     has_bytes = ending == Ending.BYTES and 0 < config.crawl.bytes <= totals.bytes
     others = PageLimits(config.site) != PageLimits(directory.config().site)
