@@ -21,6 +21,7 @@ and those with the ones under way by `room`.
 
 import asyncio
 from collections import deque
+from functools import partial
 from typing import Any
 
 import pycurl
@@ -82,7 +83,7 @@ class CurlEngine:
         self._refused: list[tuple[Done, Exchange]] = []
         self._closed = False
         self._failure: DiskFull | None = None
-        self._bodies = SharedMemory(BODIES_BYTES)
+        self._document = partial(Document, folder=document_folder, shared=SharedMemory(BODIES_BYTES))
         self._pace = pace or Pace(clock)
         self._share = self._pace.share()  # of the time, for those that take turns
         self._paused: deque[Slot] = deque()  # they wait for their turn
@@ -95,11 +96,11 @@ class CurlEngine:
             options, config.connections, limit_bytes=config.max_body_bytes, paused=self._paused, calls=self._calls
         )
         self._watchdog = Watchdog(self._calls)
-        loop.call_soon(self._watchdog.start)
         self._turns: asyncio.Handle | None = None  # when the next of them has it
         self._overtime: asyncio.Handle | None = None
         self._sockets = WatchedSockets(loop, clock, self._calls, self._go_on_at, self._run)
         self._multi = self._new_multi(2 * config.connections if kept is None else kept)
+        loop.call_soon(self._watchdog.start)
 
     def _new_multi(self, kept: int) -> Any:
         multi = pycurl.CurlMulti()
@@ -350,7 +351,3 @@ class CurlEngine:
             self._loop.call_exception_handler(
                 {"message": f"done() failed for {exchange.visit.url}", "exception": error}
             )
-
-    def _document(self) -> Document:
-        """An empty body; once all together hold too much, it is a file."""
-        return Document(folder=self._folder, shared=self._bodies)

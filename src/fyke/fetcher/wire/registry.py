@@ -61,19 +61,13 @@ class Registry:
         if refusal:
             refused = Exchange(visit, Outcome.ADDRESS_REFUSED, self._clock.now(), 0.0, "", refusal)
             self._loop.call_soon(done, refused)
-            return
-        plugin = self._plugins.get(scheme)
-        if plugin is not None:
+        elif (plugin := self._plugins.get(scheme)) is not None:
             self._by_plugin(plugin, visit, address, done)
-            return
-        module = self._built_in.get(scheme)
-        if module is not None:
+        elif (module := self._built_in.get(scheme)) is not None:
             module.fetch(visit, address, done)
-            return
-        exchange = Exchange(
-            visit, Outcome.UNSUPPORTED, self._clock.now(), 0.0, address, f"no protocol module for {scheme!r}"
-        )
-        self._loop.call_soon(done, exchange)
+        else:
+            why = f"no protocol module for {scheme!r}"
+            self._loop.call_soon(done, Exchange(visit, Outcome.UNSUPPORTED, self._clock.now(), 0.0, address, why))
 
     def _refusal(self, visit: Visit, address: str) -> str:
         """Why `visit` may not be made at an `address` that is not public; empty where it may."""
