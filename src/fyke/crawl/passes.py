@@ -8,7 +8,7 @@ Invariant: what `Passes` counts of a visit is in the same checkpoint as its reco
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -17,6 +17,10 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import SAME_TEXT, Purpose
 from fyke.harvest.new_text import NOT_THERE
 from fyke.harvest.sheaf import Reaped
+
+# Pages, of which those that are gone were 404 or 410, and twice in a row in a crawl that never ends; then requests, and
+# bytes of their answers, heads and bodies.
+FOUND = ("unchanged", "changed", "new", "gone", "requests", "bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +64,6 @@ def _shared(visits: int, weights: Sequence[int]) -> list[int]:
     """`visits` in shares that are as `weights`, to the last one."""
     ends = [visits * part // max(1, sum(weights)) for part in accumulate(weights)]
     return [end - begin for begin, end in pairwise([0, *ends])]
-
-
-@dataclass(frozen=True, slots=True)
-class PassStatistics:
-    """What a pass has found so far."""
-
-    number: int  # 1 for the first
-    began_at: float  # unix seconds
-    unchanged: int
-    changed: int
-    new: int
-    gone: int  # 404 or 410 where there was a page; twice in a row, in a crawl that never ends
-    requests: int
-    bytes: int  # of the answers, heads and bodies
-    forever: bool  # whether it goes on without end
 
 
 class Passes:
@@ -129,12 +118,12 @@ class Passes:
         return "gone" if there and away else ""
 
     def statistics(self) -> dict[str, Any]:
-        """The last pass as a dict (see `PassStatistics`); empty when there is none."""
+        """The last pass: its `number` from 1 on, when it `began_at` (unix seconds), what it found so far (`FOUND`), and
+        whether it goes on `forever`; empty when there is none."""
         if not self.began:
             return {}
-        names = ("unchanged", "changed", "new", "gone", "requests", "bytes")
-        counts = {name: self._found[name] for name in names}
-        return asdict(PassStatistics(len(self.began), self.began[-1].at, **counts, forever=self.forever))
+        counts = {name: self._found[name] for name in FOUND}
+        return {"number": len(self.began), "began_at": self.began[-1].at, **counts, "forever": self.forever}
 
     def state(self) -> dict[str, Any]:
         return {"began": self.began, "found": dict(self._found)}

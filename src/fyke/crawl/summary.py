@@ -114,7 +114,7 @@ def passes(now: CrawlStatistics) -> Iterator[str]:
 
 
 def _passed(again: Mapping[str, Any]) -> str:
-    """What a pass found (a `PassStatistics` as a dict), in a line."""
+    """What a pass found (`Passes.statistics`), in a line."""
     words = ", ".join(f"{again[name]:,} {name}" for name in ("unchanged", "changed", "new", "gone"))
     which = f"pass {again['number']:,}"
     if again.get("forever"):
