@@ -89,9 +89,9 @@ class _Lane:
         """The reader may have forgotten all that is not safe there."""
         self.sent = self.read = self.base
 
-    def next(self, ahead: int) -> list[Letter]:
+    def next(self) -> list[Letter]:
         """Those to be sent now."""
-        last = self.read + ahead
+        last = self.read + AHEAD
         return [letter for letter in self.letters if self.sent < letter.number <= last]
 
     @property
@@ -138,15 +138,10 @@ class _Peer:
 class Letters:
     """The letters of agent `me` in its present `life`, a number above those of all its earlier lives."""
 
-    def __init__(
-        self, me: int, others: Iterable[int], life: int, saved: Mapping[str, Any] | None = None, *, ahead: int = AHEAD,
-        again_s: float = AGAIN_S,
-    ) -> None:  # fmt: skip
+    def __init__(self, me: int, others: Iterable[int], life: int, saved: Mapping[str, Any] | None) -> None:
         """`saved` is a `state` of an earlier life."""
         self.me = me
         self.life = life
-        self._ahead = ahead
-        self._again_s = again_s
         self._dropped: list[Any] = []
         there = (saved or {}).get("peers", {})
         self._peers = {other: self._restored(there.get(str(other), {})) for other in others}
@@ -191,14 +186,14 @@ class Letters:
         """What is to be sent to the agent `to` now (seconds of any clock): letters, an answer, or a sign of life."""
         peer = self._peers[to]
         lanes = peer.lanes()
-        overdue = now - peer.waited_since >= self._again_s
+        overdue = now - peer.waited_since >= AGAIN_S
         if overdue:
             peer.waited_since = now
             for lane in lanes:
                 lane.sent = lane.read
         envelopes = []
         for lane in lanes if peer.life else ():
-            for letter in lane.next(self._ahead) if lane.waiting else ():
+            for letter in lane.next() if lane.waiting else ():
                 envelopes.append(self._envelope(to, letter))
                 lane.sent = letter.number
                 peer.waited_since = now
