@@ -10,7 +10,7 @@ import sqlite3
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +48,9 @@ class CrawlStatus:
     blocked_hosts: str = ""  # in words
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "state": self.state,
-            "error": self.error,
-            "checkpoint": self.checkpoint,
-            "taken_at": self.taken_at,
-            "blocked_hosts": self.blocked_hosts,
-            **self.statistics.as_dict(),
-        }
+        facts = asdict(self)
+        statistics = facts.pop("statistics")
+        return {**facts, **statistics}
 
 
 def status_of(directory: CrawlDirectory) -> CrawlStatus:
