@@ -46,9 +46,6 @@ class Snapshot:
         for parent in sorted({path.parent for path in self.dirty} | {self.directory}):
             with writing(parent):
                 sync_file(parent)
-        self._write_manifest()
-
-    def _write_manifest(self) -> None:
         path = self.directory / self.manifest.name
         if path.exists():
             raise FileExistsError(path)
@@ -68,7 +65,8 @@ class Checkpoint(Opened):
             directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._verified_bytes = verified_bytes
-        self._descriptor = _lock(directory)
+        in_use = f"{directory} is in use by another crawl: stop it, or choose another directory"
+        self._descriptor = lock(directory / "lock", in_use)
         try:
             self.reopen()
         except BaseException:
@@ -199,7 +197,3 @@ def _verify(directory: Path, manifest: Manifest, most_bytes: int) -> None:
     for name in manifest.files:
         if little or name.endswith(".ops"):
             manifests.verify(directory, manifest, name)
-
-
-def _lock(directory: Path) -> int:
-    return lock(directory / "lock", f"{directory} is in use by another crawl: stop it, or choose another directory")

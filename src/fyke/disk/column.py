@@ -7,12 +7,13 @@ which none are recorded was written before there were digests, and is read witho
 Invariant: a file holds `count` items and one xxh3-64 for each block of them, the last one being short, no more.
 """
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from fyke.core.closing import Closing
 from fyke.disk.files import damaged, raw
 from fyke.disk.store import Store
 
@@ -56,7 +57,7 @@ class ColumnWriter:
         return self._file.length
 
 
-class ColumnReader:
+class ColumnReader(Closing):
     """A file of `count` items of `dtype` with a digest for each `block` of them, none when `block` is 0."""
 
     def __init__(self, store: Store, name: str, dtype: np.dtype[Any], count: int, block: int) -> None:
@@ -92,10 +93,8 @@ class ColumnReader:
             self.bytes_read += len(after)
         return self._digests[place]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
+    def close(self) -> None:
+        """Give the file back."""
         self._reader.close()
 
 
