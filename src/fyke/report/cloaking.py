@@ -98,13 +98,10 @@ def pages_shown(folder: Path) -> Iterator[PageShown]:
     for batch in scan_table(folder, "pages", None):
         for row in batch.to_pylist():
             rows.setdefault(row["url"], []).append(row)
-    reader = ArchiveReader(folder)
-    try:
+    with ArchiveReader(folder) as reader:
         for url, visits in sorted(rows.items()):
             if len(visits) == len(TURNS):
                 yield _shown(url, visits, reader)
-    finally:
-        reader.close()
 
 
 def _shown(url: str, visits: list[dict[str, Any]], reader: ArchiveReader) -> PageShown:

@@ -4,6 +4,7 @@ Called by `fyke.report.page`. The sample is the pages with the smallest keys: a 
 drawn evenly from all, and always the same. Invariant: at most `SAMPLE` records are read.
 """
 
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from fyke.search.language import LanguageGuesser
 
 SAMPLE = 400
 
-_COLUMNS = ["key", "url", "outcome", "status", "fetched_at", "media_type", "warc_file", "warc_offset", "warc_length"]
+_READ = ["url", "outcome", "status", "fetched_at", "warc_file", "warc_offset", "warc_length"]
 _TYPES = ", ".join(map(repr, sorted(HTML_TYPES)))
 
 
@@ -28,22 +29,16 @@ def languages(questions: Questions, crawl: Path) -> tuple[Rows, int]:
         "select url, outcome, status, epoch_us(fetched_at), warc_file, warc_offset, warc_length from pages"
         f" where outcome = '{Outcome.OK}' and media_type in ({_TYPES}) and warc_file is not null order by key limit ?",
         SAMPLE,
-        pages=_COLUMNS,
+        pages=["key", "media_type", *_READ],
     )
-    found: dict[str, int] = {}
-    archive, guesser = ArchiveReader(crawl), LanguageGuesser()
-    for url, outcome, status, at_us, *place in rows:
-        named = {
-            "url": url,
-            "outcome": outcome,
-            "status": status,
-            "fetched_at": datetime.fromtimestamp(at_us / 1e6, UTC),
-        }
-        page = archive.read(named | dict(zip(("warc_file", "warc_offset", "warc_length"), place, strict=True)))
-        if page is not None:
-            root = page.tree.root
-            declared = (root.attributes.get("lang") or "") if root is not None else ""
-            language = guesser.guess(main_text(page), declared)
-            found[language] = found.get(language, 0) + 1
-    archive.close()
-    return sorted(found.items(), key=lambda item: (-item[1], item[0])), sum(found.values())
+    found: Counter[str] = Counter()
+    guesser = LanguageGuesser()
+    with ArchiveReader(crawl) as archive:
+        for row in rows:
+            named = dict(zip(_READ, row, strict=True))
+            page = archive.read({**named, "fetched_at": datetime.fromtimestamp(named["fetched_at"] / 1e6, UTC)})
+            if page is not None:
+                root = page.tree.root
+                declared = (root.attributes.get("lang") or "") if root is not None else ""
+                found[guesser.guess(main_text(page), declared)] += 1
+    return sorted(found.items(), key=lambda item: (-item[1], item[0])), found.total()

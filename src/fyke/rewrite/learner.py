@@ -33,14 +33,11 @@ def learn(folder: Path, told: Tell) -> list[Rule]:
     Raises NotACrawl, StateDamaged, DiskFull, DirectoryError.
     """
     CrawlDirectory(folder).config()
-    reader = ArchiveReader(folder)
     rules: list[Rule] = []
-    try:
+    with ArchiveReader(folder) as reader:
         for number, (name, pages) in enumerate(sites(folder), 1):
             told(f"site {number:,}: {name}", 0, 0)
             rules += rules_of_site(name, _printed(pages, reader))
-    finally:
-        reader.close()
     told("copies of hosts", 0, 0)
     rules += mirrors(places(folder))
     write_whole(folder / FILE, render(rules).encode())

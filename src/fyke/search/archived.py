@@ -18,6 +18,7 @@ from isal import isal_zlib
 from fyke.archive.captures import Captures
 from fyke.archive.records import GZIP, Original
 from fyke.archive.warc_reading import HEADER_BYTES, taken_apart
+from fyke.core.closing import Closing
 from fyke.core.codings import ISAL_ERROR
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body
@@ -30,7 +31,7 @@ OPEN_FILES = 8
 _WANTED = (WarcRecordType.response, WarcRecordType.resource)
 
 
-class ArchiveReader:
+class ArchiveReader(Closing):
     """The archive of the crawl directory `crawl`; `product` is our name in robots directives."""
 
     def __init__(self, crawl: Path, product: str = "fyke") -> None:
@@ -47,9 +48,9 @@ class ArchiveReader:
     def read(self, row: dict[str, Any]) -> Page | None:
         """The page that `row` of the pages table archived, a revisit too; None when it cannot be read."""
         exchange = self._exchange(row)
-        return (
-            None if exchange is None else self._parser.parse(exchange, decode_body(exchange, self._most_bytes).content)
-        )
+        if exchange is None:
+            return None
+        return self._parser.parse(exchange, decode_body(exchange, self._most_bytes).content)
 
     def _exchange(self, row: dict[str, Any]) -> Exchange | None:
         try:

@@ -61,8 +61,7 @@ class ShelvedCrawl:
 
     def page(self, capture: Capture) -> Page | None:
         """What was archived there, decoded and parsed; None when it cannot be read."""
-        reader = ArchiveReader(self.path)
-        try:
+        with ArchiveReader(self.path) as reader:
             return reader.read(
                 {
                     "warc_file": capture.file,
@@ -74,8 +73,6 @@ class ShelvedCrawl:
                     "status": capture.status,
                 }
             )
-        finally:
-            reader.close()
 
     def top_domains(self, limit: int) -> list[Domain]:
         """The `limit` domains that most others link to, as of a while ago where looking costs much."""
