@@ -8,6 +8,7 @@ none the scheme or the port.
 
 from collections.abc import Iterable, Sequence
 from itertools import islice, takewhile
+from operator import itemgetter
 from typing import NamedTuple
 
 from fyke.core.errors import ConfigurationError
@@ -166,15 +167,11 @@ class _RewritesOfHost:
             else:
                 _note(rule, used)
         if self._sorts is not None:
-            in_order = sorted(kept, key=_key)
+            in_order = sorted(kept, key=itemgetter(0))
             if in_order != kept:
                 _note(self._sorts, used)
                 kept = in_order
         return "&".join(pair for _, pair in kept)
-
-
-def _key(pair: tuple[str, str]) -> str:
-    return pair[0]
 
 
 def _note(rule: Rule, used: list[Rule]) -> None:

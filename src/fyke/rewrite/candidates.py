@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain, islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from fyke.core.own_marks import LEAST_CHARS, is_id
@@ -57,20 +58,16 @@ def contents_of(pages: Iterable[tuple[str, int]]) -> list[list[SplitUrl]]:
 def candidates(host: str, urls: Sequence[str], contents: Sequence[Sequence[SplitUrl]]) -> list[Rule]:
     """Rules of `host` that may hold, where it has these `urls`, and those of each of `contents` are of one content."""
     return [
-        *(Rule(shape=Shape.DROP_KEY, host=host, key=key) for key in _differing(contents, _query)),
-        *(Rule(shape=Shape.DROP_PARAMETER, host=host, key=key) for key in _differing(contents, _parameters) if key),
+        *(Rule(shape=Shape.DROP_KEY, host=host, key=key) for key in _differing(contents, attrgetter("query"))),
+        *(
+            Rule(shape=Shape.DROP_PARAMETER, host=host, key=key)
+            for key in _differing(contents, attrgetter("parameters"))
+            if key
+        ),
         *_segments(host, contents),
         *_index_pages(host, urls),
         *_orders(host, contents),
     ]
-
-
-def _query(url: SplitUrl) -> dict[str, str]:
-    return url.query
-
-
-def _parameters(url: SplitUrl) -> dict[str, str]:
-    return url.parameters
 
 
 def _differing(contents: Sequence[Sequence[SplitUrl]], named: Callable[[SplitUrl], dict[str, str]]) -> list[str]:
@@ -90,7 +87,7 @@ def values(host: str, dropped: Container[str], contents: Sequence[Sequence[Split
     value and without the key."""
     differ: Counter[tuple[str, str]] = Counter()
     for urls in contents:
-        for key in set(chain.from_iterable(map(_query, urls))).difference({""}):
+        for key in set(chain.from_iterable(url.query for url in urls)).difference({""}):
             found = {url.query.get(key) for url in urls}
             if len(found) == 2 and None in found and key not in dropped and not set(key) & set(_SIGNS):
                 differ.update((key, value) for value in found if value is not None)
