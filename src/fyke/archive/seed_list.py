@@ -11,7 +11,7 @@ from pathlib import Path
 from fyke.archive.checksum import OTHER_BYTES, checksum_holds, is_gone, write_checksum
 from fyke.core.errors import OtherCrawl, StateDamaged
 from fyke.core.urls import Locator, locate
-from fyke.disk.files import writing, written_whole
+from fyke.disk.files import written_whole
 
 NAME = "seeds.txt"
 BATCH = 1 << 15
@@ -72,8 +72,7 @@ class SeedList:
         with written_whole(self.path) as part, part.open("w", encoding="ascii") as file:
             file.writelines(f"{url}\n" for url in urls)
             file.flush()
-            with writing(self.path):
-                write_checksum(part, self.path)
+            write_checksum(part, self.path)
 
     def compare(self, urls: Iterable[str]) -> None:
         """Raises OtherCrawl when the list is not of `urls`."""

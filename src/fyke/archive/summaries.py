@@ -71,8 +71,7 @@ def _write(folder: Path, name: str, schema: pa.Schema, batches: Iterable[pa.Reco
             for batch in batches:
                 writer.write_table(pa.Table.from_batches([batch]).cast(schema))
                 count += batch.num_rows
-        with writing(target):
-            target.unlink(missing_ok=True)  # with the new checksum the old file would look damaged
+        target.unlink(missing_ok=True)  # with the new checksum the old file would look damaged
         write_checksum(part, target)
     return count
 
