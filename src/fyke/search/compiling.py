@@ -111,7 +111,7 @@ def _rarity(pages: int, having: int) -> float:
 class Compiler:
     """Makes queries for index number `shard` of those that `statistics` is about."""
 
-    def __init__(self, fields: tantivy.Schema, analysis: Analysis, statistics: Statistics, shard: int = 0) -> None:
+    def __init__(self, fields: tantivy.Schema, analysis: Analysis, statistics: Statistics, shard: int) -> None:
         self._schema = fields
         self._analysis = analysis
         self._statistics = statistics

@@ -14,11 +14,12 @@ from starlette.responses import Response
 
 from fyke.core.errors import BadUrl, NotACrawl
 from fyke.core.urls import canonical
+from fyke.search.answering import FARTHEST
 from fyke.search.results import Hit, InLink, Results
 from fyke.serve.hosts import KnownHost, known_hosts
 from fyke.serve.known_domains import Domain, top_domains
 from fyke.serve.rendering import Templates
-from fyke.serve.search_form import FARTHEST, MOST, PER_PAGE, SearchForm
+from fyke.serve.search_form import MOST, PER_PAGE, SearchForm
 from fyke.serve.shelf import Shelf, ShelvedCrawl
 
 Url = Annotated[str, Query(description="The address of a page, with its scheme.", examples=["https://example.org/"])]

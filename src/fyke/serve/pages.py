@@ -20,12 +20,13 @@ from fyke.core.errors import BadQuery, BadUrl, DirectoryError
 from fyke.core.urls import canonical, split
 from fyke.core.visits import Page
 from fyke.export.prose import plain
+from fyke.search.answering import FARTHEST
 from fyke.search.printing import clean
 from fyke.search.results import Hit, InLink, Results
 from fyke.serve.copies import copy_of
 from fyke.serve.differences import MOST_LETTERS, differences
 from fyke.serve.rendering import Templates
-from fyke.serve.search_form import FARTHEST, PER_PAGE, SearchForm, day_of
+from fyke.serve.search_form import PER_PAGE, SearchForm, day_of
 from fyke.serve.security import COPY_POLICY, PAGE_POLICY
 from fyke.serve.shelf import Shelf, ShelvedCrawl
 from fyke.serve.wording import query_string

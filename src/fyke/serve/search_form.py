@@ -13,7 +13,6 @@ from fyke.search.searcher import Searcher
 
 PER_PAGE = 10
 MOST = 100  # hits at a time
-FARTHEST = 1000
 
 _NOT_IN_FILTER = re.compile(r"[\s\"|]+")
 _LEADING_OR = re.compile(r"^\s*(?:(?:OR|\|)(?:\s+|$))+")
