@@ -26,13 +26,13 @@ from fyke.export.selection import Selection, select
 from fyke.export.source import Source
 from fyke.harvest.fields import Extractor, Row
 from fyke.progress import Progress
-from fyke.search.archived import ArchiveReader
+from fyke.search.archived import COLUMNS, ArchiveReader
 
 FOLDER = "extracted"
 DATABASES = ("postgresql://", "postgres://", "duckdb:")
 OTHERWISE = "name another folder with --out"
 ROWS_AT_ONCE = 10_000
-_COLUMNS = ["url", "outcome", "status", "fetched_at", "warc_file", "warc_offset", "warc_length", "duplicate"]
+_COLUMNS = [*COLUMNS, "duplicate"]
 
 
 class ArchivedPages:

@@ -17,11 +17,12 @@ from fyke.export.prose import markdown
 from fyke.export.source import Source
 from fyke.export.staging import Mark, Staging, writing
 from fyke.export.textual import chosen_rows
+from fyke.search.archived import COLUMNS
 from fyke.search.extract import TITLE_CHARS, one_line
 
 PART_ROWS = 1_000
 
-_COLUMNS = [*page_text.COLUMNS, "key", "title", "digest"]
+_COLUMNS = [*COLUMNS, "key", "title", "digest"]
 
 
 class Notes:

@@ -16,8 +16,6 @@ from fyke.search.archived import ArchiveReader
 from fyke.search.extract import one_line
 from fyke.search.language import LanguageGuesser
 
-COLUMNS = ("url", "outcome", "status", "fetched_at", "warc_file", "warc_offset", "warc_length")  # that `said` needs
-
 _SAMPLE_CHARS = 20_000
 
 
@@ -49,7 +47,7 @@ class Reading(Closing):
         return self._archive.unreadable
 
     def said(self, row: dict[str, Any]) -> MainContent | None:
-        """What the page of `row` (with `COLUMNS` at least) says; None when there is nothing to read."""
+        """What the page of `row` (as `ArchiveReader.read` needs it) says; None when there is nothing to read."""
         page = self._archive.read(row)
         if page is None:
             return None

@@ -2,8 +2,7 @@
 
 Called once a page by `fyke.export.page_text`. What is content and what is navigation is decided by resiliparse, as for
 search, but paragraphs and lists stay. Invariant: the text has no control characters but line ends and tabs and none
-that turn its direction; in Markdown nothing of the page can act as HTML, or as a link but
-to what is crawled (`marks`).
+that turn its direction; in Markdown nothing of the page can act as HTML, or as a link but to what is crawled (`marks`).
 """
 
 import re
@@ -17,15 +16,13 @@ from fyke.core.hidden import CONTROL, HIDDEN
 from fyke.core.markup import tree_of
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.export.marks import MARKS, marked, single, without_marks, written
-from fyke.search.extract import is_deep
+from fyke.search.extract import HTML_BYTES, LITTLE_TEXT, is_deep
 
 TEXT_CHARS = 1_000_000
 
 Formatting = bool | Literal["minimal_html"]
 
-_HTML_BYTES = 4 << 20
 _LISTS_DEEP = 12  # what is in lists below them is text of one item
-_LITTLE_TEXT = 250  # where the main content is shorter, the main part may have been missed
 _NOT_TEXT = re.compile(f"[{CONTROL}{HIDDEN}]")
 _BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
 _GAPS = re.compile(r"\n{3,}")
@@ -37,7 +34,7 @@ _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 def plain(page: Page) -> str:
     """The main content of `page`, a blank line between paragraphs."""
     return _clean(
-        page.text if page.media_type not in HTML_TYPES else _main(page.safe_html(_HTML_BYTES), formatting=True)
+        page.text if page.media_type not in HTML_TYPES else _main(page.safe_html(HTML_BYTES), formatting=True)
     )
 
 
@@ -45,7 +42,7 @@ def markdown(page: Page) -> str:
     """The main content of `page` as Markdown."""
     if page.media_type not in HTML_TYPES:
         return _clean(page.text if page.media_type == "text/markdown" else _escaped(page.text))
-    html = page.safe_html(_HTML_BYTES)
+    html = page.safe_html(HTML_BYTES)
     if is_deep(html):
         return _clean(_escaped(_main(html, formatting=False)))
     page_marked = marked(html, page.url)
@@ -59,7 +56,7 @@ def _main(html: str, formatting: Formatting) -> str:
     if is_deep(html):
         return _extracted(html, False, main=False)
     main = _extracted(html, formatting, main=True)
-    if len(main) >= _LITTLE_TEXT:
+    if len(main) >= LITTLE_TEXT:
         return main
     whole = _extracted(html, formatting, main=False)
     return whole if len(whole) > 2 * len(main) else main

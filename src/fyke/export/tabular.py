@@ -23,6 +23,7 @@ from fyke.export.near_column import near_column
 from fyke.export.prose import plain
 from fyke.export.source import RowRange, Source
 from fyke.export.staging import Mark, Staging, writing
+from fyke.search.archived import COLUMNS
 
 FILE_PAGES = 20_000
 GROUP_BYTES = 16 << 20  # of text
@@ -135,7 +136,7 @@ class PageExport(Sheets):
         languages: list[str | None] = []
         size = begin = 0
         wanted = self._chosen[first : first + batch.num_rows].tolist()
-        columns = batch.select(page_text.COLUMNS)
+        columns = batch.select(COLUMNS)
         for at, chosen in enumerate(wanted):
             said = self._reading.said(_row(columns, at)) if chosen else None
             texts.append(said.text if said else None)

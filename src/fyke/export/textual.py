@@ -26,13 +26,14 @@ from fyke.export.near_column import near_column
 from fyke.export.prose import plain
 from fyke.export.source import RowRange, Source
 from fyke.export.staging import Mark, Staging
+from fyke.search.archived import COLUMNS
 from fyke.search.extract import TITLE_CHARS, one_line
 
 PART_ROWS = 2_000
 EVER = datetime(1970, 1, 1, tzinfo=UTC)  # since then all pages are new
 
 _FACTS = ("host", "domain", "depth", "media_type", "charset", "content_bytes", "digest", "noindex", "duplicate")
-_COLUMNS = [*page_text.COLUMNS, "key", "title", "fingerprint", *_FACTS]
+_COLUMNS = [*COLUMNS, "key", "title", "fingerprint", *_FACTS]
 _FORMULA = r"^([=+\-@\t\r])"
 _CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f]"
 

@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from fyke.core.batches import U64
 from fyke.disk.ranges import Buckets, append, mapped, ranges_for
+from fyke.export.selection import RANGE_ROWS
 from fyke.export.source import Source
 from fyke.export.staging import writing
-
-RANGE_ROWS = 1 << 20
 
 _PLACE = np.dtype([("key", "<u8"), ("begin", "<u8"), ("length", "<u4")])
 

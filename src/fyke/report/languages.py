@@ -11,13 +11,11 @@ from pathlib import Path
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES
 from fyke.report.sql import Questions, Rows
-from fyke.search.archived import ArchiveReader
+from fyke.search.archived import COLUMNS, ArchiveReader
 from fyke.search.extract import main_text
 from fyke.search.language import LanguageGuesser
 
 SAMPLE = 400
-
-_READ = ["url", "outcome", "status", "fetched_at", "warc_file", "warc_offset", "warc_length"]
 _TYPES = ", ".join(map(repr, sorted(HTML_TYPES)))
 
 
@@ -26,16 +24,16 @@ def languages(questions: Questions, crawl: Path) -> tuple[Rows, int]:
     if not questions.has("pages"):
         return [], 0
     rows = questions.ask(
-        "select url, outcome, status, epoch_us(fetched_at), warc_file, warc_offset, warc_length from pages"
+        f"select {', '.join(COLUMNS).replace('fetched_at', 'epoch_us(fetched_at)')} from pages"
         f" where outcome = '{Outcome.OK}' and media_type in ({_TYPES}) and warc_file is not null order by key limit ?",
         SAMPLE,
-        pages=["key", "media_type", *_READ],
+        pages=["key", "media_type", *COLUMNS],
     )
     found: Counter[str] = Counter()
     guesser = LanguageGuesser()
     with ArchiveReader(crawl) as archive:
         for row in rows:
-            named = dict(zip(_READ, row, strict=True))
+            named = dict(zip(COLUMNS, row, strict=True))
             page = archive.read({**named, "fetched_at": datetime.fromtimestamp(named["fetched_at"] / 1e6, UTC)})
             if page is not None:
                 root = page.tree.root

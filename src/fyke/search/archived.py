@@ -27,6 +27,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Page, visit_to
 from fyke.harvest import Parser
 
+COLUMNS = ("url", "outcome", "status", "fetched_at", "warc_file", "warc_offset", "warc_length")  # that `read` needs
 OPEN_FILES = 8
 _WANTED = (WarcRecordType.response, WarcRecordType.resource)
 
@@ -46,7 +47,7 @@ class ArchiveReader(Closing):
         return f"ArchiveReader({str(self._crawl)!r}, {len(self._files)} files open)"
 
     def read(self, row: dict[str, Any]) -> Page | None:
-        """The page that `row` of the pages table archived, a revisit too; None when it cannot be read."""
+        """The page that `row` (with `COLUMNS` at least) archived, a revisit too; None when it cannot be read."""
         exchange = self._exchange(row)
         if exchange is None:
             return None

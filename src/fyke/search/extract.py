@@ -41,8 +41,8 @@ _NAVIGATION = (
     ".navheader, .navfooter, .navbar, .breadcrumb, .breadcrumbs, .pagination, .pager, .skip-link"
 )
 
-_HTML_BYTES = 4 << 20
-_LITTLE_TEXT = 250  # where the main text is shorter, the main part may have been missed
+HTML_BYTES = 4 << 20
+LITTLE_TEXT = 250  # where the main text is shorter, the main part may have been missed
 # Control characters but all that are blanks, and Sphinx's sign for a link to a heading.
 _NOT_SHOWN = re.compile(rf"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f{HIDDEN}¶]")
 _MANY_TAGS = 4_000
@@ -171,7 +171,7 @@ def main_text(page: Page) -> str:
 
 def _main(page: Page) -> tuple[str, str]:
     """Main text and headings of an HTML page; all text where the main part has little of it."""
-    html = page.safe_html(_HTML_BYTES)
+    html = page.safe_html(HTML_BYTES)
     tree = HTMLTree.parse(html)
     if tree.body is None:
         return "", ""
@@ -179,7 +179,7 @@ def _main(page: Page) -> tuple[str, str]:
         node.decompose()
     deep = is_deep(html)
     main = "" if deep else by_lines(_plain_text(tree, main_content=True), TEXT_CHARS)
-    if len(main) < _LITTLE_TEXT:
+    if len(main) < LITTLE_TEXT:
         whole = by_lines(_plain_text(tree, main_content=False, formatting=not deep), TEXT_CHARS)
         main = whole if len(whole) > 2 * len(main) else main
     headings = () if deep else tree.body.query_selector_all("h1,h2,h3,h4")[:MAX_HEADINGS]
