@@ -1,6 +1,7 @@
 """Crawls as a person runs them: the command in a process of its own, its summary, its directory."""
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -9,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fyke.archive.reading import read_table
+from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.reading import read_table, rows_recorded
 from fyke.core.config import build, render
 from fyke.lab.simweb.child import RunningWeb
 
@@ -73,6 +75,22 @@ def killed_after(process: "subprocess.Popen[Any]", after_s: float) -> bool:
             process.kill()
             return True
     return False
+
+
+def killed_at(process: "subprocess.Popen[Any]", into: Path, table: str, rows: int) -> None:
+    """Kill a crawl into `into` once its checkpoint has so many `rows` of a table; its socket, which cannot be copied,
+    goes too."""
+    shard = CrawlDirectory(into).shard
+    with process:
+        wait_until(lambda: shard.is_dir() and rows_recorded(saved_state(shard), table) >= rows)
+        process.kill()
+    (into / "state" / "control.sock").unlink()
+
+
+def hears_all() -> None:
+    """For a process that is begun, since whoever runs the tests may ignore signals."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def fyke(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -2,11 +2,9 @@
 
 import asyncio
 import gc
-import os
 import random
 import re
 import shutil
-import signal
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -16,11 +14,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from crawl.runs import begin, crawl, fyke, settings, wait_until
+from crawl.runs import begin, crawl, fyke, killed_at, settings
 from crawl.small_site import SmallSite, small_site
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.inspect import archive_lengths, check_crawl
-from fyke.archive.reading import rows_recorded
 from fyke.core.errors import FykeError
 from fyke.crawl.agent import Agent
 from fyke.disk import manifest as manifests
@@ -90,12 +87,8 @@ def killed(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
     config, arguments = begun(folder, site)
     site.hang["/p51"] = gate = threading.Event()
     process = begin(folder / "crawl", config, *arguments)
-    shard = CrawlDirectory(folder / "crawl").shard
-    wait_until(lambda: shard.is_dir() and rows_recorded(saved_state(shard), "pages") >= 30)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    killed_at(process, folder / "crawl", "pages", 30)
     gate.set()
-    (folder / "crawl" / "state" / "control.sock").unlink()
     return folder / "crawl"
 
 

@@ -4,7 +4,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import in_process
-from crawl.runs import begin, crawl, fyke, settings, wait_until
+from crawl.runs import begin, crawl, fyke, killed_at, settings
 from crawl.small_site import SmallSite, small_site
 from damaging import damage
 from fyke.archive.check import check_archive
@@ -86,12 +85,8 @@ def killed(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
     site.hang["/p121"] = gate = threading.Event()
     config = settings(folder, store=STORE)
     process = begin(folder / "crawl", config, site.url, "--scope", "web", "--requisites")
-    shard = CrawlDirectory(folder / "crawl").shard
-    wait_until(lambda: shard.is_dir() and rows_recorded(saved_state(shard), "pages") >= 80)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    killed_at(process, folder / "crawl", "pages", 80)
     gate.set()
-    (folder / "crawl" / "state" / "control.sock").unlink()  # what cannot be copied
     return folder / "crawl"
 
 

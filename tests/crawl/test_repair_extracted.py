@@ -1,9 +1,7 @@
 """Tables of what pages say are damaged, and mended: what was whole is there, what is not is told, the crawl goes on."""
 
-import os
 import random
 import shutil
-import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import in_process
-from crawl.runs import archived, begin, settings, wait_until
+from crawl.runs import archived, begin, killed_at, settings
 from crawl.small_site import SmallSite, small_site
 from damaging import damage
 from fyke.archive.directory import CrawlDirectory, saved_state
@@ -40,11 +38,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
     with config.open("a") as file:
         file.write(TABLE)
     process = begin(folder / "crawl", config, site.url)
-    shard = CrawlDirectory(folder / "crawl").shard
-    wait_until(lambda: shard.is_dir() and rows_recorded(saved_state(shard), WORD) >= 50)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    (folder / "crawl" / "state" / "control.sock").unlink()
+    killed_at(process, folder / "crawl", WORD, 50)
     return folder / "crawl"
 
 

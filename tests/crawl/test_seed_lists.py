@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import settings as settings_of_laws
 from hypothesis import strategies as st
 
-from crawl.runs import archived, begin, command, crawl, crawl_killed, fyke, settings, wait_until
+from crawl.runs import archived, begin, command, crawl, crawl_killed, fyke, hears_all, settings, wait_until
 from crawl.small_site import SmallSite, small_site
 from fyke.archive.reading import read_table
 from fyke.archive.seed_list import SeedList
@@ -357,12 +357,6 @@ def begun_to_read(into: Path, source: str, config: Path, *arguments: str) -> "tu
     wait_until(lambda: not waits(reading) if source == "-" else has_open(process.pid, source))
     os.close(reading)
     return process, writing
-
-
-def hears_all() -> None:
-    """Whoever runs the tests may ignore signals."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
 
 
 def waits(pipe: int) -> bool:

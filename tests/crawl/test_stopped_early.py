@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crawl.runs import archived, begin, crawl, settings, wait_for
+from crawl.runs import archived, begin, crawl, hears_all, settings, wait_for
 from crawl.small_site import SmallSite, small_site
 
 # What takes long as a crawl with much on its disk is opened: here a plug-in, as it is made, and as it is asked.
@@ -31,12 +31,6 @@ class Slow:
             Path({folder!r}, where).rename(Path({folder!r}, "waits"))
             time.sleep(60)
 """
-
-
-def hears_all() -> None:
-    """Whoever runs the tests may ignore signals."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture
