@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from agent_laws import children, processes_of
@@ -59,15 +61,24 @@ def test_a_fault_of_our_own_is_one_line_and_a_file(tmp_path: Path) -> None:
     assert "Traceback" in file.read_text()
 
 
-def test_an_agent_that_dies_is_in_the_log_and_the_crawl_goes_on(tmp_path: Path) -> None:
-    config, into = settings(tmp_path), tmp_path / "crawl"
+@contextmanager
+def hanging(into: Path) -> Iterator[tuple[list[str], "subprocess.Popen[str]", threading.Event]]:
+    """A command, and the crawl of twelve pages by two agents that it began: the last comes once the event is set."""
     with small_site(pages=12) as site:
         last = site.hang["/p3"] = threading.Event()
-        crawl = subprocess.Popen(
-            command(into, config, site.url, "--agents", "2"),
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        site.hanging.wait(60)
+        typed = command(into, settings(into.parent), site.url, "--agents", "2")
+        with subprocess.Popen(typed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as crawl:
+            site.hanging.wait(60)
+            try:
+                yield typed, crawl, last
+            finally:
+                last.set()
+                crawl.kill()
+
+
+def test_an_agent_that_dies_is_in_the_log_and_the_crawl_goes_on(tmp_path: Path) -> None:
+    into = tmp_path / "crawl"
+    with hanging(into) as (_, crawl, last):
         os.kill(processes_of(crawl.pid)[0], signal.SIGKILL)
         wait_until(lambda: '"died"' in (into / "logs" / "fyke.log").read_text())
         wait_until(lambda: "was started again" in fyke("status", str(into)).stdout)
@@ -84,14 +95,7 @@ def test_an_agent_that_dies_is_in_the_log_and_the_crawl_goes_on(tmp_path: Path) 
 
 
 def test_an_agent_that_stands_still_keeps_nobody_from_ending_the_crawl(tmp_path: Path) -> None:
-    config, into = settings(tmp_path), tmp_path / "crawl"
-    with small_site(pages=12) as site:
-        last = site.hang["/p3"] = threading.Event()
-        crawl = subprocess.Popen(
-            command(into, config, site.url, "--agents", "2"),
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        site.hanging.wait(60)
+    with hanging(tmp_path / "crawl") as (typed, crawl, last):
         still = processes_of(crawl.pid)[0]
         os.kill(still, signal.SIGSTOP)
         crawl.send_signal(signal.SIGINT)
@@ -99,7 +103,7 @@ def test_an_agent_that_stands_still_keeps_nobody_from_ending_the_crawl(tmp_path:
         last.set()
         assert json.loads(said)["ending"] == "stopped", told
         assert not Path(f"/proc/{still}/exe").exists()
-        done = subprocess.run(command(into, config, site.url, "--agents", "2"), capture_output=True, text=True)
+        done = subprocess.run(typed, capture_output=True, text=True)
         assert json.loads(done.stdout)["pages"] == 12, done.stderr
 
 
@@ -155,30 +159,17 @@ def test_how_long_hosts_rest_is_judged_by_the_clock_of_the_crawl(tmp_path: Path)
 
 def test_nobody_outlives_the_supervisor(tmp_path: Path) -> None:
     """Not the fork server, and not the agents that it started."""
-    config, into = settings(tmp_path), tmp_path / "crawl"
-    with small_site(pages=12) as site:
-        last = site.hang["/p3"] = threading.Event()
-        crawl = subprocess.Popen(
-            command(into, config, site.url, "--agents", "2"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        site.hanging.wait(60)
+    with hanging(tmp_path / "crawl") as (_, crawl, _):
         others = [*children(crawl.pid), *processes_of(crawl.pid)]
         assert len(others) == 3
         crawl.kill()
         crawl.wait()
         wait_until(lambda: not any(Path(f"/proc/{process}/exe").exists() for process in others))
-        last.set()
 
 
 def test_an_agent_that_cannot_be_started_again_ends_the_crawl_in_one_line(tmp_path: Path) -> None:
     """Its fork server was killed too; the other agent ends, and the crawl goes on by the same command."""
-    config, into = settings(tmp_path), tmp_path / "crawl"
-    with small_site(pages=12) as site:
-        last = site.hang["/p3"] = threading.Event()
-        crawl = subprocess.Popen(
-            command(into, config, site.url, "--agents", "2"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        site.hanging.wait(60)
+    with hanging(tmp_path / "crawl") as (typed, crawl, last):
         agents = processes_of(crawl.pid)
         for process in (*children(crawl.pid), agents[0]):
             os.kill(process, signal.SIGKILL)
@@ -188,5 +179,5 @@ def test_an_agent_that_cannot_be_started_again_ends_the_crawl_in_one_line(tmp_pa
         assert "Traceback" not in told
         assert [line for line in told.splitlines() if line.startswith("fyke: the process that starts agents is gone")]
         wait_until(lambda: not any(Path(f"/proc/{process}/exe").exists() for process in agents))
-        done = subprocess.run(command(into, config, site.url, "--agents", "2"), capture_output=True, text=True)
+        done = subprocess.run(typed, capture_output=True, text=True)
         assert json.loads(done.stdout)["pages"] == 12

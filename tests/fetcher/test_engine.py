@@ -212,6 +212,20 @@ class Void(Server):
         asyncio.get_running_loop().call_soon(done, exchange)
 
 
+async def turned(fetcher: Fetcher, clock: VirtualClock, turns: int) -> list[Outcome]:
+    """How visits to a page ended in so many turns, a second each; what comes back is put in again."""
+    ends: list[Outcome] = []
+    fetcher.put(url_batch([locate("http://a.test/")]))
+    for _ in range(turns):
+        fetcher.pump()
+        await asyncio.sleep(0)
+        clock.advance(1.0)
+        fetched = fetcher.take()
+        ends.extend(each.outcome for each in fetched.exchanges if each.visit.purpose is Purpose.PAGE)
+        fetcher.put(batch_of(visit for visit, _ in fetched.put_off))
+    return ends
+
+
 @pytest.mark.parametrize("stops", [True, False])
 async def test_a_fault_that_is_not_the_servers_costs_it_nothing(tmp_path: Path, stops: bool) -> None:
     """Who was stopped, or whose kept connection broke, asks again after the usual rest; no try is counted."""
@@ -219,18 +233,9 @@ async def test_a_fault_that_is_not_the_servers_costs_it_nothing(tmp_path: Path, 
     clock = VirtualClock()
     server = Void(clock, b"")
     server.stops = stops
-    ends: list[Exchange] = []
     with fetching(tmp_path, config, clock, server) as fetcher:
-        fetcher.put(url_batch([locate("http://a.test/")]))
-        for _ in range(100):
-            fetcher.pump()
-            await asyncio.sleep(0)
-            clock.advance(1.0)
-            fetched = fetcher.take()
-            ends.extend(fetched.exchanges)
-            fetcher.put(batch_of(visit for visit, _ in fetched.put_off))
+        assert await turned(fetcher, clock, 100) == [Outcome.OK]
         assert bool(fetcher.stood_still_s) == stops
-    assert [end.outcome for end in ends if end.visit.purpose is Purpose.PAGE] == [Outcome.OK]
     times = [at for at, _ in server.asked]
     assert len(times) == 3 and all(later - sooner >= 7 for sooner, later in pairwise(times)), server.asked
 
@@ -251,16 +256,8 @@ async def test_who_breaks_every_connection_is_not_asked_for_ever(tmp_path: Path)
     )
     clock = VirtualClock()
     server = Refusing(clock, b"")
-    ends: list[Outcome] = []
     with fetching(tmp_path, config, clock, server) as fetcher:
-        fetcher.put(url_batch([locate("http://a.test/")]))
-        for _ in range(2000):
-            fetcher.pump()
-            await asyncio.sleep(0)
-            clock.advance(1.0)
-            fetched = fetcher.take()
-            ends.extend(each.outcome for each in fetched.exchanges if each.visit.purpose is Purpose.PAGE)
-            fetcher.put(batch_of(visit for visit, _ in fetched.put_off))
+        ends = await turned(fetcher, clock, 2000)
     assert len(ends) == 1 and ends[0] is not Outcome.OK
     assert len(server.asked) <= 10, len(server.asked)
 
