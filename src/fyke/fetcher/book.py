@@ -164,7 +164,7 @@ class HostBook(Closing):
         self.writes = tally(self._connection)  # how often it was written, by whatever process
 
     def _verify(self) -> None:
-        """Raises StateDamaged where the layout is not as it was written, nor, in a small book to write, any row."""
+        """Raises StateDamaged where the layout is not as it was written; in a small book to write, also for a row."""
         try:
             tally(self._connection)
             little = self._path.stat().st_size <= VERIFIED_BYTES and not self._read_only
@@ -281,8 +281,8 @@ class HostBook(Closing):
     def forget_since(self, t: float) -> int:
         """Drop robots records fetched after `t` (unix seconds), so that they are fetched again; returns how many.
 
-        For a restart that cut the archive back to `t`: their robots.txt is no longer in it. Nor is what hosts answered
-        that were given up since then, so they are given up no more: their pages are waiting visits again.
+        For a restart that cut the archive back to `t`: their robots.txt is no longer in it. Hosts that were given up
+        since then are given up no more, since their answers are not in it either: their pages wait again.
         """
         with self._explained(), self._transaction():
             run = self._connection.execute

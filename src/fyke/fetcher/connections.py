@@ -126,8 +126,8 @@ class Connections:
         return next((end for end in ends if end > now), None)
 
     def sort_out(self, now: float, waiting: int) -> list[Host]:
-        """Who took too long leaves the fast places. Hosts whose requests must be cut, so that there is
-        room for them, and for one of `waiting` newcomers."""
+        """Move hosts that took too long out of the fast places. Returns those whose requests must be cut, so that there
+        is room for them and for one of `waiting` newcomers."""
         while self._fast and now - next(iter(self._fast.values())) >= self._slow_s:
             host = next(iter(self._fast))
             self._join_others(host, self._leave_fast(host))
@@ -141,7 +141,7 @@ class Connections:
         return cut
 
     def _slowest(self, now: float) -> Host | None:
-        """The oldest of the domain that has most of the others, if it had its time."""
+        """The oldest host of the domain that has most of the other places, if it had its time."""
         slow = (host for host, began in self._others.items() if now - began >= self._slow_s)
         return max(slow, key=lambda host: self._of_domain[host.domain_key], default=None)
 

@@ -33,7 +33,7 @@ class Malformed(Exception):
 
 
 class Unreadable(Malformed):
-    """A message that answers the question, as its head says: who sent it knew number and name. What follows is none."""
+    """A message whose head answers the question, so that its sender knew number and name, and the rest is nonsense."""
 
 
 @dataclass(frozen=True, slots=True)

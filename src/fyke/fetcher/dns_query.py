@@ -340,7 +340,7 @@ class NameServers:
             channel.close()
 
     def _refused(self, channel: _Socket) -> None:
-        """Nobody listens: others are asked at once; one that is alone may be about to come back."""
+        """Nobody listens there: other servers are asked at once. A single one is waited for: it may come back."""
         if len(self._servers) > 1:
             channel.fail(_UNREACHED)
 

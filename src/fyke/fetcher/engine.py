@@ -1,4 +1,4 @@
-"""The half of the loop that acts: from a visit to an exchange, politely.
+"""The fetcher itself: from a visit to an exchange, politely.
 
 An engine: the loop puts `Visits` in and takes what has come of them out; in between it moves on its own, and
 sets `news` when there is something to take. It knows from the workbench which host may be asked, resolves names,
@@ -184,8 +184,8 @@ class Fetcher:
         return max(0, MOST_RULES - self._rules.under_way)
 
     def refuse(self, visits: pa.RecordBatch) -> None:
-        """End `visits` (schema `URLS`), whose hosts forbid everything: a portion of those that wait for it, at each
-        call, while what ended is taken."""
+        """`visits` (schema `URLS`) are to be ended, since their hosts forbid everything. Each call ends a portion of
+        all that wait for it, unless too much that ended was not taken yet."""
         self._refusals.put(visits)
         if not self._refusals or self._is_behind:
             return

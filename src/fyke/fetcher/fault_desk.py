@@ -63,8 +63,8 @@ class FaultDesk:
         return self._policy.wait_s(outcome, host.failures, tries, asked_s)
 
     def learn_rules(self, host: Host, exchange: Exchange, now: float) -> None:
-        """What the answer says of the rules of its origin: where that is at fault, its robots.txt is asked for before
-        any of its pages is."""
+        """Learn what the answer says of its origin's rules. Where the origin is at fault, its robots.txt is asked for
+        before any of its pages is."""
         visit = exchange.visit
         if visit.purpose is Purpose.ROBOTS:
             self._rules.fetched(exchange, now, self._least_failures(host, exchange))  # it may ask for a longer rest
@@ -77,9 +77,9 @@ class FaultDesk:
             self._rules.lost(host, exchange, now, max(known.failures, self._least_failures(host, exchange)))
 
     def _least_failures(self, host: Host, exchange: Exchange) -> int:
-        """How often the origin of `exchange` is taken to have failed, at least. Ports are many, and anybody can name
-        them: those of a host that fail cost a request each, and all together as many more as it takes to give up a
-        host. Then one that fails has failed often enough. The ports that schemes have are few, and are spared."""
+        """How many failures the origin of `exchange` is taken to have, at least. Anybody can name any port of a host,
+        and each that fails costs a request. So once as many failed as give up a host, one failure is enough for each
+        further port, but for those that schemes have of their own, which are few."""
         spent = self._policy.gives_up(host.vain - 1) and self._is_of_origin(host, exchange)
         return self._most_failures if spent and not has_own_port(exchange.visit.parts) else 1
 
@@ -146,7 +146,7 @@ class FaultDesk:
         self._bench.rest(host)
 
     def pages_of(self, visits: Iterable[Visit]) -> Iterator[Visit]:
-        """Those of `visits`, which are not made here, that the frontier gave; the rules of robots.txt are put off."""
+        """Those of `visits`, which are not made here, that the frontier gave. Visits to a robots.txt are put off."""
         for visit in visits:
             if visit.purpose is not Purpose.ROBOTS:
                 yield visit

@@ -1,6 +1,6 @@
 """What does an outcome cost? One row for each, in one table.
 
-Asked by the crawl after every visit: whether the URL is tried again, how its host must wait, and
+Asked by `FaultDesk` after every visit: whether the URL is tried again, how its host must wait, and
 whether the host's good name suffers (`politeness.host_failures` of those in a row retire it).
 `retry_after` reads how long a server asks us to wait.
 

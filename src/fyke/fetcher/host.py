@@ -124,8 +124,8 @@ class Host:
         return any(other != origin for other in self.answering)
 
     def gives_way(self, visit: Visit, now: float) -> bool:
-        """Whether `visit` lets those pass that are to origins which answer, since its own is not known to. Where none
-        is, those at their schemes' own ports are likeliest to."""
+        """Whether other visits go before `visit`. While no origin of the host is known to answer, those at their
+        schemes' own ports do; else those to origins that answer, until `gives_way_until`."""
         if not self.answering:
             return not has_own_port(visit.parts)
         return now < self.gives_way_until and (visit.robots_of or visit.parts.origin) not in self.answering

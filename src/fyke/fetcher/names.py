@@ -1,14 +1,12 @@
 """How names become addresses: our own caching resolver (Mercator, section 3.7, found the system's too slow).
 
-The loop asks `resolve` for the host of every visit and pins the connection to an address of the
-`Resolution`; it calls `refresh` for hosts with work, shortly before what is known of them expires. A literal
-address, `localhost` and the names of /etc/hosts are answered without DNS. An answer is kept for its TTL,
-within the configured bounds; failures are kept too, and one that says nothing about the name (a dead name
-server) for a shorter time.
+`NameDesk` asks what is `cached` of a host with work, and waits for `asking` where that is nothing; `HostDesk` calls
+`refresh` for such hosts shortly before what is known of them expires. A literal address, `localhost` and the names of
+/etc/hosts are answered without DNS. An answer is kept for its TTL, within bounds; failures are kept too, and one that
+says nothing about the name (a dead name server) for a shorter time.
 
-Saved over restarts through the `HostBook`: the loop stores an answer's addresses in its `Host`,
-and when it reads a host again it gives them back with `load`. So a restart asks for
-nothing that is still valid, and nothing has to be read at once.
+Answers outlive a restart in the `HostBook`: `HostDesk` keeps their addresses with the `Host`, and gives them back with
+`load` when the host is read again. So a restart asks for nothing that is still valid, and reads nothing at once.
 
 Invariants: one question in flight for each name, however many wait; every address handed out is public
 or belongs to a name the person who started the crawl chose (`trusted`, or a domain of `dns.private`), also one from

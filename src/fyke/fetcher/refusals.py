@@ -28,7 +28,7 @@ class Refusals:
         return sum(batch.num_rows for batch in self._batches)
 
     def put(self, visits: pa.RecordBatch) -> None:
-        """These are refused."""
+        """Let `visits` wait to be ended."""
         if visits.num_rows:
             self._batches.append(visits)
 
@@ -44,7 +44,7 @@ class Refusals:
         return concat(portion)
 
     def take_back(self, column: str, wanted: Callable[[U64], Mask]) -> pa.RecordBatch:
-        """Those whose `column` is `wanted`, which are not ended."""
+        """Take out those whose `column` is `wanted`: they are not ended."""
         batches = [*self._batches]
         masks = [wanted(u64(batch, column)) for batch in batches]
         self._batches.clear()

@@ -1,6 +1,6 @@
 """What came of asking for a robots.txt, and what follows from it: RFC 9309, section 2.3, as pure functions.
 
-The loop fetches `<origin>/robots.txt`; of a redirect it asks `redirect_of` where to go on, of the last
+`RulesDesk` has `<origin>/robots.txt` fetched; of a redirect it asks `redirect_of` where to go on, of the last
 answer `rules_from` makes the `RobotsRecord`, which `fyke.fetcher.book` keeps on disk. The rules
 themselves are `fyke.fetcher.robots_rules`.
 

@@ -135,8 +135,7 @@ class WatchedSockets:
         self._to_run()
 
     def _ready(self) -> None:
-        """Half of the time each is for those that shake hands and for the others, so that neither wait for all of the
-        other kind."""
+        """Go on with what is ready. Handshakes and all else have half of the time each, so that neither waits long."""
         ready, self._left = {**self._left, **dict(self._epoll.poll(0, READY))}, {}
         greeted = self._calls.greeted
         quick, shaking = [fd for fd in ready if fd not in greeted], [fd for fd in ready if fd in greeted]
