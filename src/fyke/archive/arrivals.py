@@ -1,10 +1,9 @@
 """What has come into a crawl's tables since a row: only what a checkpoint holds.
 
 The indexer asks for the pages it has not read yet, link analysis for the links, each of several agents for the visits
-that ended since it last planned a pass. A crawl that is killed goes
-back to its last checkpoint and fetches again what came after, so rows beyond it may never have been.
-Reads only; the crawl notices nothing. Invariant: row `n` of a table is the same row for ever, whether it
-is still in a journal or sealed, so a number of rows is a position.
+that ended since it last planned a pass. A crawl that is killed goes back to its last checkpoint and fetches again what
+came after, so rows beyond it may never have been. Reads only; the crawl notices nothing. Invariant: row `n` of a table
+is the same row for ever, whether it is still in a journal or sealed, so a number of rows is a position.
 """
 
 from collections import Counter

@@ -113,7 +113,7 @@ def check_crawl(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
 
 
 def asked_faults(directory: CrawlDirectory, lost: Sequence[Path]) -> Iterator[Fault]:
-    """What is wrong with that which people asked, and no archive gives back; not of what is `lost`."""
+    """Faults in what people asked for, which no archive gives back; those of `lost` files are told already."""
     if directory.listed.path not in lost and (what := directory.listed.fault()):
         yield Fault(str(directory.listed.path), what)
     try:

@@ -17,8 +17,7 @@ SMALL_SHARE = 4  # one part in so many of what is shared
 
 
 class SharedMemory:
-    """What many documents may hold in memory together; of that, a part is for small ones alone, which large ones would
-    else keep out."""
+    """Memory that many documents share; a part of it is for small ones alone, lest large ones keep them out."""
 
     __slots__ = ("_kept_bytes", "left_bytes")
 
@@ -128,7 +127,7 @@ class Document:
             self._held_bytes = 0
 
     def __del__(self) -> None:
-        """Who drops one need not close it: what is shared is others' again."""
+        """A document that is dropped unclosed gives back its part of the shared memory."""
         self._let_go()
 
 

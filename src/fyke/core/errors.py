@@ -12,8 +12,8 @@ EXIT_UNABLE = 2  # as for wrong usage; 1 is an answer of some commands: nothing 
 EXIT_NO_PAGE = 6  # of a crawl that came to its end, and servers answered with nothing but errors (4xx, 5xx)
 EXIT_INTERRUPTED = 130  # what a shell shows of a command that Ctrl-C ended
 ROOM = "free some space"  # what to do where a disk is full
+LIMIT = "raise the limit of a file's length (ulimit -f)"  # the same where the file may not grow
 ALLOW = "mend its permissions or this process's limits, then run the command again"
-LIMIT = "raise the limit of a file's length (ulimit -f)"  # the same where it is not
 
 
 def whose(path: Path) -> str:

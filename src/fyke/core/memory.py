@@ -77,9 +77,9 @@ def _loose_bytes() -> int:
 
 
 def memory_bytes(process: int | str = "self") -> int:
-    """Resident memory of this process, or of another by its number (0 where it is gone), in bytes; of what several
-    share, as the libraries of a crawl's agents, its part ("proportional set size", proc_pid_smaps(5)): so those of
-    processes may be added up."""
+    """Resident memory of this process, or of another by its number (0 where it is gone), in bytes. Of what several
+    processes share, such as libraries, its part counts ("proportional set size", proc_pid_smaps(5)): so the memory of
+    several may be added up."""
     try:
         return _kilobytes(f"/proc/{process}/smaps_rollup", "Pss:") * 1024
     except (OSError, StopIteration):  # not every kernel has it, nor every container shows it
@@ -87,7 +87,7 @@ def memory_bytes(process: int | str = "self") -> int:
 
 
 def _resident_bytes(process: int | str = "self") -> int:
-    """The same, and what it shares counted whole: read in microseconds. 0 where it is gone, or there is no /proc."""
+    """The same, but what is shared counts whole, and it is read in microseconds. 0 where there is no /proc as well."""
     statm = Path(f"/proc/{process}/statm")
     return int(statm.read_text().split()[1]) * PAGE_BYTES if statm.exists() else 0
 

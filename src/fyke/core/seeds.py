@@ -2,8 +2,7 @@
 
 A URL, or a name such as `example.org` for its front page. Never a user's name and password: Fyke sends none, and
 `fyke.toml` would keep them in clear. (On pages, links that have them are followed without, as everybody else would.)
-Used by the agent, which begins there, by the directory,
-which compares the seeds of two commands, and by `fyke why`.
+Used by the agent, which begins there, by the directory, which compares the seeds of two commands, and by `fyke why`.
 """
 
 import re

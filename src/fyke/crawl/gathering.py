@@ -25,8 +25,8 @@ from fyke.harvest.worker import Harvest
 
 
 class Gathering:
-    """Reads exchanges by `harvest` and stores them in `barn`; `new_text`, where it is given, says which are fresh,
-    `printing` what those say that rewrite rules speak of."""
+    """Has exchanges read by `harvest` and stored in `barn`. Where they are given, `new_text` says which pages are
+    fresh, and `printing` what pages say that rewrite rules speak of."""
 
     def __init__(
         self,

@@ -68,8 +68,8 @@ def have_their_pages(stands: Sequence[Stand], limit: int) -> bool:
 
 
 def allotted(known: Sequence[KnownAgent], limit: int, first: int) -> Iterator[tuple[int, int]]:
-    """Who may begin how many pages more: agents that have visits, as long as `limit` is not reached; who begins none
-    gives back what it has (a number of 0), once there is no more. The agent `first` is asked first."""
+    """Which agents may begin how many pages more, until there are `limit`: those that have visits, beginning with the
+    agent `first`. Once none are left, an agent that begins none gives back what it has: its number is 0."""
     pool = limit - sum(one.allowed for one in known)
     most = max(1, limit // (4 * len(known)))
     for agent in (*range(first, len(known)), *range(first)):

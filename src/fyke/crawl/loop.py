@@ -154,10 +154,10 @@ class Loop:
         link_bytes: int = LINK_BYTES,
         hours: HostHours | None = None,
     ) -> None:
-        """`news` is set by the fetcher when something ended. `least_merge_s`: between merges that are granted since
-        visits run low, at least; for a clock that stands still while they are made. `linger_s`: how long what ended
-        waits for more, while more is on its way. `link_bytes`: of URLs that the frontier is given in a turn, about;
-        fewer where rules rewrite them. `hours`: for those that hosts are asked in it waits however long."""
+        """`news` is set by the fetcher when something ended. `least_merge_s`: least time between merges that are
+        granted since visits run low; for a clock that stands still meanwhile. `linger_s`: how long what ended waits for
+        more, while more is on its way. `link_bytes`: about how many bytes of URLs the frontier is given in a turn;
+        fewer where rules rewrite them. `hours` in which hosts are asked are waited for however long."""
         self._frontier = engines.frontier
         self._fetcher = engines.fetcher
         self._gathering = engines.gathering
@@ -224,8 +224,8 @@ class Loop:
         self._post.send(begun, idle=self._fetcher.idle)
 
     def _move_on(self, now: float, *, hungry: bool) -> None:
-        """Let the frontier merge, early if it is `hungry`. What that costs for new URLs would be spent later; what it
-        costs for those known before is waste, and weighs."""
+        """Let the frontier merge, early if it is `hungry`. What an early merge spends on URLs that were known before is
+        wasted: the more that is, the later comes the next."""
         begun = self._clock.now()
         waste = self._frontier.known_share
         self.moved = self._frontier.turn(now, hungry=hungry, quiet=self._quiet)
@@ -234,7 +234,7 @@ class Loop:
             self._merge_at = ended + max((ended - begun) * waste * (MERGE_SHARE - 1), self._least_merge_s)
 
     def _recall(self) -> None:
-        """Take back what waits at hosts of domains where traps were found: what is none goes out again."""
+        """Take back what waits at hosts of domains where traps were found: what is no trap goes out again."""
         for host in self._frontier.accused():
             self._frontier.take_back(self._post.give_back(self._fetcher.recall(host), self._clock.now()))
 
@@ -300,7 +300,7 @@ class Loop:
 
     @property
     def _quiet(self) -> bool:
-        """Whether nothing is being fetched here, or was and is not told."""
+        """Whether nothing is being fetched here, and the frontier was told of all that was."""
         return self._fetcher.idle and not self._outbox and not self._gathering.waiting
 
     def _ending(self, started: float) -> Ending | None:

@@ -55,7 +55,7 @@ class _Lately:
         self.clear()
 
     def new(self, numbers: U64) -> Mask:
-        """Which of `numbers` were not met lately, or not in this place among them first."""
+        """Which of `numbers` were not met lately; of equal ones the first alone."""
         place = numbers & self._mask
         new: Mask = np.not_equal(self._met[place], numbers)
         rows = np.flatnonzero(new)
@@ -80,7 +80,7 @@ class LinkCache:
         self._used = limit > 0
 
     def new(self, links: Links) -> Mask:
-        """Which of `links` must be sent: met as such, or the first from that domain to that one."""
+        """Which of `links` must be sent: those not sent lately, and the first from their domain to another."""
         urls = links.urls
         if not self._used:
             return np.ones(urls.num_rows, np.bool_)

@@ -41,8 +41,8 @@ class Pass:
 
 
 def next_pass(states: Sequence[Mapping[str, Any]], asked: Pass | None, now: float, *, may_begin: bool) -> Pass | None:
-    """What agents with these checkpoints are to do that `asked` is asked of together: the next pass, if it `may_begin`,
-    else that which some of them had begun when the crawl broke off. None: nothing."""
+    """The pass that agents with these checkpoints are to make when `asked` is asked of them: the next one, if it
+    `may_begin`, else the one that some of them had begun when the crawl broke off; None for none."""
     began = max((begun_passes(state.get("again", {})) for state in states), key=len, default=[])
     number, last = len(began), began[-1] if began else None
     forever = last is not None and last.forever

@@ -237,8 +237,8 @@ class Rewriting:
     # --- what is aside
 
     def review(self, *, idle: bool) -> tuple[Links, Links]:
-        """Look at some of what is aside, where there is a reason; what goes on of it, and what rules make now of the
-        rest. `idle`: there is little else to do."""
+        """Look at some of what is aside, if there is a reason. Returns what of it goes on, and what rules now make of
+        the rest. `idle`: there is little else to do."""
         if not self._left and self._failed and (idle or len(self._failed) >= MANY_FAILED):
             self.count()
             self._looked_for, self._failed = self._looked_for | self._failed, set()

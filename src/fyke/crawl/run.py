@@ -86,7 +86,7 @@ def crawl_with_panel(
 
 
 def _tune() -> None:
-    """What is imported stays, and a page makes hundreds of objects but hardly a cycle."""
+    """Collect garbage seldom: what is imported stays, and a page makes hundreds of objects but hardly a cycle."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     sys.setswitchinterval(SWITCH_S)

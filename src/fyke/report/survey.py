@@ -54,7 +54,7 @@ class VisitTotals:
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """How hosts and domains share the crawl; `pages_90`: 90% of domains have no more; `pages_99` likewise."""
+    """How hosts and domains share the crawl; `pages_90` and `pages_99`: 90% and 99% of domains have no more."""
 
     hosts: int
     domains: int

@@ -14,7 +14,7 @@ from fyke.core.urls import Locator
 
 
 class Post(Protocol):
-    """What takes out of what the loop moves what is for other agents."""
+    """Takes what is for other agents out of what the loop moves."""
 
     @property
     def lent(self) -> bool: ...

@@ -136,14 +136,14 @@ class Handed:
         return bool(self._early or self._under_way)
 
     def goes_on(self, key: int) -> bool:
-        """Whether the visit `key`, about to be handed out, is under way since before: it is out now, and not sent."""
+        """Whether the visit `key`, about to be handed out, is under way already: then it is out, and not sent."""
         under_way = self._under_way.pop(key, None)
         if under_way is not None:
             self._put(key, under_way)
         return under_way is not None
 
     def early(self, key: int) -> tuple[ToldIn, Any] | None:
-        """What is about to be handed out has ended already: where that was told, and its row."""
+        """Where it was told that the visit `key`, about to be handed out, has ended already, and its row."""
         return self._early.pop(key, None)
 
     def under_way(self) -> list[tuple[int, int]]:

@@ -56,8 +56,8 @@ class Envelope:
 
 
 class Taken(NamedTuple):
-    """What came of an envelope: whether its sender was not met before, it in this life and we in ours; and the letter
-    to apply now, after what is to be done about that."""
+    """What came of an envelope: whether the sender in its present life is `met` for the first time in ours; and the
+    letter to apply, after what is to be done about that."""
 
     met: bool
     letter: Letter | None

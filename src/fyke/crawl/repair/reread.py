@@ -166,7 +166,7 @@ class Rereader:
         return head, taken_apart(block)[1]
 
     def _kind(self, visit: Visit, facts: dict[str, str]) -> Kind:
-        """Of an archive that does not say it."""
+        """How the URL was linked to, where the archive does not say it."""
         if visit.url in self._seeds:
             return Kind.SEED
         return Kind.REQUISITE if facts.get("hopsFromSeed", "").endswith("E") else Kind.PAGE
@@ -211,7 +211,7 @@ class Rereader:
 
 
 def _outcome(exchange: Exchange) -> Outcome:
-    """Of an archive that does not say it."""
+    """How the visit ended, where the archive does not say it."""
     if exchange.truncated:
         return Outcome.MEDIA_REFUSED if exchange.truncated == "unspecified" else Outcome.TOO_LARGE
     return outcome_of(exchange.status, exchange) if exchange.status >= 300 else Outcome.OK
