@@ -49,7 +49,7 @@ def arrivals(crawl: Path, name: str, columns: Sequence[str], begin: int, end: in
 
 
 def lots(crawl: Path, name: str, columns: Sequence[str], begin: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The same, each batch with the agent that wrote it."""
+    """As `arrivals`, each batch with the agent that wrote it."""
     require_rows(CrawlDirectory(crawl), name)
     there = segments(crawl, name)
     if all(segment.part == 0 for segment in there):
@@ -93,7 +93,7 @@ class _Taking:
 def _rows(
     crawl: Path, there: Sequence[TableFile], columns: Sequence[str], begin: int, end: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Rows `begin` to `end` of the segments `there`; None: whoever asks takes as many as there are."""
+    """Rows `begin` to `end` of the segments `there`. Without an `end`, the caller must not take more than there are."""
     position = 0
     for segment in there:
         if end is not None and position >= end:

@@ -37,7 +37,7 @@ class AskedLater:
         return f"AskedLater({len(self.seeds)} seeds, {len(self.blocked)} hosts blocked)"
 
     def state(self) -> dict[str, int]:
-        """What a checkpoint keeps of it: how much would be missed."""
+        """How much was asked: a checkpoint keeps it, so that the loss of the file is noticed."""
         return {"seeds": len(self.seeds), "blocked": len(self.blocked)}
 
     @property

@@ -105,7 +105,7 @@ def _lines(path: Path, key: bytes) -> deque[bytes]:
 
 
 def _near(file: BinaryIO, key: bytes) -> int:
-    """Where a line of a sorted file begins that is the first not before `key`, or the one before that."""
+    """Where the first line of a sorted file begins that is not before `key`, or the line before it."""
     low, high = 0, file.seek(0, 2)
     while low < high:
         middle = (low + high) // 2

@@ -50,7 +50,7 @@ class Fault(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """What index and table may say of a record."""
+    """What a record says, which its line in the index and its row in the tables must say too."""
 
     url: str
     digest: str

@@ -79,7 +79,7 @@ class CrawlDirectory:
 
     @property
     def parts(self) -> list["CrawlDirectory"]:
-        """The same directory, as each of the crawl's agents has it. Raises StateDamaged."""
+        """This directory once for each of the crawl's agents. Raises StateDamaged."""
         return [CrawlDirectory(self.path, part) for part in range(division(self.state).agents)]
 
     @property

@@ -42,7 +42,7 @@ class DamagedFolder:
         return f"DamagedFolder({str(self._folder)!r})"
 
     def keep(self, path: Path) -> Path:
-        """Have `path` here as well, so that its name may be taken. Raises DirectoryError."""
+        """Keep `path` here as well, so that another file may take its name; where it is now. Raises DirectoryError."""
         target = self._folder / ASIDE / path.relative_to(self._folder)
         number = 0
         with writing(target):
@@ -60,7 +60,7 @@ class DamagedFolder:
         return target
 
     def take(self, path: Path) -> None:
-        """Have `path` here alone."""
+        """Move `path` here."""
         self.keep(path)
         with writing(path):
             if not path.is_dir():
@@ -68,7 +68,7 @@ class DamagedFolder:
             sync_file(path.parent)
 
     def replace(self, new: Path, path: Path) -> None:
-        """Give `path` to the file `new`; what was there before is here."""
+        """Put the file `new` at `path`, and keep here what was there before."""
         if os.path.lexists(path):
             self.keep(path)
         with writing(path):

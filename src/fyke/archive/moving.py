@@ -145,7 +145,7 @@ def _copy(path: Path, to: Path) -> None:
 
 
 def _on_disk(path: Path) -> str:
-    """The hash of what the disk has, as far as a system lets go of what it remembers."""
+    """The hash of `path` as it is on the disk: the system is asked to forget its copy in memory first."""
     with path.open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     return file_hash(path)

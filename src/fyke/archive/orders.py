@@ -122,7 +122,7 @@ async def block(directory: CrawlDirectory, host: str, blocked: bool) -> str:
 
 
 def _written(directory: CrawlDirectory, name: str, blocked: bool) -> str:
-    """The same where no crawl runs, and none can begin meanwhile."""
+    """Block or unblock in the file itself: no crawl runs, and none can begin meanwhile."""
     if not AskedLater(directory.state).block(name, blocked):
         return f"{name} was {'blocked before' if blocked else 'not blocked'}"
     if blocked:

@@ -306,10 +306,10 @@ def packed_member(header: str, exchange: Exchange) -> tuple[Iterator[bytes], str
 
 
 def _around(start: bytes, packed: Packed, size: int) -> Iterator[bytes]:
-    """A member (RFC 1952) with `start` before what is packed, of `size` bytes, and the end of a record behind it.
+    """A member (RFC 1952) with `start`, then what is packed, of `size` bytes, then the end of a record.
 
-    The checksum of bytes that follow others is theirs, xor that of zeros in their place after those others, xor that of
-    the zeros alone: CRC-32 is linear but for where it begins.
+    Its checksum is put together without unpacking: CRC-32 of A and B is that of A and as many zeros as B has bytes, xor
+    that of B, xor that of the zeros alone. The last two are in `packed.checksum`.
     """
     yield _begun(start)
     with closing(packed.deflated):
@@ -322,13 +322,13 @@ def _around(start: bytes, packed: Packed, size: int) -> Iterator[bytes]:
 
 
 def _start(header: str, head: bytes, payload: str, size: int) -> bytes:
-    """All before the body. Without a head the payload is the block, and fastwarc wants it to be called that."""
+    """All before the body. Without a head the payload is the whole block, and fastwarc wants the digest named so."""
     what = "Payload" if head else "Block"
     return f"{header}WARC-{what}-Digest: {payload}\r\nContent-Length: {len(head) + size}\r\n\r\n".encode() + head
 
 
 def _begun(start: bytes) -> bytes:
-    """The beginning of a member (RFC 1952) that holds `start`, in whole bytes, to be followed by more."""
+    """The beginning of a member (RFC 1952): `start` compressed, ending at a whole byte, so that more can follow."""
     packer = isal_zlib.compressobj(SMALL_LEVEL, isal_zlib.DEFLATED, -15)
     return _MEMBER + packer.compress(start) + packer.flush(isal_zlib.Z_SYNC_FLUSH)
 

@@ -88,7 +88,7 @@ def _made(folder: Path) -> Path:
 
 
 def _finished(directory: CrawlDirectory) -> Iterator[Path]:
-    """The files that will not change, but as a whole; the smaller ones that explain the others last."""
+    """The files that never change, or are replaced whole. The small ones that explain the others come last."""
     for folder in (directory.path / name for name in FOLDERS):
         for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
             unfinished = any(part.endswith(".part") for part in path.relative_to(folder).parts)
@@ -101,7 +101,7 @@ def _finished(directory: CrawlDirectory) -> Iterator[Path]:
 
 
 def _lost(directory: CrawlDirectory) -> Iterator[Path]:
-    """What is finished and gone, of that which is copied; a table without its checksum is as good as gone."""
+    """What would be copied, was finished, and is gone. A table without its checksum counts as gone."""
     wanted = (directory.path, directory.warc, directory.tables)
     yield from (path for path in lost_files(directory) if path in wanted or path.parent in wanted)
     for path in sorted(directory.tables.glob("*.parquet")):
@@ -115,7 +115,7 @@ def _is_sealed(path: Path) -> bool:
 
 
 def _sent(store: Any, path: Path, name: str, there: dict[str, int]) -> bool:
-    """Have `path` in `store` as `name`; whether it had to be sent. Raises StateDamaged for one that is damaged here."""
+    """Send `path` to `store` as `name` if it is not there; whether it was sent. Raises StateDamaged if damaged here."""
     recorded = recorded_line(path) if checksum_path(path).is_file() else None
     line = checksum_line(path.name, file_hash(path)) if recorded is None else recorded
     if f"{name}{SUFFIX}" in there and there.get(name) == path.stat().st_size:  # noqa: SIM102 - a request

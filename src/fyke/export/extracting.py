@@ -36,8 +36,8 @@ _COLUMNS = [*COLUMNS, "duplicate"]
 
 
 class ArchivedPages:
-    """The pages of the crawl in `directory`, the last visit to each URL, in the order of the crawl; of pages that the
-    crawl knew for exact copies the first, as it read no other itself.
+    """The pages of the crawl in `directory`, in the order of the crawl: the last visit to each URL. Exact copies of an
+    earlier page are left out, as the crawl did not read them either.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -55,7 +55,7 @@ class ArchivedPages:
         return self._source.until.pages
 
     def __iter__(self) -> Iterator[Page | None]:
-        """Each page, and None for a row that has none: so that it is known how far it is."""
+        """Each page, and None for each row that has none, so that the rows can be counted."""
         with closing(self._archive), tempfile.TemporaryDirectory(prefix="fyke-extract-") as scratch:
             chosen = select(self._source, Selection(noindex=True, copies=True), Path(scratch))
             place = 0

@@ -94,12 +94,12 @@ class _CrawledTable:
         return [*[None] * state.get("sealed", 0), *(rows for _, rows in state.get("segments", []))]
 
     def _next(self, position: TablePosition) -> TablePosition:
-        """Where to go on: in the next file, if this one is done, which a file that is followed by others is."""
+        """Where to go on from `position`: in the next file, if this one is done and there is a next."""
         file, rows = position
         return TablePosition(file + 1, 0) if file + 1 < len(self._files) and rows >= self._rows_of(file) else position
 
     def _is_before_end(self, position: TablePosition) -> bool:
-        """Whether there is more than `position` says."""
+        """Whether the crawl has more rows than `position` says."""
         return position.file < len(self._files) - 1 or position.rows < self._rows_of(position.file)
 
     def _check(self, position: TablePosition) -> None:

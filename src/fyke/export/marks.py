@@ -51,7 +51,7 @@ class Marked(NamedTuple):
 
 
 def marked(html: str, url: str) -> Marked:
-    """`html`, the page at `url`, with marks; as it is where it has such characters itself."""
+    """`html`, the page at `url`, with marks. A page that has such characters itself is left as it is."""
     if _OURS.search(html):
         return Marked(html, ())
     parser = LexborHTMLParser(html, options=TREE_OPTIONS)
@@ -86,8 +86,8 @@ def _mark_links(root: LexborNode, base: str) -> list[str]:
 
 
 def _keep_lists(parser: LexborHTMLParser, root: LexborNode) -> None:
-    """Have the reader keep lists that say more than what they link to, and those of links that are content: it takes
-    any list for a menu that is not deep in the page, or has links."""
+    """Change lists so that the reader keeps them, if they say more than their links do, or are links as content. It
+    takes any list for a menu that has links, or is not deep in the page."""
     within: set[int] = set()  # other lists: they go with these
     around = {one.mem_id for one in root.css(_AROUND)}
     content = {one.mem_id for one in root.css(_CONTENT)} - around

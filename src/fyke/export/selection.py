@@ -37,7 +37,7 @@ Chosen = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is not left out of the rows that can be read."""
+    """Which of the rows that can be read are taken: all but those below, unless they are asked for."""
 
     noindex: bool = False  # pages that ask not to be indexed
     copies: bool = False  # pages with the same bytes as one before them
@@ -67,7 +67,7 @@ def select(source: Source, rule: Selection, scratch: Path) -> Chosen:
 
 
 def _placed(source: Source, columns: Sequence[str]) -> Iterator[tuple[slice, pa.RecordBatch]]:
-    """The rows of the pages table, and which they are."""
+    """The rows of the pages table in batches, each with its place in the table."""
     begin = 0
     for batch in source.rows("pages", columns):
         yield slice(begin, begin + batch.num_rows), batch
@@ -85,7 +85,7 @@ def says(batch: pa.RecordBatch) -> Chosen:
 
 
 def _readable(batch: pa.RecordBatch, rule: Selection) -> Chosen:
-    """Which rows can be read and are not left out by what they say themselves."""
+    """Which rows have text to read, and do not ask to be left out."""
     types = batch.column("media_type").cast(pa.string())
     mask = pc.and_(pc.equal(batch.column("outcome").cast(pa.string()), Outcome.OK), pc.is_in(types, _READABLE))
     mask = pc.and_(mask, pc.is_valid(batch.column("warc_file")))
@@ -109,7 +109,7 @@ def _keep_one(source: Source, chosen: Chosen, name: str, scratch: Path, *, last:
 
 
 def _others(rows: npt.NDArray[Any], *, last: bool) -> npt.NDArray[np.uint64]:
-    """The rows that have the key of one that is kept."""
+    """The rows to leave out: those with the key of one that is kept."""
     rows = np.sort(rows, order=["key", "row"])
     same = rows["key"][1:] == rows["key"][:-1]
     found: npt.NDArray[np.uint64] = (rows["row"][:-1] if last else rows["row"][1:])[same]

@@ -45,7 +45,7 @@ def merge_catalogue(before: Array, lots: list[Lot], path: Path, ranges: int) -> 
 
 
 def _carried(rows: Array, last: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
-    """For each page what is written of it: only its row of the catalogue before can say so."""
+    """The `written` of each page: only its row of the catalogue before has one, its other rows have 0."""
     group = np.concatenate([[0], np.cumsum(last)[:-1]]) if len(rows) else np.zeros(0, np.int64)
     written = np.zeros(int(last.sum()), np.uint64)
     np.maximum.at(written, group, rows["written"])
@@ -134,7 +134,7 @@ def _candidates(rows: Array) -> Array:
 
 
 def _losers(rows: Array) -> Array:
-    """Each page of a group with one fingerprint but the first, with that first."""
+    """Of the pages with one fingerprint, each but the first, paired with that first."""
     rows = np.sort(rows, order=["fingerprint", "other", "url_chars", "key"])
     begins = np.append(True, rows["fingerprint"][1:] != rows["fingerprint"][:-1])[: len(rows)]
     first = np.flatnonzero(begins)[np.cumsum(begins) - 1] if len(rows) else np.zeros(0, np.int64)

@@ -251,7 +251,7 @@ class Compiler:
 
 
 def _best_of(queries: list[tantivy.Query]) -> tantivy.Query | None:
-    """What any of `queries` finds, by the best of them and a part of each other."""
+    """What any of `queries` finds. The score is that of the best of them, and a part of each other's."""
     if len(queries) < 2:
         return queries[0] if queries else None
     return tantivy.Query.disjunction_max_query(queries, TIE)

@@ -175,12 +175,12 @@ class Clusters:
         rows["first"] = place
 
     def _firsts(self, numbers: U64) -> Iterator[tuple[int, int]]:
-        """Each of `numbers` with that of the first text of its cluster."""
+        """Each of the texts `numbers` with the number of the first text of its cluster."""
         for number in numbers.tolist():
             yield number, int(self._read(number, number + 1)["first"][0])
 
     def _signs(self, numbers: set[int]) -> Iterator[tuple[int, tuple[int, int]]]:
-        """Each of `numbers` with the key of its page, and its signs as a number."""
+        """Each of the texts `numbers` with the key of its page, and its signs as a number."""
         for number in sorted(numbers):
             row = self._read(number, number + 1)[0]
             yield number, (int(row["key"]), int.from_bytes(row["signs"].tobytes(), "little"))
@@ -203,7 +203,7 @@ class Clusters:
 
 
 def _grouped(found: Array) -> Iterator[tuple[int, list[int]]]:
-    """Of candidates each row in order, with those before it."""
+    """The rows of the candidates in order, each with the earlier texts that it may be near."""
     found = found[np.lexsort((found["earlier"], found["row"]))]
     bounds = np.flatnonzero(np.append(True, found["row"][1:] != found["row"][:-1])).tolist()
     rows, earlier = found["row"].tolist(), found["earlier"].tolist()

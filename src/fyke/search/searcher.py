@@ -129,7 +129,7 @@ class Searcher(Closing):
         return text if answer.count() > total else None
 
     def _respelt(self, views: list[View], statistics: Statistics, words: Words, text: str) -> str:
-        """`text`, the query, with `words` spelt better if they are not where others are."""
+        """`text`, the query, with those of `words` spelt better that few pages have."""
         for word in words.text.split():
             terms = self._analysis.words(word)
             if len(terms) == 1 and statistics.frequency("text", terms[0]) < FEW:

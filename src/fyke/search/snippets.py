@@ -126,7 +126,7 @@ class _Finder:
 
 
 def _candidates(folded: str, prefix: str) -> Iterator[tuple[int, int]]:
-    """Where a run of letters goes on after `prefix`, which may stand within a word; one with signs stands alone."""
+    """Begin and end of each `prefix`, which may stand within a word, and the letters after it; none after signs."""
     at = folded.find(prefix)
     while at >= 0:
         rest = _REST.match(folded, at + len(prefix)) if prefix.isalnum() else None

@@ -73,12 +73,12 @@ def _around(lines: Sequence[str], *, first: bool, last: bool) -> Iterator[list[T
 
 @dataclass(slots=True)
 class _TableRoom:
-    """How many cells more tables may have."""
+    """How many cells all further tables may have together."""
 
     cells: int
 
     def take(self, cells: int) -> bool:
-        """Whether a table of so many may be made."""
+        """Whether a table of so many cells may be made; if so, they are taken."""
         if cells > self.cells:
             return False
         self.cells -= cells

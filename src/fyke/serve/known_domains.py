@@ -84,7 +84,7 @@ def _told(known: Known) -> Iterator[Domain]:
 
 
 def _from_table(directory: CrawlDirectory, limit: int, within: str) -> list[Domain]:
-    """The same out of the table that a crawl leaves when it closes."""
+    """As `top_domains`, from the table that a crawl leaves when it closes."""
     names = list(asdict(Domain("", 0, 0, 0, 0, 0, 0)))
     rows = read_table(directory.path, "domains", names).to_pylist()
     found = (Domain(**row) for row in rows if within in row["domain"])
