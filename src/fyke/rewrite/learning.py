@@ -15,7 +15,7 @@ Invariant: what is accepted satisfies that bound on what was fetched, for all ac
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -82,7 +82,7 @@ class Evidence(NamedTuple):
 
     @property
     def may_hold(self) -> bool:
-        """Whether a part does not rule it out: there a few contradictions more may be pages that changed."""
+        """Whether one half does not rule it out: a few contradictions more may be pages that have changed."""
         return self.contradictions <= PART_CONTRADICTED * self.support + 2
 
     def and_of(self, other: "Evidence") -> "Evidence":
@@ -124,7 +124,7 @@ class RewrittenGroups:
         return Evidence(agreeing, contradictions)
 
     def example(self, rule: Rule) -> tuple[str, str]:
-        """A URL, and what becomes of it, by `rule` and as little else as can be."""
+        """A URL, and what `rule` makes of it with as few other rules as possible."""
         best, shown = (len(self.rules) + 1, 0), ("", "")
         for group in self.several.values():
             for page in group if len({page.content for page in group}) == 1 else ():
@@ -136,7 +136,7 @@ class RewrittenGroups:
 
 
 def _overlap(apart: Mapping[str, set[int]], url: str) -> bool:
-    """Whether all that a rule makes `url` had a content in common before: then their difference is not its doing."""
+    """Whether all that a rule makes `url` has a content in common without that rule: it is not why they differ."""
     if 0 in apart.get(url, ()):
         return False
     several = [contents - {0} for contents in apart.values() if contents != {0}]
@@ -182,25 +182,17 @@ def _told(groups: RewrittenGroups, rule: Rule, whole: Evidence) -> dict[str, obj
 
 
 def _that_hold_alone(candidates: Sequence[Rule], pages: Sequence[Content]) -> list[Rule]:
-    """Without those that contradictions speak against where nothing but they makes one URL of several."""
-    kept = []
-    for rule in candidates:
-        groups = RewrittenGroups([rule], pages)
-        evidence = groups.evidence(rule, groups.half(odd=False))
-        if evidence.may_hold:
-            kept.append(rule)
-    return kept
+    """Those of `candidates` that the first half of their groups does not rule out, where each is the only rule."""
+    each = ((rule, RewrittenGroups([rule], pages)) for rule in candidates)
+    return [rule for rule, groups in each if groups.evidence(rule, groups.half(odd=False)).may_hold]
 
 
 def _that_hold_together(rules: list[Rule], pages: Sequence[Content]) -> list[Rule]:
-    """Without those that take the most contradictions with them, until few are left in the first half."""
-    while rules:
-        groups = RewrittenGroups(rules, pages).half(odd=False)
-        if not _all(groups).may_hold:
-            wrong = [page for url, group in groups.items() if is_contradicted(url, group) for page in group]
-            rules = min(_each_left_out(rules), key=lambda left: _contradicted(left, wrong))
-        else:
-            break
+    """`rules` without the worst of them, until the first half of their groups has few contradictions."""
+    while rules and not _all(groups := RewrittenGroups(rules, pages).half(odd=False)).may_hold:
+        wrong = [page for url, group in groups.items() if is_contradicted(url, group) for page in group]
+        each_left_out = ([one for one in rules if one is not rule] for rule in rules)
+        rules = min(each_left_out, key=lambda left: _contradicted(left, wrong))
     return rules
 
 
@@ -211,14 +203,8 @@ def _all(groups: Mapping[str, Sequence[Content]]) -> Evidence:
     return Evidence(Counter(chain.from_iterable(good)), len(bad))
 
 
-def _each_left_out(rules: Sequence[Rule]) -> Iterator[list[Rule]]:
-    for rule in rules:
-        yield [one for one in rules if one is not rule]
-
-
 def _contradicted(rules: Sequence[Rule], pages: Sequence[Content]) -> tuple[float, int]:
-    """What share of the groups that `rules` make of `pages` is contradicted, all where there are none; and how many
-    others there are, less."""
+    """How bad `rules` are for `pages`, as a sort key: the share of groups that are contradicted, then support."""
     found = _all(RewrittenGroups(rules, pages).several)
     return (found.contradictions + 1) / (found.support + found.contradictions + 1), -found.support
 

@@ -43,7 +43,7 @@ class Pair:
 
 
 def mirrors(parts: Iterable[dict[str, dict[str, int]]]) -> list[Rule]:
-    """Rules that lead from hosts to those that they are copies of, not in use; `parts` are contents by host, by path.
+    """Rules, not in use, from hosts to those that they are copies of; `parts` map paths to the contents by host.
 
     Of a site's own hosts (`www.` and such) nothing is said: other rules do.
     """
