@@ -150,9 +150,9 @@ class BrokenLinks:
         )
 
     def _find_renewed(self) -> None:
-        """`renewed`: pages that were another when they were visited again, and where in the table of links those begin
-        that they have now: the last of theirs. Of one that is as it was before that, these are further back: all
-        that it ever had count."""
+        """`renewed`: pages that a later visit found changed, and where in the table of links their present links begin:
+        these are their last ones. A page that is again what it once was has its present links further back; all that
+        it ever had count."""
         self._ask(
             "create table said as select key, count(*) as times, arg_max(links, fetched_at) as links,"
             f" arg_max(duplicate, fetched_at) as known from visits where outcome in ({_SAYING}) group by key"
