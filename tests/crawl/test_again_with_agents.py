@@ -1,4 +1,4 @@
-"""Passes over a crawl, and crawls that never end, by several agents: the same laws as by one."""
+"""Passes over a crawl by several agents: the same laws as by one."""
 
 import os
 import random
@@ -12,9 +12,7 @@ from agent_laws import processes_of
 
 from crawl.nginx import NGINX, nginx
 from crawl.runs import archived, begin, crawl, fyke, settings, wait_until
-from crawl.small_site import small_site
 from crawl.test_again import LAST_WEEK, changed, lay, outcomes, records, site
-from crawl.test_revisit import REVISIT, asked_for, assert_none_came_early, run_until, visits
 from fyke.archive.reading import read_table
 from fyke.lab.simweb import RunningWeb, plain, running_web
 
@@ -84,22 +82,3 @@ def test_so_many_visits_are_those_of_all_agents_together(tmp_path: Path) -> None
         assert crawl(into, config, *web.seeds, "--scope", "web", "--agents", "3").status == 0
         done = crawl(into, config, "--scope", "web", "--again", "--visits", "40")
     assert done.summary["again"]["unchanged"] == 40
-
-
-def test_a_crawl_without_end_keeps_its_times_while_agents_die(tmp_path: Path) -> None:
-    """Nobody leaves the calendar, nobody comes before its time."""
-    rng, into = random.Random(3), tmp_path / "crawl"
-    config = settings(tmp_path, politeness={"host_delay_s": 0.005}, revisit=REVISIT, store={"checkpoint_s": 0.1})
-    with small_site(20) as there:
-        assert crawl(into, config, there.url, "--agents", "2").status == 0
-        for _ in range(2):
-            enough = there.asked.total() + rng.randrange(10, 40)
-            run_until(into, config, partial(asked_for, there, enough), signal.SIGKILL)
-        there.asked.clear()
-        run_until(into, config, lambda: len(there.asked) >= 20 and min(there.asked.values()) > 1, signal.SIGINT)
-    found = visits(into)
-    assert len(found) == 20
-    assert_none_came_early(found)
-    told = fyke("status", str(into)).stdout
-    assert "fresh, as is believed" in told
-    assert fyke("check", str(into)).returncode == 0

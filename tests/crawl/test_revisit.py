@@ -79,14 +79,15 @@ def test_each_page_is_visited_again_in_its_time(tmp_path: Path) -> None:
     assert "of copies believed fresh" in (tmp_path / "report.html").read_text()
 
 
-@pytest.mark.timeout(180)
-def test_killed_at_any_moment_it_loses_no_page(tmp_path: Path) -> None:
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(("agents", "kills"), [(1, 4), (2, 2)])
+def test_killed_at_any_moment_it_loses_no_page(tmp_path: Path, agents: int, kills: int) -> None:
     """In a plan, a visit, a checkpoint: nobody leaves the calendar, nobody comes before its time."""
     rng, into = random.Random(3), tmp_path / "crawl"
     config = settings(tmp_path, politeness={"host_delay_s": 0.005}, revisit=REVISIT, store={"checkpoint_s": 0.1})
     with small_site(20) as site:
-        assert crawl(into, config, site.url).status == 0
-        for _ in range(4):
+        assert crawl(into, config, site.url, "--agents", str(agents)).status == 0
+        for _ in range(kills):
             enough = site.asked.total() + rng.randrange(1, 40)
             run_until(into, config, partial(asked_for, site, enough), signal.SIGKILL)
         site.asked.clear()
@@ -94,6 +95,7 @@ def test_killed_at_any_moment_it_loses_no_page(tmp_path: Path) -> None:
     found = visits(into)
     assert len(found) == 20
     assert_none_came_early(found)
+    assert "fresh, as is believed" in fyke("status", str(into)).stdout
     assert fyke("check", str(into)).returncode == 0
 
 
