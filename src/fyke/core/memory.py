@@ -37,9 +37,8 @@ def give_back() -> None:
 class Trimmer:
     """Gives back what lies free in the heaps, when that has grown: some 10 ms for 100 MB."""
 
-    def __init__(self, grown_bytes: int = GROWN_BYTES) -> None:
+    def __init__(self) -> None:
         self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
-        self._grown_bytes = grown_bytes
         self._least_bytes = _loose_bytes()  # after it was trimmed, or since
 
     def __repr__(self) -> str:
@@ -48,7 +47,7 @@ class Trimmer:
     def trim(self) -> None:
         """To be called when much may have been freed. Other threads may go on meanwhile."""
         now_bytes = _loose_bytes()
-        if self._trim is not None and now_bytes - self._least_bytes > self._grown_bytes:
+        if self._trim is not None and now_bytes - self._least_bytes > GROWN_BYTES:
             self._trim(0)
             now_bytes = self._least_bytes = _loose_bytes()
         self._least_bytes = min(self._least_bytes, now_bytes)
