@@ -77,7 +77,7 @@ def shared_book(tmp_path_factory):
 @given(st.lists(HOSTS, max_size=5), st.lists(ROBOTS, max_size=5))
 def test_what_was_saved_is_read_back(shared_book, hosts, records):
     for one in hosts[:2]:
-        shared_book.save_host(one)
+        shared_book.save_hosts([one])
     shared_book.save_hosts(hosts[2:])
     for record in records:
         shared_book.save_robots(record)
@@ -153,7 +153,7 @@ def test_rules_are_written_with_hosts_or_when_they_are_many(tmp_path, size):
                 unseen = 0 if reader.robots(record.origin) else unseen + 1
             assert unseen < MOST_UNWRITTEN and unseen * size < MOST_UNWRITTEN_BYTES
         book.save_robots(robots("http://z.test:80", 5.0))
-        book.save_host(host("z.test", "test"))
+        book.save_hosts([host("z.test", "test")])
         with HostBook(path, read_only=True) as reader:
             assert reader.robots("http://z.test:80")
         book.save_robots(robots("http://y.test:80", 5.0))
@@ -226,7 +226,7 @@ def test_a_book_that_an_earlier_fyke_wrote(tmp_path, version):
     with HostBook(path) as book:
         assert row_of(book.host("a.test")) == row_of(wanted)
         assert book.writes == (5 if version >= 2 else 0)
-        book.save_host(wanted)
+        book.save_hosts([wanted])
     with HostBook(path) as book:
         assert row_of(book.host("a.test")) == row_of(wanted)
     with closing(sqlite3.connect(path)) as connection:
@@ -245,7 +245,7 @@ def test_a_host_given_up_after_the_checkpoint_is_asked_again(tmp_path):
     """What it answered before it was given up is not in the archive any more, and must be fetched again."""
     with HostBook(tmp_path / "hosts.db") as book:
         for t in (1.0, 2.0, 3.0):
-            book.save_host(host(f"h{t:.0f}.test", "test", failures=8, retired="8 failures", last_seen=t))
+            book.save_hosts([host(f"h{t:.0f}.test", "test", failures=8, retired="8 failures", last_seen=t)])
         book.forget_since(2.0)
         assert [book.host(f"h{n}.test").retired for n in (1, 2, 3)] == ["8 failures", "8 failures", ""]
         assert [book.host(f"h{n}.test").failures for n in (1, 2, 3)] == [8, 8, 0]
@@ -259,7 +259,7 @@ def test_saves_survive_sudden_death(tmp_path):
         from fyke.fetcher.host import Host
         book = HostBook(Path(sys.argv[1]))
         for i in range(100):
-            book.save_host(Host(i, f"h{i}.test", "test", due=float(i)))
+            book.save_hosts([Host(i, f"h{i}.test", "test", due=float(i))])
         book.save_hosts(Host(0, "h0.test", "torn") if i else os._exit(9) for i in (1, 0))
     """)
     path = tmp_path / "hosts.db"
@@ -279,20 +279,20 @@ def test_many_are_saved_all_or_none(tmp_path):
         with pytest.raises(RuntimeError, match="plug"):
             book.save_hosts(broken())
         assert book.host("a.test") is None
-        book.save_host(host("b.test", "test"))
+        book.save_hosts([host("b.test", "test")])
         assert book.host("b.test")
 
 
 def test_it_can_be_read_while_another_writes_and_after_it_ended(tmp_path):
     path = tmp_path / "hosts.db"
     with HostBook(path) as book:
-        book.save_host(host("a.test", "test"))
+        book.save_hosts([host("a.test", "test")])
         with HostBook(path, read_only=True) as reader:
             assert reader.host("a.test")
-            book.save_host(host("b.test", "test"))
+            book.save_hosts([host("b.test", "test")])
             assert reader.host("b.test")
             with pytest.raises(DirectoryError):
-                reader.save_host(host("c.test", "test"))
+                reader.save_hosts([host("c.test", "test")])
     with HostBook(path, read_only=True) as reader:
         assert reader.host("b.test")
 
@@ -304,13 +304,13 @@ def test_two_writers_are_told(tmp_path, monkeypatch):
     with HostBook(path) as one, HostBook(path) as other:
         one._connection.execute("BEGIN IMMEDIATE")
         with pytest.raises(DirectoryInUse, match=r"hosts\.db"):
-            other.save_host(host("a.test", "test"))
+            other.save_hosts([host("a.test", "test")])
         one._connection.execute("ROLLBACK")
 
 
 def test_a_full_disk_says_so_and_keeps_what_was_safe(tmp_path):
     with HostBook(tmp_path / "hosts.db") as book:
-        book.save_host(host("a.test", "test"))
+        book.save_hosts([host("a.test", "test")])
         book._connection.execute("PRAGMA max_page_count = 10")
         with pytest.raises(DiskFull, match=r"hosts\.db"):
             book.save_hosts(host(f"h{i}.test", "x" * 1000) for i in range(1000))

@@ -157,7 +157,7 @@ def test_a_book_that_lost_what_was_saved_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "hosts.sqlite"
     with closing(opened(tmp_path / "rests", 0.0, resumed=False)) as rests, HostBook(path) as book:
         for number in range(9):
-            book.save_host(Host(key_of(f"h{number}.test"), f"h{number}.test", "test", due=1e12))
+            book.save_hosts([Host(key_of(f"h{number}.test"), f"h{number}.test", "test", due=1e12)])
             rests.note_book(book.writes, 1.0)
         copied = tmp_path / "copied"
         copied.mkdir()

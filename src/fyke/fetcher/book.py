@@ -216,12 +216,8 @@ class HostBook(Closing):
             raise self._error(sqlite3.DataError(f"the row of {str(row[1])[:100]} is not what was written"))
         return row[:-1]
 
-    def save_host(self, host: Host) -> None:
-        """Remember `host` in place of what was known; safe against `kill -9` on return."""
-        self.save_hosts([host])
-
     def save_hosts(self, hosts: Iterable[Host]) -> None:
-        """Remember many at once: all or, after a crash, none."""
+        """Remember `hosts` in place of what was known: all or none, and safe against `kill -9` on return."""
         with self._explained(), self._transaction():
             self._connection.executemany(_SAVE_HOST, map(_row_of, hosts))
 

@@ -100,7 +100,7 @@ class HostDesk:
             return
         due = host.due
         if due - now > BOOKED_WAIT_S:
-            self._book.save_host(host)
+            self._book.save_hosts([host])
             due = 0.0
         ends = [(host.name, due)]
         if address is not None and address.due:

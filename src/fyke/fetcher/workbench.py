@@ -105,7 +105,7 @@ class Workbench:
         host.domain_key = visit.domain
         if visit.budget and visit.budget != host.budget:
             self._rebudget(host, visit.budget)
-        self._queue(host)
+        self.rest(host)
 
     def _rebudget(self, host: Host, budget: int) -> None:
         host.budget = budget
@@ -135,7 +135,7 @@ class Workbench:
         if host.busy or host.parked:
             return None  # `finished` or `unpark` brings it back
         if host.rests_until > now:
-            self._queue(host)
+            self.rest(host)
             return None
         if not host.visits:
             self._forget(host)
@@ -148,7 +148,7 @@ class Workbench:
             if wait_s > SOON_S:  # too many share it: this one sleeps until the others had their turn
                 host.due = now + wait_s
                 self.crowded.append(host)
-                self._queue(host)
+                self.rest(host)
                 return None
             host.queued = True
             address.waiting.append(host)
@@ -170,7 +170,7 @@ class Workbench:
                 if address.waiting:
                     self._push(max(now, address.due), address)
                 return host
-            self._queue(host)
+            self.rest(host)
         return None
 
     def next_due(self) -> float | None:
@@ -214,8 +214,10 @@ class Workbench:
             host.address.busy = True
 
     def rest(self, host: Host) -> None:
-        """Let `host`, given by `next`, go without a request."""
-        self._queue(host)
+        """Let `host` wait until it has rested, if it does not wait for anything yet and is not being asked."""
+        if not (host.queued or host.busy or host.parked):
+            host.queued = True
+            self._push(host.rests_until, host)
 
     def finished(self, host: Host, now: float, duration_s: float, wait_s: float = 0.0) -> None:
         """The request to `host` is over after `duration_s`; it rests, for `wait_s` at least."""
@@ -230,7 +232,7 @@ class Workbench:
             if address.waiting:
                 self._push(address.due, address)
         if host.visits or host.due - now <= FORGET_AFTER_S:
-            self._queue(host)
+            self.rest(host)
         else:
             self._forget(host)
 
@@ -262,12 +264,12 @@ class Workbench:
 
     def unpark(self, host: Host) -> None:
         host.parked = False
-        self._queue(host)
+        self.rest(host)
 
     def sleep_until(self, host: Host, due: float) -> None:
         """`host` may not be asked before `due`."""
         host.due = max(host.due, due)
-        self._queue(host)
+        self.rest(host)
 
     def close(self, host: Host, now: float) -> bool:
         """Whether the hours of the day keep `host` from being asked once it has rested; it then rests until they
@@ -348,11 +350,6 @@ class Workbench:
         if not host.visits and (host.address is None or host.rests_until - now > FORGET_AFTER_S):
             self._forget(host)
         return host.key not in self._hosts
-
-    def _queue(self, host: Host) -> None:
-        if not (host.queued or host.busy or host.parked):
-            host.queued = True
-            self._push(host.rests_until, host)
 
     def _push(self, due: float, entity: Host | Address) -> None:
         heapq.heappush(self._heap, (due, next(self._order), entity))
