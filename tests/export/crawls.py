@@ -28,20 +28,11 @@ def crawled(folder: Path) -> Path:
     return folder / "crawl"
 
 
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "fyke", "export", *map(str, arguments)]
-
-
 def exported(crawl: Path, to: str, out: Path, *, everything: bool = False, part_rows: int = 0) -> Path:
     """Export `crawl` to `out`; nothing but the target is left."""
     done = export(crawl, Format(to), out, Console(file=io.StringIO()), everything=everything, part_rows=part_rows)
     assert done.path == out and not out.with_name(out.name + ".part").exists()
     return out
-
-
-def fyke_export(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """`fyke export` with `arguments`, in a process of its own."""
-    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=60, check=False)
 
 
 EXPORTING = """

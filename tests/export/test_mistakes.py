@@ -1,15 +1,13 @@
 """Whatever a person does wrong: one line, the right exit status, nothing damaged."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from commands import told
+from commands import in_process, told
 from disks import grow, small_disk
-from export.crawls import contents, exported, fyke_export
+from export.crawls import contents, exported
 from search.archives import Answer, Archive
 
 USAGE, DIRECTORY, FULL = 2, 3, 4
@@ -49,40 +47,36 @@ def test_what_is_no_crawl(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def eight_pages(folder: Path, words: int) -> str:
+    """A crawl of pages of so many words that nothing packs."""
+    made = Archive(folder)
+    for number in range(8):
+        text = "".join(os.urandom(8).hex() + " " for _ in range(words))
+        made.visit(f"http://a.example/{number}", Answer(f"<title>{number}</title><main><p>{text}</p></main>"))
+    made.close()
+    return str(folder)
+
+
 @pytest.mark.parametrize("name", ["pages.jsonl", "pages"])
 def test_a_full_disk(name: str, tmp_path: Path) -> None:
     """It stops with one line, and goes on when there is room."""
-    made = Archive(tmp_path / "crawl")
-    for number in range(8):
-        words = "".join(os.urandom(8).hex() + " " for _ in range(20_000))
-        made.visit(f"http://a.example/{number}", Answer(f"<title>{number}</title><main><p>{words}</p></main>"))
-    made.close()
+    made = eight_pages(tmp_path / "crawl", 20_000)
     to = {"pages.jsonl": "jsonl", "pages": "parquet"}[name]
     with small_disk(tmp_path / "disk", "1m") as disk:
-        done = fyke_export(made.folder, "--to", to, "--out", disk / name)
-        assert done.returncode == FULL, done.stderr
-        (line,) = done.stderr.splitlines()
-        assert line.startswith("fyke: ") and "free some" in line
+        told(FULL, ["export", made, "--to", to, "--out", str(disk / name)], ["free some"])
         assert not (disk / name).exists()
         grow(disk)
-        exported(made.folder, to, disk / name)
-        assert contents(disk / name) == contents(exported(made.folder, to, tmp_path / name))
+        exported(Path(made), to, disk / name)
+        assert contents(disk / name) == contents(exported(Path(made), to, tmp_path / name))
 
 
 def test_a_full_disk_of_a_database(tmp_path: Path) -> None:
     """What is not whole is not in it; the same command fills it once there is room."""
-    made = Archive(tmp_path / "crawl")
-    for number in range(8):
-        words = "".join(os.urandom(8).hex() + " " for _ in range(3_000))
-        made.visit(f"http://a.example/{number}", Answer(f"<title>{number}</title><p>{words}</p>"))
-    made.close()
+    made = eight_pages(tmp_path / "crawl", 3_000)
     (tmp_path / "fields.toml").write_text('[[extract]]\ntable = "texts"\nfields.text = { select = "p", many = true }\n')
     with small_disk(tmp_path / "disk", "300k") as disk:
-        fyke = [sys.executable, "-m", "fyke", "extract", str(made.folder), "--config", str(tmp_path / "fields.toml")]
-        into = [*fyke, "--to", f"duckdb:{disk / 'texts.duckdb'}"]
-        done = subprocess.run(into, capture_output=True, text=True, check=False)
-        assert done.returncode == FULL, done.stderr
-        (line,) = done.stderr.splitlines()
-        assert line.startswith("fyke: ") and "free some" in line
+        into = f"duckdb:{disk / 'texts.duckdb'}"
+        extract = ["extract", made, "--config", str(tmp_path / "fields.toml"), "--to", into]
+        told(FULL, extract, ["free some"])
         grow(disk)
-        subprocess.run(into, capture_output=True, check=True)
+        assert in_process(*extract).status == 0
