@@ -1,4 +1,4 @@
-"""A stage on a directory of its own that is saved, lost with its process, and opened again; and the URLs it gets."""
+"""A stage on a directory of its own that is saved, lost, and opened again; the URLs it gets, and what plug-ins say."""
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
@@ -84,3 +84,17 @@ def pages(batch: pa.RecordBatch | None) -> list[tuple[int, int]]:
 def page(url: str) -> tuple[int, int]:
     host, _, number = url.removeprefix("http://www.d").partition("/")
     return int(host.removesuffix(".example")), int(number)
+
+
+class Answers:
+    """A plug-in that gives always the same, whatever it is asked."""
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+
+    def levels(self, *_asked: Any) -> Any:
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+    budgets = levels

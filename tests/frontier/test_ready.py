@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontier.shard import Shard, at, pages, rows
+from frontier.shard import Answers, Shard, at, pages, rows
 from fyke.core.batches import numbers, u64
 from fyke.core.plugins import CrawlOrder
 from fyke.frontier.order import LAST, LEVELS, BreadthFirst, ByDepth, Random
@@ -115,18 +114,6 @@ def test_no_level_starves(tmp_path: Path, most: int) -> None:
     shares = [3000 >> min(level + 1, LAST) for level in range(LEVELS)]
     assert all(abs(drained[level] - share) <= max(2, share // 2) for level, share in enumerate(shares))
     ready.close()
-
-
-class Answers:
-    """A plug-in that gives always the same, whatever it is asked."""
-
-    def __init__(self, answer: Any) -> None:
-        self.answer = answer
-
-    def levels(self, urls: pa.RecordBatch) -> Any:
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
 
 
 @pytest.mark.parametrize(

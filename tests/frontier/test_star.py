@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontier.shard import Shard, domain_of, pages, rows
+from frontier.shard import Answers, Shard, domain_of, pages, rows
 from fyke.core.batches import Kind, numbers, u64
 from fyke.core.config import FrontierSection
 from fyke.core.plugins import BudgetFunction
@@ -183,18 +183,6 @@ def test_no_setting_is_too_large_to_be_a_budget(tmp_path: Path, budget: str) -> 
     assert given_out == {"equal": [65_535] * 2, "reputation": [65_535] * 2, "popular": [0, 65_535]}[budget]
 
 
-class Returns:
-    """A plug-in that gives always the same, whatever it is asked."""
-
-    def __init__(self, answer: Any) -> None:
-        self.answer = answer
-
-    def budgets(self, domains: Any, in_degree: Any, standing: Any) -> Any:
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
-
-
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
@@ -214,10 +202,10 @@ class Returns:
     ],
 )
 def test_a_budget_plug_in_that_talks_nonsense_is_counted(tmp_path: Path, answer: Any, expected: list[int]) -> None:
-    domains = graph(tmp_path, Returns(answer))
+    domains = graph(tmp_path, Answers(answer))
     star = domains.stage.star
     assert star.budgets(np.arange(3, dtype=np.uint64), np.array([0, 1, 2], np.uint32)).tolist() == expected
-    assert star.failures == ({"Returns": 1} if DEFAULT in expected else {})
+    assert star.failures == ({"Answers": 1} if DEFAULT in expected else {})
     domains.close()
 
 
