@@ -102,7 +102,7 @@ class Counts:
         """When the first of what waits may go on, by the clock on the wall; 0 where some may now. Where a host at the
         workbench has work, what `bench` says counts."""
         until = bench or (self.frontier.rests_until(now) if self.fetcher.idle else 0.0)
-        return round(until + self.clock.set_s, 3) if until else 0.0  # what was taken off before may not come out whole
+        return round(until + self.clock.set_s, 3) if until else 0.0  # sums of floats are not exact
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps of it."""

@@ -85,11 +85,11 @@ class Gathering:
                 if self._listens and sheaf.pointers.dated.any():
                     outbox.put_dated(dates_of(sheaf.pointers))
             errands += sum(self._tell(reaped, outbox) for reaped in sheaf.reaped)
-            del sheaf  # before the next is read: each may be large
+            del sheaf  # freed before the next is read, since each may be large
         for origin, rules, until in fetched.learned:
             outbox.put_learned(origin, rules, until)
         outbox.put_off(fetched.put_off)
-        if fetched.sitemaps:  # links from nowhere, as near as a seed
+        if fetched.sitemaps:  # as links from no page, with the depth of a seed
             sitemaps = [locate(url) for url in fetched.sitemaps]
             outbox.put_links(Links(url_batch(sitemaps, kind=Kind.LISTING), np.zeros(len(sitemaps), np.uint64)))
         return errands

@@ -150,7 +150,7 @@ class Crawl:
         try:
             await asyncio.wait([running])
         finally:
-            running.cancel()  # does something only when this was cancelled itself
+            running.cancel()  # it has ended, unless we were cancelled while we waited
             failure = self._failure()
             self._last = self._agent.statistics()
             self._closed = True

@@ -45,13 +45,13 @@ from fyke.crawl.rewriting import Rewriting
 from fyke.frontier.frontier import Frontier, Need
 
 BEAT_S = 0.05
-LINGER_S = 0.01  # that what ended waits for more, while more is on its way
+LINGER_S = 0.01  # that visits that ended wait for others, while others are under way
 ENOUGH = 32  # pages for a turn
 GRACE_S = 2.0
 LINK_BYTES = 1 << 20  # of URLs, that the frontier is given in a turn
-REWRITTEN_BYTES = 1 << 17  # the same, where rules rewrite them: a URL of 2 KB may take 0.4 ms
-RULES_A_TURN = 256  # origins whose rules are begun to be asked for: each is a look at the host book
-MERGE_SHARE = 4  # merges while visits run low may take one part in this many of the time
+REWRITTEN_BYTES = 1 << 17  # the same, where rules rewrite URLs: one of 2 KB may take 0.4 ms
+RULES_A_TURN = 256  # origins whose robots.txt is asked for from now on: each is a look at the host book
+MERGE_SHARE = 4  # while visits run low, merges may take this part of the time: one in so many
 
 
 class Ending(StrEnum):
@@ -174,7 +174,7 @@ class Loop:
         self._linger_s = linger_s
         self._hours = hours or HostHours()
         self._merge_at = 0.0  # when the frontier may merge less than a full batch again
-        self.moved = False  # whether the frontier did, in the last turn
+        self.moved = False  # whether anything in the frontier did, in the last turn
         self._stop: Ending | None = None
         self.wants_checkpoint = False  # before the next is due
         self.failure: BaseException | None = None

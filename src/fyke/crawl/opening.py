@@ -141,7 +141,7 @@ class Rooms:
         self._pace = Pace(clock)
         self.started_at = clock.now()
         self.passes = Passes(saved.get("again"))
-        self.asked = AskedLater(directory.state, shared=seat is not None)  # until it was locked, others wrote it
+        self.asked = AskedLater(directory.state, shared=seat is not None)  # others wrote it until it was locked
         with ExitStack() as self._opened:
             self._open_hosts(saved)
             self._open_archive(saved)

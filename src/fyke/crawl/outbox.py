@@ -40,9 +40,9 @@ from fyke.core.visits import Visit
 
 MESSAGE_ROWS = 4096  # links, enough for a message
 SENT_LINKS = 100_000  # that an agent sent lately, and does not send again
-MOST_ENDED = 256  # outcomes, the same
-MOST_STALE = 16  # pages that showed nothing new, the same: others like them are to wait
-CROWDED_BYTES = 8 << 20  # of links that wait, with which nothing should be put in
+MOST_ENDED = 256  # outcomes that an agent sent lately
+MOST_STALE = 16  # pages sent lately that showed nothing new: others like them are to wait
+CROWDED_BYTES = 8 << 20  # of links that wait: so many, and nothing more should be put in
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 

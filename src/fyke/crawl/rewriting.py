@@ -38,11 +38,11 @@ from fyke.disk.store import Store
 from fyke.frontier.filters import Filters, among
 
 ONE_IN = 100
-COUNTED_BYTES = 1 << 18  # of URLs put aside of which each is counted by its rules; of more, some
+COUNTED_BYTES = 1 << 18  # of URLs put aside, up to which each is counted by its rules; beyond, a sample is
 MOST_TRIALS = 4096  # at a time
-REVIEW_BYTES = 1 << 17  # of URLs in the queue, looked at in a turn, as far as those before them tell
-REVIEW_ROWS = 64, 4096  # the same: at least, which is where it begins, and at most
-MANY_FAILED = 1024  # pages, for which the queue is looked through while there is other work
+REVIEW_BYTES = 1 << 17  # of URLs in the queue, looked at in a turn: an aim, by the sizes of those before
+REVIEW_ROWS = 64, 4096  # rows looked at in a turn: at first and at least, and at most
+MANY_FAILED = 1024  # pages that failed: so many, and the queue is looked through though there is other work
 MOST_FAILED = 1 << 16
 PLACES = 1 << 20
 _NO_PAGE = frozenset(
@@ -81,14 +81,14 @@ class Rewriting:
             self._of_target[trial.target].add(key)
             self.verdicts.pending.update(trial.rules)
         self._failed: set[int] = set(saved.get("failed", ()))  # keys of URLs that rules may have made, and are no pages
-        self._looked_for: set[int] = set(saved.get("looked_for", ()))  # those for which the queue is gone through
+        self._looked_for: set[int] = set(saved.get("looked_for", ()))  # of them, what the queue is searched for
         self._met = Drum(store, "aside", saved.get("met"), aux=URLS, memory_bytes=memory_bytes)
         self._aside = DiskQueue(store, "aside-urls", URLS, saved.get("aside"))
         self._contents = Contents(store, memory_bytes, saved.get("contents"))
-        self._made = np.zeros(PLACES, bool)  # places of keys of what rules made
-        self._left = len(self._aside)  # rows of the queue to go through: after a restart all, for the places
+        self._made = np.zeros(PLACES, bool)  # by place of the key: whether rules made such a URL
+        self._left = len(self._aside)  # rows of the queue to go through: all after a restart, to fill `_made`
         self._review_rows = REVIEW_ROWS[0]
-        self._changed = bool(saved.get("changed", False))  # whether other rules are why
+        self._changed = bool(saved.get("changed", False))  # whether that is since rules have changed
         self._sought: set[str] = set()  # rules of which trials are looked for in the queue
         self._spent: set[str] = set()  # of which none was found there
         self._use()

@@ -48,9 +48,9 @@ from fyke.progress import Progress
 from fyke.quantities import duration
 
 OPENED = "stopped while the crawl was opened, before anything was requested; the same command goes on"
-ROOM_BYTES = 16 << 20  # with which a crawl that paused goes on
+ROOM_BYTES = 16 << 20  # free on the disk: so many, and a crawl that paused goes on
 ROOM_BEAT_S = 1.0
-SWITCH_S = 0.0005  # that a thread which reads a large page keeps the loop waiting, whenever that gave way
+SWITCH_S = 0.0005  # for which a thread that reads a large page keeps the loop waiting each time
 
 
 def crawl_with_panel(

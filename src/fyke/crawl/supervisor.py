@@ -43,9 +43,9 @@ from fyke.crawl.loop import Ending
 from fyke.crawl.member import LINE_BYTES, Orders
 
 ROUND_S = 0.1  # between two questions
-BUSY_ROUND_S = 0.4  # the same, as long as all have work and need not be told how many pages they may begin
+BUSY_ROUND_S = 0.4  # the same while all have work and need no allowance of pages
 FIGURES_S = 1.0
-DEATHS = 20  # of processes, without a checkpoint in between, after which the crawl gives up
+DEATHS = 20  # of processes with no checkpoint in between: so many, and the crawl gives up
 AGAIN_S = 0.2  # before a process that died is started again
 SILENT_S = 10.0  # after which a process that says nothing is killed, once the crawl is to end
 
@@ -90,7 +90,7 @@ class Supervisor:
         self._round = 0
         self._figures_at = 0.0
         self._idle: tuple[Any, ...] | None = None  # what all said when nothing moved, the last time
-        self._checkpoint_at: tuple[Any, ...] | None = None  # the same, when checkpoints were asked for
+        self._checkpoint_at: tuple[Any, ...] | None = None  # what all said when checkpoints were last asked for
         self._ending: Ending | None = None
         self._stopped_at = 0.0
         self._failure: errors.FykeError | None = None

@@ -15,7 +15,7 @@ from math import log
 from typing import Any
 
 FIRST_TRIALS = 2  # of a rule
-AT_ONCE = 24  # of a rule that is suspect: so many agreements clear it of one contradiction, and a few more
+AT_ONCE = 24  # of a rule that is suspect: enough agreements to clear it of one contradiction, and a few more
 TOLERATED, WRONG = 0.02, 0.1  # shares of trials that contradict
 FALSE_ALARM = 0.01
 _AGAINST, _FOR = log(WRONG / TOLERATED), log((1 - WRONG) / (1 - TOLERATED))

@@ -94,7 +94,7 @@ class Rests(Opened):
         lines = []
         for name, least_s in least:
             if not (least_s or self._by_duration):
-                continue  # whenever it ends, nobody need rest after it
+                continue  # nobody rests after it, whenever it ends
             began = self._under_way.get(name, (now, 0.0))[0]
             self._under_way[name] = began, least_s
             lines.append(_begun(name, began, least_s))
@@ -106,7 +106,7 @@ class Rests(Opened):
         lines = []
         for name, due in dues:
             if self._under_way.pop(name, None) is None and due <= now and name not in self._due:
-                continue  # it was not noted, and need not rest
+                continue  # its begin was not noted, and nothing rests
             self._due[name] = due
             lines.append(_ended(name, due))
         self._note(lines, now)

@@ -263,7 +263,7 @@ class RulesDesk:
         """A page of one origin of `host` failed while other origins answer. The origin is treated as if its robots.txt
         had failed, `least_failures` times at least."""
         origin = exchange.visit.parts.origin
-        if not host.rules_of(origin).on_the_way:  # else it is asked in any case
+        if not host.rules_of(origin).on_the_way:  # else its robots.txt is being asked for anyway
             visit = robots_visit(robots_url(origin), origin)
             self._learn(Exchange(visit, exchange.outcome, now, 0.0, detail=exchange.detail), b"", now, least_failures)
 
@@ -286,7 +286,7 @@ class RulesDesk:
         """A robots visit is not made now, since its host is blocked; the pages of its origin may pass the gate: they
         wait where blocked hosts' do, and ask again when they come from there."""
         host = self._own_host(visit)
-        if host is None:  # for its origin it is out of reach
+        if host is None:  # a redirect led here: its robots.txt is out of reach
             self.unmade(visit, Outcome.HOST_RETIRED, "it redirects to a blocked host", now)
             return
         self._not_made(host, visit)
@@ -334,7 +334,7 @@ class RulesDesk:
         if hand_on:
             self._hand_on(record)
         host = self._adopt(record)
-        if host is not None:  # else it left the workbench while its rules were sought elsewhere, by a redirect
+        if host is not None:  # else the workbench forgot it while a redirect led to its rules
             known = host.rules_of(record.origin)
             known.unused, known.sitemaps_taken = True, False
             self._bench.sleep_until(host, now + (host.crawl_delay_s or 0.0))  # it asks for a rest after this request

@@ -181,7 +181,7 @@ class Handed:
     def keep(self, told: ToldIn, rows: Any) -> None:
         """`rows` ended, as `told` says, and are not safe yet."""
         letters = self._ended.setdefault((told.agent, told.life), deque())
-        if letters and letters[-1][0] > told.number:  # an early one, found out late
+        if letters and letters[-1][0] > told.number:  # one that was told early, and is known only now
             letters.append((told.number, rows))
             self._ended[told.agent, told.life] = deque(sorted(letters, key=lambda letter: letter[0]))
         else:
@@ -241,7 +241,7 @@ class Handed:
                 pin.until = max(pin.until, now + rest_s)
         for key, host in under_way:
             if key in self._out:
-                continue  # from before it was met again, and not forgotten here
+                continue  # it was sent to that agent before, and is not forgotten here
             if self.agent_of(host) != agent:
                 self.pin(host, agent, now)
             self._under_way[key] = _Out(agent, life, host)
