@@ -55,8 +55,8 @@ class _Entry(NamedTuple):
     url: str
     digest: str
     length: int
-    line: int  # the xxh3-64 of the line that the index has for it,
-    odd: bool  # without its status, where the status line is not as it should be: what it says is anybody's guess
+    line: int  # the xxh3-64 of its line in the index; if `odd`, of that without its status
+    odd: bool  # its status line is malformed, so that readers differ about the status
 
 
 class _Fetches(NamedTuple):
@@ -237,7 +237,7 @@ def _check_tables(folder: Path, warcs: set[str]) -> Iterator[Fault]:
         schema = SCHEMAS.get(table_of(path))
         try:
             holds = checksum_holds(path)
-            if holds is False:  # what it says is not asked: readers of Parquet may die of it
+            if holds is False:  # not opened: readers of Parquet may die of damage
                 yield Fault(place, OTHER_BYTES)
                 continue
             if holds is None:

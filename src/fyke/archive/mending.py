@@ -256,7 +256,7 @@ def _write(target: Path, parts: list[tuple[int, RowsPiece]], fill: Fill, aside: 
         count = write_rows(writer, batches, schema)
     with writing(target):
         if os.path.lexists(checksum_path(target)):
-            aside.take(checksum_path(target))  # and not only kept: what is written over it would be the same file
+            aside.take(checksum_path(target))  # a link would be written over as well
         aside.replace(part, target)
         write_checksum(target, target)
         sync_file(checksum_path(target))

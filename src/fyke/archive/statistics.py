@@ -39,7 +39,7 @@ class CrawlStatistics:
     queues: dict[str, int] = field(default_factory=dict)  # URLs that wait, by where
     rounds: int = 0  # that URLs wait for
     edges: int = 0  # pairs of domains of which one links to the other
-    left_out: dict[str, int] = field(default_factory=dict)  # links, by the rule that they do not pass
+    left_out: dict[str, int] = field(default_factory=dict)  # links that are not followed, by the rule that forbids them
     rewritten: dict[str, int] = field(default_factory=dict)  # URLs put aside, by the rule that makes others of them
     revoked: dict[str, int] = field(default_factory=dict)  # such rules, with how often they were contradicted
     archive_bytes: int = 0
@@ -77,7 +77,7 @@ def added(many: Sequence[CrawlStatistics]) -> CrawlStatistics:
         values = [getattr(statistics, name) for statistics in many]
         if name in ("elapsed_s", "total_s", "rounds"):
             sums[name] = max(values)
-        elif name == "rest_until":  # all hosts rest where all agents that have any say so; or that have some asleep
+        elif name == "rest_until":  # all hosts rest if every agent that has any says so
             working = [one.rest_until for one in many if one.hosts or one.in_flight or one.rest_until]
             sums[name] = min(working) if working and all(working) else 0.0
         elif name in ("again", "freshness"):

@@ -49,7 +49,7 @@ def finish(warc: Path, unsorted: Path) -> None:
         index = unsorted.with_suffix("")
         sort_lines(unsorted, index)
         write_checksum(index, index)
-        write_checksum(warc, warc)  # the last: who finds it finds all
+        write_checksum(warc, warc)  # written last: where it is, everything is
 
 
 class WarcWriter:

@@ -23,15 +23,15 @@ from isal import isal_zlib
 from fyke.core.pace import breathe
 from fyke.core.slices import Slices
 
-MOST_IDLE_BYTES = 1 << 20  # that go into a layer, in pieces of which less than half comes out
+MOST_IDLE_BYTES = 1 << 20  # input of a layer in pieces that bring less than half of their size
 GAVE_UP = "that bring nothing"
 _PIECE = 8 << 10  # input taken at a time: what is copied when output reaches its limit, and a unit of work
 _FIRST_PIECE = 1 << 10  # and at first, since a stream may be thousands of small members
 _STEP = 256 << 10  # output taken at a time: the most that is lost to a corrupt stream
-_MOST_MEMBERS = 1 << 12  # of a gzip stream that are unfolded, since each costs as much as 10 KB of content
-_MOST_CHUNKS = 1 << 20  # that are joined, the same
+_MOST_MEMBERS = 1 << 12  # of a gzip stream: each costs as much as 10 KB of content
+_MOST_CHUNKS = 1 << 20  # of a body
 _BREATH = 256  # chunks
-_SIZE_BYTES = 16 << 10  # of a line that tells the size of a chunk; libcurl takes no longer ones
+_SIZE_BYTES = 16 << 10  # of the line with the size of a chunk; libcurl takes no longer ones
 _ZSTD_WINDOW = 8 << 20  # RFC 9659: no more may be asked of a client
 
 _GZIP_MAGIC = b"\x1f\x8b"

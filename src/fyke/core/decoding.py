@@ -36,7 +36,7 @@ from fyke.core.visits import Exchange
 
 MAX_LAYERS = 3
 ASKED_STEPS = 20_000
-MOST_RATIO = 1000  # bytes that a body may unfold to, for each of it on the wire
+MOST_RATIO = 1000  # bytes that a body may unfold to, for each byte on the wire
 
 _DECODERS: dict[str, Decoder] = {
     "gzip": gunzip,

@@ -43,7 +43,7 @@ class Hours:
     def opens_at(self, at: float) -> float:
         """`at`, if that is within the hours; else when they begin next."""
         today = datetime.fromtimestamp(at, self.zone).date()
-        for days in range(-1, 3):  # of a day on which a clock is set forward nothing may be left
+        for days in range(-1, 3):  # where clocks are set forward, nothing may be left of a day's hours
             day = today + timedelta(days)
             begin, end = self._instant(day, self.begin_min), self._instant(day, self.end_min)
             if begin < end and at < end:
@@ -89,7 +89,7 @@ class HostHours:
         self._tables = [table for table in reversed(tables) if table.hours]
         texts = {usual, *(table.hours for table in tables)} - {""}
         self._hours = {text: Hours.of(text) for text in texts}
-        self.set_s = 0.0  # by so much the clock on the wall is ahead of the one by which is asked
+        self.set_s = 0.0  # how far the wall clock is ahead of the clock that callers use
 
     def __repr__(self) -> str:
         return f"HostHours({', '.join(self._hours)})"

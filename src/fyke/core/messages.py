@@ -30,7 +30,7 @@ class Rules(IntEnum):
     """What is known of an origin's robots.txt."""
 
     UNKNOWN = 0
-    OPEN = 1  # the fetcher may look at each URL: by the lines, or to end it since its host is gone
+    OPEN = 1  # URLs go to the fetcher: it asks the lines about each, or ends it if its host is gone
     CLOSED = 2  # nothing may be fetched
     UNREACHABLE = 3  # could not be had: nothing may be fetched until it is tried again
 

@@ -35,7 +35,7 @@ class Outcome(StrEnum):
     HOST_RETIRED = "host_retired"  # the host failed too often
     UNSUPPORTED = "unsupported"  # no protocol module for the scheme
     PLUGIN_FAILED = "plugin_failed"  # a plug-in raised: the page is lost to it, nothing else is
-    MEDIA_REFUSED = "media_refused"  # longer than `media_bytes` of a [[site]] table lets its type be; only archived
+    MEDIA_REFUSED = "media_refused"  # longer than `media_bytes` of a [[site]] table allows; only archived
 
     @property
     def answered(self) -> bool:

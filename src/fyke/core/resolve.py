@@ -63,7 +63,7 @@ _STAYS[[value for value in range(256) if value not in UNRESERVED]] = True
 
 _HTTP, _HTTPS = (int.from_bytes(start, "little") for start in (b"http://", b"https://"))
 _SEVEN_BYTES = (1 << 56) - 1
-_PADDING = 8  # bytes behind the last link, so that each has as many
+_PADDING = 8  # bytes behind the last link, so that as many can be read at any place
 _UPS = 8  # folders that a plain link may leave
 _LONGEST_ROOT = 300  # bytes; no name in the DNS is longer
 

@@ -76,7 +76,7 @@ class Visit:
     not_before: float = 0.0  # unix seconds; a retry may not come sooner
     rest_s: float = -1.0  # how long its host rests after it; below 0: nothing was asked of it
     earlier: Earlier | None = None  # None for a URL that was never visited
-    errand: int = 0  # of a ROBOTS visit made for another agent: what that knows it by
+    errand: int = 0  # of a ROBOTS visit made for another agent: the number that agent knows it by
     _parts: UrlParts | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -32,7 +32,7 @@ class TableSizes:
 
     part: int = 0  # a part with more is split; 0: as suits the memory
     fold: int = 4096  # with fewer young keys than this no part is written anew, unless memory is short
-    block: int = BLOCK  # that have a digest together
+    block: int = BLOCK  # keys that share a digest
     probe: int = 512  # read at a time when looking for one key
     probe_share: int = 2000  # a probe costs about as much as this many keys of a scan
 

@@ -72,7 +72,7 @@ class DiskQueue(Closing):
         self._pack = pack
         saved: dict[str, Any] = state or {}
         self._segments = deque(Segment(*segment) for segment in saved.get("segments", ()))
-        self._skip = int(saved.get("row", 0))  # rows got of the message that the first segment's offset is at
+        self._skip = int(saved.get("row", 0))  # rows already got of the message at the first segment's offset
         self._disk_rows = int(saved.get("rows", 0))  # rows on disk that are not in the head
         self._head: pa.RecordBatch | None = None
         self._head_end = 0  # where the message after the head begins, when the head is on disk

@@ -84,8 +84,8 @@ class Run:
     aux_file: str
     rows: "array[int]"
     aux: "array[int]"
-    packed: bool = False  # as no run was before there was packing
-    op: int = -1  # what all entries are, in a run whose aux is in order of arrival
+    packed: bool = False  # no run of an early version is
+    op: int = -1  # of all entries, where the aux is in order of arrival; else -1
 
     @classmethod
     def of(
