@@ -41,6 +41,13 @@ def test_a_panel_is_cleaned_and_still_coloured(kind: type[Reporter]) -> None:
     assert (HARMFUL - {"\x1b"}).isdisjoint(plain)
 
 
+@pytest.mark.parametrize("kind", [AnswerOutput, Reporter])
+def test_a_part_of_a_url_is_not_drawn(kind: type[Reporter]) -> None:
+    out, url = io.StringIO(), "http://h:80/12:man:30"
+    kind(file=out, width=200).print(url, Panel(url), markup=False)
+    assert out.getvalue().count(url) == 2
+
+
 @given(st.text(st.characters()))
 def test_what_is_clean_stays_and_is_printable(text: str) -> None:
     once = clean(text)

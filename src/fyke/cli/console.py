@@ -32,7 +32,10 @@ def say(text: str) -> None:
 
 
 class _Cleaned(Console):
-    """Steers the terminal itself, but lets no text do so."""
+    """Steers the terminal itself, but lets no text do so, nor draws the `:man:` that a URL may have."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(emoji=False, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
