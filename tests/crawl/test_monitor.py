@@ -69,6 +69,16 @@ def test_the_panel_is_whole_in_any_terminal(columns: int, now: CrawlStatistics) 
     assert all(re.sub(r"\W+", " ", words) in text for words in told), (told, text)
 
 
+@pytest.mark.parametrize("columns", [60, 120])
+def test_the_panel_names_the_seed_as_it_is(columns: int) -> None:
+    """No part of it is taken for markup, or a picture."""
+    console = Console(width=columns, height=50, color_system=None)
+    seed = "http://[fd00::1]:80/12:man:30"
+    with console.capture() as captured:
+        console.print(panel(LARGE, CrawlStatistics(), (0.0, 0.0), 1000.0, columns, seed))
+    assert seed in captured.get()
+
+
 @given(left_s=st.floats(-100, 10_000))
 def test_a_rest_of_all_hosts_is_told(left_s: float) -> None:
     told = line(LARGE, CrawlStatistics(rest_until=1e9 + left_s), (0.0, 0.0), 1e9)

@@ -127,7 +127,7 @@ def panel(
     if width >= PANEL_COLUMNS:
         return Panel(
             Group(*parts, bar),
-            title=f"fyke  {seeds}",
+            title=Text(f"fyke  {seeds}"),
             subtitle=f"{foot}   Ctrl-C stops, and can be resumed",
             width=width,
         )
