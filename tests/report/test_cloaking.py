@@ -7,10 +7,13 @@ from collections import Counter
 from itertools import count, pairwise
 from pathlib import Path
 
+import pytest
+
 from commands import told
 from crawl.runs import crawl, fyke, settings
 from fyke.archive.check import check_archive
 from fyke.archive.directory import CrawlDirectory
+from fyke.archive.inspect import check_crawl
 from fyke.core.config import Config
 from fyke.disk.files import lock
 from web_server import Answer, web_server
@@ -64,6 +67,42 @@ def test_it_is_measured(tmp_path: Path) -> None:
     times = [at for at, _, _ in site.asked]
     assert min(after - before for before, after in pairwise(times)) > 0.09, "also between turns"
     assert not list(check_archive(tmp_path / "there" / "cloaking", once=False))
+
+
+@pytest.mark.parametrize("agents", ["1", "2"])
+def test_who_rests_or_is_blocked_is_left_in_peace(tmp_path: Path, agents: str) -> None:
+    """A measurement owes servers what the crawl does, and the crawl what the measurement does."""
+    asked: list[tuple[float, str, str]] = []
+    tired = {"rests"}  # whose other page is asked for too soon
+
+    def answer(path: str, fields: dict[str, str]) -> Answer:
+        host = fields["host"].partition(".")[0]
+        asked.append((time.monotonic(), host, path))
+        if path == "/later" and host in tired:
+            return 429, {"Retry-After": "3600"}, b""
+        return 200, {"Content-Type": "text/html"}, b"" if path == "/robots.txt" else f"<p>{host}{path}".encode()
+
+    rest_s = 1.0
+    gentle = dict.fromkeys(("host_delay_s", "address_delay_s", "min_host_delay_s", "min_address_delay_s"), rest_s)
+    into = tmp_path / "there"
+    with web_server(answer) as url:
+        port = url.rstrip("/").rpartition(":")[2]
+        seeds = [f"http://{host}.localhost:{port}{path}" for host in ("rests", "blocked") for path in ("/", "/later")]
+        seeds += [f"http://open.localhost:{port}{path}" for path in ("/", "/later")]
+        config = settings(tmp_path, None, politeness={**gentle, "delay_factor": 0.0})
+        run = crawl(into, config, *seeds, "--scope", "seeds", "--wait", "2s", "--agents", agents)
+        assert run.status == 0, run.errors
+        assert fyke("block", str(into), "blocked.localhost").returncode == 0
+        crawled, tired = len(asked), {"open"}
+        done = fyke("cloak", str(into), "--as", "Firefox/140.0")
+        measured = len(asked)
+        assert done.returncode == 0, done.stderr
+        crawl(into, config, "--again", "--wait", "2s")
+    assert {host for _, host, _ in asked[crawled:measured]} == {"open"}
+    assert measured > crawled
+    assert min(after[0] - before[0] for before, after in pairwise(asked)) > rest_s - 0.1, "also between the two"
+    assert not asked[measured:], "whom the measurement was told to leave for an hour is not asked by the crawl"
+    assert not list(check_crawl(CrawlDirectory(into), lambda *_: None))
 
 
 def test_a_crawl_that_runs_is_not_measured(tmp_path: Path) -> None:

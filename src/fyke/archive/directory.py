@@ -200,11 +200,11 @@ class CrawlDirectory:
             file.write(json.dumps(line) + "\n")
 
     def _barely_begun(self) -> bool:
-        """Whether nothing is here but what a start leaves that broke off before `recorded`."""
+        """Whether nothing is here but what a start leaves that broke off before `recorded`, and rests to begin with."""
         lock = self.shard / "lock"
         parts = (path.with_name(f"{path.name}.part") for path in (self.settings, self.listed.path))
         listed = self.listed.path
-        ours = {*parts, listed, checksum_path(listed), self.state, self.shard, lock, self.supervised}
+        ours = {*parts, listed, checksum_path(listed), self.state, self.shard, lock, self.supervised, self.rests}
         return all(path in ours for path in self.path.rglob("*"))
 
     def _writing(self) -> AbstractContextManager[None]:

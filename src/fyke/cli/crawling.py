@@ -275,25 +275,29 @@ def cloak(
     """Measure whether servers show others something else: fetch a few pages of a crawl again, by turns with another
     name added to our own, such as --as "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0".
 
-    Each page is asked for four times, as gently as the crawl was, where robots.txt lets Fyke; what differs each time is
-    told. All of it is archived in DIR/cloaking, a crawl of its own. Our own name is always sent too, so servers that
-    look at addresses, or show others something else unless we are silent, are not found. Nothing uses what is found.
+    Each page is asked for four times, as gently as the crawl was, where robots.txt lets Fyke; pages of hosts that rest
+    for long, or are blocked, are left out. What differs each time is told. All of it is archived in DIR/cloaking, a
+    crawl of its own. Our own name is always sent too, so servers that look at addresses, or show others something else
+    unless we are silent, are not found. Nothing uses what is found.
     """
     crawled = rooms.directory.CrawlDirectory(directory)
     settings, into = crawled.config(), rooms.directory.CrawlDirectory(directory / rooms.cloaking.FOLDER)
     if into.path.exists():
         raise ConfigurationError(f"{into.path} holds an earlier measurement: move it away or delete it, for another")
     with crawled.closed_to_crawls():  # a crawl that runs would ask the same hosts meanwhile
-        urls = rooms.cloaking.sample(directory, pages)
+        with rooms.owed.may_be_asked(crawled) as may_be_asked:
+            urls = rooms.cloaking.sample(directory, pages, may_be_asked)
         if not urls:
-            raise ConfigurationError(f"{directory} has no pages to ask for again")
-        for number, turn in enumerate(rooms.cloaking.TURNS):
-            name = as_ if turn == "named" else ""
-            asked = rooms.cloaking.turn_settings(settings, urls, name)
-            again = rooms.passes.Pass() if number else None
-            done = rooms.run.crawl_with_panel(into, asked, Reporter(stderr=True), again=again)
-            if done.ending is rooms.loop.Ending.STOPPED:
-                raise typer.Exit(EXIT_INTERRUPTED)
+            left_out = "of hosts that rest for long, or are blocked, none is"
+            raise ConfigurationError(f"{directory} has no pages to ask for again; {left_out}")
+        with rooms.owed.owed(crawled, into):
+            for number, turn in enumerate(rooms.cloaking.TURNS):
+                name = as_ if turn == "named" else ""
+                asked = rooms.cloaking.turn_settings(settings, urls, name)
+                again = rooms.passes.Pass() if number else None
+                done = rooms.run.crawl_with_panel(into, asked, Reporter(stderr=True), again=again)
+                if done.ending is rooms.loop.Ending.STOPPED:
+                    raise typer.Exit(EXIT_INTERRUPTED)
     shown = list(rooms.cloaking.pages_shown(into.path))
     if as_json:
         print_json({"pages": [page.as_dict() for page in shown]})

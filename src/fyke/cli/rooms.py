@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fyke.core import hours as hours
     from fyke.crawl import loop as loop
     from fyke.crawl import monitor as monitor
+    from fyke.crawl import owed as owed
     from fyke.crawl import passes as passes
     from fyke.crawl import repair as repair
     from fyke.crawl import run as run
@@ -62,7 +63,7 @@ _HOMES = {
     "simweb": "fyke.lab.simweb",
     **{name: f"fyke.core.{name}" for name in ("config", "gone", "hours")},
     **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "lost", "moving", "orders")},
-    **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "passes", "repair", "run", "summary")},
+    **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "owed", "passes", "repair", "run", "summary")},
     **{name: f"fyke.lab.plan.{name}" for name in ("figure", "planner", "question")},
     "plan_report": "fyke.lab.plan.report",
     **{name: f"fyke.report.{name}" for name in ("broken", "cloaking", "sql")},

@@ -82,6 +82,10 @@ class Rests(Opened):
         unknown = self._unknown_address_due if name[0] == "@" else self._unknown_host_due
         return self._due.get(name, unknown)
 
+    def dues(self) -> list[tuple[str, float]]:
+        """Every name that was noted, and until when it rests; 0 for one in the book."""
+        return list(self._due.items())
+
     def hosts(self, now: float) -> list[tuple[str, float]]:
         """Hosts that rest at `now`, and until when; one that is being asked for its least rest from now on."""
         due = dict(self._due)

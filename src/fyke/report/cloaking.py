@@ -8,7 +8,7 @@ own name is always sent, before the other; so servers that look for a name find 
 Called by the command line, which has the crawls made, in a directory of their own. Invariant: bounded by the sample.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from heapq import nsmallest
 from pathlib import Path
@@ -70,22 +70,25 @@ class PageShown:
         return {**asdict(self), "differs": self.differs}
 
 
-def sample(crawl: Path, pages: int) -> list[str]:
-    """URLs of `pages` HTML pages of the crawl, drawn by their keys. Raises NotACrawl, StateDamaged."""
+def sample(crawl: Path, pages: int, may_be_asked: Callable[[str], bool]) -> list[str]:
+    """URLs of `pages` HTML pages of the crawl that `may_be_asked`, drawn by their keys. Raises NotACrawl,
+    StateDamaged."""
     drawn: list[tuple[int, str]] = []
     require_rows(CrawlDirectory(crawl), "pages")
     for batch in scan_table(crawl, "pages", ["key", "url", "outcome", "media_type"]):
         html = pc.is_in(batch.column("media_type").cast("string"), value_set=_HTML)
         found = batch.filter(pc.and_(pc.equal(batch.column("outcome").cast("string"), Outcome.OK.value), html))
         keys = (key * _MIX % (1 << 64) for key in found.column("key").to_pylist())
-        drawn = nsmallest(pages, {*drawn, *zip(keys, found.column("url").to_pylist(), strict=True)})
+        known = drawn[-1] if len(drawn) == pages else (1 << 64, "")
+        rows = zip(keys, found.column("url").to_pylist(), strict=True)
+        drawn = nsmallest(pages, {*drawn, *(row for row in rows if row < known and may_be_asked(row[1]))})
     return [url for _, url in drawn]
 
 
 def turn_settings(config: Config, urls: list[str], name: str) -> Config:
     """Settings of the crawl of one turn: those of `config` for the pages `urls` alone, with `name` added to our own."""
     values = config.model_dump()
-    values["crawl"] = {"seeds": urls, "scope": "seeds", "sitemaps": False}
+    values["crawl"] = {"seeds": urls, "scope": "seeds", "sitemaps": False, "wait_s": config.crawl.wait_s}
     values["plugins"], values["extract"] = {}, []
     if name:
         values["site"] = [*values["site"], {"match": "*", "user_agent_suffix": name}]

@@ -1,0 +1,79 @@
+"""What a crawl owes its hosts, where another crawl asks them next.
+
+`fyke cloak` measures in a directory of its own, with a journal of rests and a host book of its own. Its hosts rest as
+those of the crawl do, whose pages it asks for; and when it is over, those of the crawl rest as it left them. Called by
+the command line, while the crawl's directory is closed to crawls.
+
+Invariant: of a host or an address that both ask, each asks no sooner than the other could. Where the measurement is
+killed, the crawl finds no journal of rests, and every host rests.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+
+from fyke.archive.asked import AskedLater
+from fyke.archive.directory import CrawlDirectory, crawl_clock
+from fyke.core.clock import Clock, SystemClock
+from fyke.core.config import Config
+from fyke.core.urls import split
+from fyke.disk.files import writing
+from fyke.fetcher.book import HostBook, ReadBooks
+from fyke.fetcher.rests import Rests
+
+
+@contextmanager
+def may_be_asked(directory: CrawlDirectory) -> Iterator[Callable[[str], bool]]:
+    """Whether the host of a URL may be asked now: a person did not block it, and it does not rest for long."""
+    now, blocked = crawl_clock(directory).now(), frozenset(AskedLater(directory.state).blocked)
+    with ReadBooks(part.hosts for part in directory.parts) as books:
+
+        def asked(url: str) -> bool:
+            name = split(url).host
+            host = None if name in blocked else books.host(name)
+            return name not in blocked and (host is None or host.due <= now)
+
+        yield asked
+
+
+@contextmanager
+def owed(crawled: CrawlDirectory, beside: CrawlDirectory) -> Iterator[None]:
+    """Have hosts rest in the crawl `beside`, which is new, as they do in `crawled`, and the other way when the block
+    ends."""
+    config, clock, other_clock = crawled.config(), crawl_clock(crawled), SystemClock()
+    dues = _dues(crawled.parts, config, clock)
+    with writing(beside.state):
+        beside.state.mkdir(parents=True)
+        _note([beside], {name: due + clock.set_s for name, due in dues.items()}, config, other_clock)
+        for part in crawled.parts:
+            part.rests.unlink(missing_ok=True)
+    try:
+        yield
+    finally:
+        met = _dues([beside], config, other_clock)
+        with ReadBooks([beside.hosts]) as book:
+            met |= {host.name: host.due for host in book.hosts() if host.due > met.get(host.name, 0.0)}
+        _note(crawled.parts, dues | {name: due - clock.set_s for name, due in met.items()}, config, clock)
+
+
+def _dues(of: Sequence[CrawlDirectory], config: Config, clock: Clock) -> dict[str, float]:
+    """Until when each name rests, by the journals of `of`."""
+    dues: dict[str, float] = {}
+    for each in of:
+        with _opened(each, config, clock) as rests:
+            for name, due in rests.dues():
+                dues[name] = max(due, dues.get(name, 0.0))
+    return dues
+
+
+def _note(to: Sequence[CrawlDirectory], dues: dict[str, float], config: Config, clock: Clock) -> None:
+    """Have the journals of `to` say so, and how often their books were written."""
+    for each in to:
+        with _opened(each, config, clock) as rests:
+            rests.end(dues.items(), clock.now())
+            if each.hosts.is_file():
+                with closing(HostBook(each.hosts)) as book:
+                    rests.note_book(book.writes, clock.now())
+
+
+def _opened(directory: CrawlDirectory, config: Config, clock: Clock) -> closing[Rests]:
+    return closing(Rests(directory.rests, config.politeness, config.fetch.timeout_s, clock.now(), resumed=False))
