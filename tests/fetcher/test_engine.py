@@ -285,6 +285,19 @@ HARD = b"User-agent: *\n" + b"".join(
 )
 
 
+async def test_what_was_aborted_goes_on_with_nothing(tmp_path: Path) -> None:
+    """Rules that were being read or asked, as the disk was full: the book is closed then, and the loop goes on."""
+    config, clock = Config(), VirtualClock()
+    with fetching(tmp_path, config, clock, Server(clock, HARD)) as fetcher:
+        fetcher.put(url_batch([locate(f"http://a.test/{'a' * 2000}")]))
+        while fetcher.quiet or fetcher.in_flight:
+            clock.advance(1.0)
+            fetcher.pump()
+            await asyncio.sleep(0)
+        fetcher.abort()
+        assert fetcher.quiet
+
+
 async def test_rules_that_are_hard_to_ask_hold_nobody_up(tmp_path: Path) -> None:
     """A host's rules make long work for one URL: another host's are fetched meanwhile; then comes the verdict."""
     config = Config.model_validate({"politeness": {"host_delay_s": 0, "address_delay_s": 0}})

@@ -398,3 +398,4 @@ class Fetcher:
         """Break off what is under way: it stays a waiting visit. Nothing is started any more."""
         self._aborted = True
         self._rooms.abort()
+        self.stop()  # what that brought may have begun something
