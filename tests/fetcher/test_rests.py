@@ -7,8 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from disks import grow, small_disk
 from fyke.core.config import PolitenessSection
-from fyke.core.errors import StateDamaged
+from fyke.core.errors import DiskFull, StateDamaged
 from fyke.core.urls import key_of
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.host import Host
@@ -103,6 +104,23 @@ def test_a_torn_end_leaves_the_request_under_way(tmp_path: Path) -> None:
     (tmp_path / "rests").write_bytes(whole[:-3])
     with closing(opened(tmp_path / "rests", 102.0)) as rests:
         assert rests.due("a.test") == 102.0 + 20.0
+
+
+def test_what_a_full_disk_tore_is_in_no_middle(tmp_path: Path) -> None:
+    """A crawl that breaks off as the disk is full notes the ends of its requests, and there may be room again."""
+    with small_disk(tmp_path / "disk", "16k") as disk:
+        path, filler = disk / "rests", disk / "filler"
+        with closing(opened(path, 1e9, resumed=False, most_lines=1000)) as rests:
+            rests.begin([("a.test", 5.0)], 1e9)
+            filler.write_bytes(bytes(4096))
+            with pytest.raises(DiskFull):
+                for number in range(1000):
+                    rests.begin([(f"{number}.test", 5.0)], 1e9)
+            filler.unlink()
+            rests.end([("a.test", 1e9 + 9.0)], 1e9)
+        grow(disk)
+        with closing(opened(path, 1e9)) as rests:
+            assert rests.due("a.test") == 1e9 + 9.0
 
 
 def test_a_byte_that_is_another_is_named(tmp_path: Path) -> None:

@@ -129,8 +129,15 @@ class Rests(Opened):
     def _note(self, lines: list[str], now: float) -> None:
         if not lines:
             return
+        data = "".join(lines).encode()
         with writing(self._path):
-            write_all(self._descriptor, "".join(lines).encode())
+            try:
+                write_all(self._descriptor, data)
+            except OSError:  # what stands of it would be in the middle of a journal that goes on
+                os.ftruncate(self._descriptor, self._size_bytes)
+                os.lseek(self._descriptor, self._size_bytes, os.SEEK_SET)
+                raise
+        self._size_bytes += len(data)
         self._lines += len(lines)
         if self._lines >= max(self._most_lines, 2 * self._lines_at_least):
             self._write_anew(now)
@@ -141,17 +148,18 @@ class Rests(Opened):
         lines = [sealed_line(self._boot_id), sealed_line(f"b {self._book_writes}")]
         lines += [_ended(name, due) for name, due in self._due.items()]
         lines += [_begun(name, *request) for name, request in self._under_way.items()]
+        data = "".join(lines).encode()
         part = self._path.with_suffix(".part")
         with writing(part):
             new = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
             try:
-                write_all(new, "".join(lines).encode())
+                write_all(new, data)
                 part.replace(self._path)
             except BaseException:
                 os.close(new)
                 raise
         self.close()
-        self._descriptor = new
+        self._descriptor, self._size_bytes = new, len(data)
         self._lines = self._lines_at_least = len(lines)
 
     def _read(self) -> bool:
