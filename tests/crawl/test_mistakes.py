@@ -13,7 +13,7 @@ import termios
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +29,7 @@ from fyke.core.config import build
 from fyke.core.errors import DirectoryInUse
 from fyke.crawl.agent import Agent
 from fyke.disk.checkpoint import Checkpoint, newest
+from web_server import Answer, web_server
 
 USAGE, DIRECTORY, FULL, NETWORK, INTERRUPTED = 2, 3, 4, 5, 130
 SEED = "http://127.0.0.1:9/"
@@ -340,6 +341,22 @@ def test_a_disk_that_fills_and_empties_is_a_pause(tmp_path: Path, disk: Path) ->
         whole(disk / "crawl", site)
     said = (tmp_path / "said").read_text()
     assert "goes on" in said and "Traceback" not in said
+
+
+def test_a_page_that_has_no_room_is_not_asked_for_without_end(tmp_path: Path) -> None:
+    """What it took is free again as soon as it is broken off."""
+    asked: list[str] = []
+
+    def answer(path: str, _: Mapping[str, str]) -> Answer:
+        asked.append(path)
+        return 200, {"Content-Type": "text/plain"}, b"" if path == "/robots.txt" else b"words " * (7 << 20)
+
+    config = settings(tmp_path, crawl={"wait_s": 5.0})
+    with small_disk(tmp_path / "disk", "32m") as disk, web_server(answer) as url:
+        run = crawl(disk / "crawl", config, url)
+        assert run.status == FULL, run.errors
+        assert fyke("check", str(disk / "crawl")).returncode == 0
+    assert asked.count("/") == 2
 
 
 @pytest.mark.parametrize("closed", [["<&-"], [">&-"], ["2>&-"], ["<&-", ">&-", "2>&-"]])

@@ -48,7 +48,7 @@ from fyke.progress import Progress
 from fyke.quantities import duration
 
 OPENED = "stopped while the crawl was opened, before anything was requested; the same command goes on"
-ROOM_BYTES = 16 << 20  # free on the disk: so many, and a crawl that paused goes on
+ROOM_BYTES = 16 << 20  # free, with which a crawl that paused goes on; twice as much each time that it was too little
 ROOM_BEAT_S = 1.0
 SWITCH_S = 0.0005  # for which a thread that reads a large page keeps the loop waiting each time
 
@@ -120,6 +120,8 @@ class _CrawlRun:
         self._directory, self._config, self._console = directory, config, console
         self._again, self._metrics, self._forks = again, metrics, forks
         self._stops: list[int] = []  # signals that came while no agent was there to be stopped
+        self._room_bytes = 0  # with which it went on the last time, and when that was
+        self._went_on_at = 0.0
 
     def whole(self, sources: Sequence[str]) -> Summary:
         """Begin, or go on, also at the seeds of `sources`, unless nothing is left to do."""
@@ -154,6 +156,7 @@ class _CrawlRun:
                 if not self._directory.holds_crawl or not await self._has_room_again(error):
                     raise
                 listed = None  # it is in the directory
+            gc.collect()  # what broke off is as large as what goes on
 
     async def _has_room_again(self, error: DiskFull) -> bool:
         """Wait for room, as long as for a host that rests; False when none comes, or it is a limit that was met.
@@ -166,11 +169,14 @@ class _CrawlRun:
         stop, clock = asyncio.Event(), asyncio.get_running_loop().time
         came = _obey_signals(stop.set)
         deadline = clock() + self._config.crawl.wait_s
+        is_new = clock() - self._went_on_at > self._config.crawl.wait_s  # else what is under way takes more
+        self._room_bytes = ROOM_BYTES if is_new else max(ROOM_BYTES, 2 * self._room_bytes)
         while not (stop.is_set() or clock() > deadline):
             with suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), ROOM_BEAT_S)
-            if room_bytes(self._directory.path) >= ROOM_BYTES:
+            if room_bytes(self._directory.path) >= self._room_bytes:
                 self._stops += came
+                self._went_on_at = clock()
                 if not came:
                     self._console.print("fyke: the disk has room again: the crawl goes on", highlight=False)
                 return True
