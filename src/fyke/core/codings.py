@@ -13,13 +13,14 @@ headers often lie.
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from io import SEEK_CUR, BytesIO
+from io import SEEK_CUR, SEEK_END, BytesIO
 from typing import Any, BinaryIO, NamedTuple
 
 import brotli
 import zstandard
 from isal import isal_zlib
 
+from fyke.core.memory import roomy, taken
 from fyke.core.pace import breathe
 from fyke.core.slices import Slices
 
@@ -97,8 +98,8 @@ def unzstd(stream: BinaryIO, cap: int) -> Slices[Layer]:
 
 def dechunk(stream: BinaryIO, cap: int) -> Slices[Layer]:
     """chunked (RFC 9112, 7.1); trailers are dropped, a missing last chunk is forgiven."""
+    whole = roomy(min(stream.seek(0, SEEK_END), cap))
     stream.seek(0)
-    whole = BytesIO()
     fault, count, room = "", 0, cap
     while not fault:
         line = stream.readline(_SIZE_BYTES)
@@ -124,7 +125,7 @@ def dechunk(stream: BinaryIO, cap: int) -> Slices[Layer]:
             _skip_line_end(stream)
     if fault and not count and (plain := _first(stream, cap)):
         return Layer(plain, "is not chunked")
-    return Layer(whole.getvalue(), fault)
+    return Layer(taken(whole), fault)
 
 
 def _copied(stream: BinaryIO, whole: BytesIO, size: int) -> int:
@@ -152,7 +153,7 @@ def _too_long(cap: int) -> str:
 
 def _collect(pieces: _Pieces, cap: int, step_bytes: int) -> Slices[Layer]:
     """What a stream of pieces yields up to `cap` bytes, and how it ended; so much of its input takes a step."""
-    whole = BytesIO()  # it grows in place, and is given out as it is: to join pieces takes twice the memory
+    whole = roomy(cap)  # it is given out as it is: to join pieces takes twice the memory
     room, idle_bytes = cap, 0
     fault = ""
     try:
@@ -174,7 +175,7 @@ def _collect(pieces: _Pieces, cap: int, step_bytes: int) -> Slices[Layer]:
         fault = f"has more than {_MOST_MEMBERS} members"
     except _CORRUPT:
         fault = "is corrupt"
-    return Layer(whole.getvalue(), fault)
+    return Layer(taken(whole), fault)
 
 
 def _or_plain(layer: Layer, stream: BinaryIO, cap: int, name: str) -> Layer:

@@ -12,6 +12,7 @@ itself, and a crawl that met several such pages held twice what it needed. `Trim
 import ctypes
 import os
 import resource
+from io import BytesIO
 from math import inf
 from pathlib import Path
 
@@ -20,6 +21,7 @@ MAPPED_BYTES = 512 << 10  # blocks from this size on are mapped by themselves; w
 TRIM_BYTES = 16 << 20  # of the heap's end, more than this goes back; the tree of the next large page wants as much
 GROWN_BYTES = 16 << 20
 GAUGE_S = 3.0
+HEAP_BYTES = 64 << 20  # of a thread's heap, at most: what is as long has a mapping of its own
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 
 
@@ -32,6 +34,18 @@ def give_back() -> None:
     if tune is not None:
         tune(_M_MMAP_THRESHOLD, MAPPED_BYTES)
         tune(_M_TRIM_THRESHOLD, TRIM_BYTES)
+
+
+def roomy(most_bytes: int) -> BytesIO:
+    """A buffer for so many bytes, to be `taken`, of which memory has what was written. Without room it would grow into
+    what lies free in the heap, from place to place, and leave as much behind: 80 MB of 64."""
+    return BytesIO(bytes(max(most_bytes, HEAP_BYTES)) if most_bytes > MAPPED_BYTES else b"")
+
+
+def taken(buffer: BytesIO) -> bytes:
+    """What was written into a `roomy` buffer."""
+    buffer.truncate()
+    return buffer.getvalue()
 
 
 class Trimmer:

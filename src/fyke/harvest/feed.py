@@ -8,9 +8,9 @@ Invariant: links are as written, relative to the document's URL; absolute below 
 """
 
 import json
-from io import BytesIO
 from typing import Any
 
+from fyke.core.memory import roomy, taken
 from fyke.core.visits import Page
 from fyke.harvest.dates import DatedEntries, time_of
 from fyke.harvest.links import MOST_LINKS, HtmlLinks, collapsed, fit
@@ -89,12 +89,12 @@ def utf8(page: Page, most_bytes: int = MAX_UTF8_BYTES) -> bytes:
     about `most_bytes` at most."""
     if page.charset == "utf-8":
         return page.content
-    whole = BytesIO()
+    whole = roomy(min(len(page.content) * 3, most_bytes))
     for text in page.texts():
         whole.write(text.encode("utf-8", "replace"))
         if whole.tell() >= most_bytes:
             break
-    return whole.getvalue()
+    return taken(whole)
 
 
 def _text(value: Any) -> str:
