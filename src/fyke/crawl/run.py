@@ -24,7 +24,7 @@ from fyke.archive.inspect import ending_of
 from fyke.archive.statistics import totals_of
 from fyke.core.config import Config
 from fyke.core.errors import EXIT_INTERRUPTED, DiskFull, FykeError, NetworkDown
-from fyke.core.memory import peak_memory_bytes
+from fyke.core.memory import let_go_of_libraries, peak_memory_bytes
 from fyke.core.plugins import named, schemes_of
 from fyke.core.rewrite_rules import load
 from fyke.crawl.agent import Agent, brought_nothing, may_begin_again
@@ -86,7 +86,8 @@ def crawl_with_panel(
 
 
 def _tune() -> None:
-    """Collect garbage seldom: what is imported stays, and a page makes hundreds of objects but hardly a cycle."""
+    """What is imported stays, but for its files; and a page makes hundreds of objects but hardly a cycle."""
+    let_go_of_libraries()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     sys.setswitchinterval(SWITCH_S)
