@@ -70,7 +70,7 @@ def test_memory_is_bounded(name: str) -> None:
 def test_a_list_is_not_held_another_time(begin: bytes, end: bytes) -> None:
     content = begin + b"words and\n" * (4 * SIZE // 10) + end
     tracemalloc.start()
-    scan(content, "http://h.example/", lambda *_: None)
+    scan(lambda: content, "http://h.example/", lambda *_: None)
     _, most_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most_bytes < 3 * SIZE < len(content)

@@ -17,6 +17,7 @@ from selectolax.lexbor import LexborHTMLParser
 from fyke.core.batches import EMPTY, URLS, Kind, numbers, texts, url_batch
 from fyke.core.document import Document
 from fyke.core.markup import MAX_BYTES, bounded, pieces, tree_of, written_out
+from fyke.core.memory import roomy, taken
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator, UrlParts, locate, split
 
@@ -239,16 +240,7 @@ class Page:
 
     def texts(self) -> Iterator[str]:
         """`text`, in pieces: one character may make of all of a text four bytes a character."""
-        if not self.charset:
-            yield self.document_text
-            return
-        of_codec = codecs.lookup(self.charset).incrementaldecoder
-        decode = (
-            (lambda piece, _: piece.decode(self.charset, "replace")) if of_codec is None else of_codec("replace").decode
-        )
-        for begin in range(0, len(self.content), TEXT_BYTES):
-            end = begin + TEXT_BYTES
-            yield decode(self.content[begin:end], end >= len(self.content))
+        yield from _decoded(self.content, self.charset) if self.charset else (self.document_text,)
 
     @property
     def tree(self) -> LexborHTMLParser:
@@ -266,5 +258,24 @@ class Page:
         """The text as an HTML parser is to read it: UTF-8, in pieces of `MAX_BYTES` of the content at most."""
         for piece in pieces(self.content) if self.charset not in _WITHOUT_PIECES else [self.content[:MAX_BYTES]]:
             if self.charset not in _UTF_8:
-                piece = piece.decode(self.charset, "replace").encode("utf-8", "replace") if self.charset else b""
-            yield piece if self.media_type == HTML else written_out(piece)
+                piece = _in_utf8(piece, self.charset) if self.charset else b""
+            if self.media_type != HTML:
+                piece = written_out(piece)
+            yield piece
+            del piece  # before the next is made
+
+
+def _decoded(content: bytes, charset: str) -> Iterator[str]:
+    """The text of `content`, piece by piece."""
+    of_codec = codecs.lookup(charset).incrementaldecoder
+    decode = (lambda piece, _: piece.decode(charset, "replace")) if of_codec is None else of_codec("replace").decode
+    for begin in range(0, len(content), TEXT_BYTES):
+        end = begin + TEXT_BYTES
+        yield decode(content[begin:end], end >= len(content))
+
+
+def _in_utf8(content: bytes, charset: str) -> bytes:
+    whole = roomy(3 * len(content))
+    for text in _decoded(content, charset):
+        whole.write(text.encode("utf-8", "replace"))
+    return taken(whole)

@@ -8,6 +8,8 @@ Invariant: links are as written, relative to the document's URL; absolute below 
 """
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fyke.core.memory import roomy, taken
@@ -39,12 +41,11 @@ class XmlLinks:
         """Add the links of a feed or sitemap to `page`, and a feed's title."""
         if page.media_type in self._html.media_types:
             return
-        content = utf8(page)
-        root = root_of(content)
+        root = root_of(utf8(page, HEAD_BYTES))
         if root in ROOTS:
-            add_links(page, root, content)
+            add_links(page, root, partial(utf8, page))
         elif root in _FEEDS:
-            _read_feed(page, content)
+            _read_feed(page, partial(utf8, page))
         elif root == "html":
             self._html.process(page)
 
@@ -101,7 +102,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _read_feed(page: Page, content: bytes) -> None:
+def _read_feed(page: Page, read: Callable[[], bytes]) -> None:
     found: list[str] = []
     entries = DatedEntries()
 
@@ -122,6 +123,6 @@ def _read_feed(page: Page, content: bytes) -> None:
         elif name == "title" and parent in ("channel", "feed") and not page.title:
             page.title = collapsed(text)
 
-    scan(content, page.url, see)
+    scan(read, page.url, see)
     page.links.pages += fit(found)
     page.links.dated |= entries.dated()

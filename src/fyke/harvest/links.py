@@ -89,25 +89,29 @@ class HtmlLinks:
                 break
             if (found := self._scanned(page, piece)) is not None:
                 self._note(page, found)
-                continue
-            if page.cut:  # what of it would be safe is not even asked
-                continue
-            for part in parts(piece):
-                if trees == MOST_TREES:
-                    page.cut = True
-                    break
-                root = self._tree(page, part, first=not trees).root
-                trees += 1
-                if root is not None:
-                    self._note(page, of_tree(self._engine.find, root, self._product))
-                    self._read_noframes(page, root)
-                    if self._requisites:
-                        page.links.requisites += html_requisites(self._engine.find, root)
-                del root  # before the next is made: each may be large
+            elif not page.cut:  # else what of it would be safe is not even asked
+                trees = self._read_parts(page, piece, trees)
+            del piece, found  # before the next is made
         page.links.pages = fit(page.links.pages)
         if page.links.base != page.url and any(blank in page.content for blank in _BLANK):
             self._read_blank(page)
         encode_queries(page.links, page.charset)
+
+    def _read_parts(self, page: Page, piece: bytes, trees: int) -> int:
+        """Read the trees of `piece`; how many were made of `page` by then."""
+        for part in parts(piece):
+            if trees == MOST_TREES:
+                page.cut = True
+                break
+            root = self._tree(page, part, first=not trees).root
+            trees += 1
+            if root is not None:
+                self._note(page, of_tree(self._engine.find, root, self._product))
+                self._read_noframes(page, root)
+                if self._requisites:
+                    page.links.requisites += html_requisites(self._engine.find, root)
+            del root  # before the next is made: each may be large
+        return trees
 
     def _read_noframes(self, page: Page, root: LexborNode) -> None:
         """What is for those who know no frames, as we do not: to a parser it is text."""

@@ -7,6 +7,8 @@ Invariant: a gzip body unfolds to at most `MAX_UNFOLDED_BYTES`, and only when it
 """
 
 import re
+from collections.abc import Callable
+from functools import partial
 from io import BytesIO
 from itertools import islice
 
@@ -53,7 +55,7 @@ class GzipSitemap:
         if is_text_sitemap(page.url):
             page.links.pages += text_links(unfold(page.content))
         elif root in ROOTS:
-            add_links(page, root, unfold(page.content))
+            add_links(page, root, partial(unfold, page.content))
 
     def lists(self, page: Page) -> bool:
         """Whether `page` is a sitemap."""
@@ -74,9 +76,9 @@ def _root_within(page: Page) -> str:
     return root_of(head) if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<" else ""
 
 
-def add_links(page: Page, root: str, content: bytes) -> None:
-    """Add what the sitemap `content` names to `page`: sitemaps when its root is an index, else pages."""
-    found, dated = sitemap_links(content, page.url)
+def add_links(page: Page, root: str, read: Callable[[], bytes]) -> None:
+    """Add what the sitemap that `read` gives names to `page`: sitemaps when its root is an index, else pages."""
+    found, dated = sitemap_links(read, page.url)
     page.links.dated |= dated
     if root == "sitemapindex":
         page.links.listings += found
@@ -96,9 +98,9 @@ def text_links(content: bytes) -> list[str]:
     return [line[1].decode("utf-8", "replace") for line in lines]
 
 
-def sitemap_links(content: bytes, url: str) -> tuple[list[str], dict[str, float]]:
-    """The locations in the XML sitemap or sitemap index (UTF-8) at `url`, and the alternates of each; and when those
-    changed of which it says so (unix seconds)."""
+def sitemap_links(read: Callable[[], bytes], url: str) -> tuple[list[str], dict[str, float]]:
+    """The locations in the XML sitemap or sitemap index (UTF-8) at `url`, which `read` gives, and the alternates of
+    each; and when those changed of which it says so (unix seconds)."""
     found: dict[str, None] = {}
     entries = DatedEntries()
 
@@ -119,7 +121,7 @@ def sitemap_links(content: bytes, url: str) -> tuple[list[str], dict[str, float]
         elif name == "link" and attributes.get("rel") == "alternate":
             found[seen_from(base, attributes.get("href", ""), url)] = None
 
-    scan(content, url, see)
+    scan(read, url, see)
     found.pop("", None)
     return list(found), entries.dated()
 

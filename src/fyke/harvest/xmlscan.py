@@ -12,13 +12,13 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from html.entities import html5
-from io import BytesIO
 from itertools import count
 from xml.parsers import expat
 
 from selectolax.lexbor import LexborNode
 
 from fyke.core.markup import MAX_BYTES, tree_of
+from fyke.core.memory import roomy, taken
 from fyke.core.pace import breathe
 from fyke.core.urls import canonical
 
@@ -43,6 +43,7 @@ _BASE_CHARS = 1 << 8  # each link below would be as long: a few bytes of it are 
 
 _MOST_DEPTH = 1_000  # of elements in elements: each takes 300 bytes as long as it is open
 _BREATH = 256  # elements
+_GROWN = 5  # times that what is parsed by force may grow to: `&amp;`
 
 
 class Enough(Exception):
@@ -69,15 +70,16 @@ def root_of(content: bytes) -> str:
     return found[0] if found else _root_by_force(content[:_HEAD_BYTES])
 
 
-def scan(content: bytes, url: str, see: See) -> None:
-    """Show `see` every element of `content` (UTF-8, no byte order mark needed), which came from `url`, or until it
-    raises `Enough`.
+def scan(read: Callable[[], bytes], url: str, see: See) -> None:
+    """Show `see` every element of the document that `read` gives (UTF-8, no byte order mark needed), which came from
+    `url`, or until it raises `Enough`.
 
-    After a fault all elements are shown again, from the beginning, by the HTML parser.
+    After a fault all elements are shown again, from the beginning, by the HTML parser: for that the document is read
+    anew, and not held while there is a tree.
     """
     with suppress(Enough):
-        if not _scan_strictly(content, url, see):
-            _scan_by_force(content, url, see)
+        if not _scan_strictly(read(), url, see):
+            _scan_by_force(_plain(read()), url, see)
 
 
 def seen_from(base: str, href: str, url: str) -> str:
@@ -170,13 +172,13 @@ def _plain(content: bytes) -> bytes:
 
 def _replaced(pattern: re.Pattern[bytes], by: Callable[[re.Match[bytes]], bytes], content: bytes) -> bytes:
     """As `pattern.sub` has it, which holds all pieces until the end: of small ones twenty times their length."""
-    whole, at = BytesIO(), 0
+    whole, at = roomy(_GROWN * len(content)), 0
     for match in pattern.finditer(content):
         whole.write(content[at : match.start()])
         whole.write(by(match))
         at = match.end()
     whole.write(content[at:])
-    return whole.getvalue()
+    return taken(whole)
 
 
 def _opened_and_closed(match: re.Match[bytes]) -> bytes:
@@ -198,8 +200,8 @@ def _root_by_force(content: bytes) -> str:
     return _local(node.tag or "") if node is not None else ""
 
 
-def _scan_by_force(content: bytes, url: str, see: See) -> None:
-    root = tree_of(_plain(content)).root
+def _scan_by_force(plain: bytes, url: str, see: See) -> None:
+    root = tree_of(plain).root
     if root is None:
         return
     bases = [(-1, url)]  # of the elements around this one
