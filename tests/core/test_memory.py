@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fyke.core.memory import GAUGE_S, PAGE_BYTES, MemoryGauge, memory_bytes, peak_memory_bytes
+import pytest
+
+from fyke.core.memory import GAUGE_S, PAGE_BYTES, MemoryGauge, memory_bytes, peak_memory_bytes, roomy, taken
 
 SHARED = 64 << 20
 READER = f"""
@@ -90,3 +92,35 @@ def test_what_lies_free_between_blocks_is_given_back() -> None:
     grown, left, trimmed, _ = map(int, told.stdout.split())
     assert grown > 180_000_000 and left > 0.9 * grown
     assert trimmed < 0.1 * grown
+
+
+LOADED = """
+import re
+from pathlib import Path
+import fyke.crawl.run
+from fyke.core.memory import let_go_of_libraries
+def of_files():
+    return int(re.search(r"RssFile:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+before = of_files()
+let_go_of_libraries()
+print(before, of_files())
+import pyarrow.compute as pc
+print(pc.sort_indices([3, 1, 2]).to_pylist())
+"""
+
+
+def test_what_libraries_are_read_for_is_let_go() -> None:
+    told = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    kilobytes, order = told.stdout.splitlines()
+    before, after = map(int, kilobytes.split())
+    assert after < before / 3
+    assert order == "[1, 2, 0]"
+
+
+@pytest.mark.parametrize("size", [0, 1000, 1 << 20, 3 << 20])
+def test_a_roomy_buffer_has_what_was_written(size: int) -> None:
+    for most_bytes in (0, 2 << 20):
+        whole = roomy(most_bytes)
+        for _ in range(size // 1000):
+            whole.write(b"x" * 1000)
+        assert taken(whole) == b"x" * (size // 1000 * 1000)

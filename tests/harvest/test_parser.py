@@ -1,11 +1,13 @@
 """The room as a whole: any bytes give a page, plug-ins harm nothing, links are where they should be."""
 
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical
@@ -200,3 +202,41 @@ def test_the_tree_stays_with_a_page_when_somebody_shares_it(answer: Answer) -> N
     long = Parser().parse(answer(), b"<div>" * 20_000 + b"<a href=x>x</a>")
     assert long.links.pages == ["x"]
     assert long.tree.css_first("a") is None  # whoever asks gets no more than is safe
+
+
+LONG = {  # how it begins, what follows again and again
+    "text/html; charset=utf-8": (b"<title>t</title><base href=/b/>", b"<a href=%d>x</a><select><a href=/s%d>"),
+    "text/html; charset=windows-1251": (b"<title>t</title>", b"<a href=%d?\xe0>\xe0</a><svg><a href=''>"),
+    "text/html; charset=utf-16": (b"", "<a href=x>".encode("utf-16-le")),
+    "application/xhtml+xml": (b"<title>t</title>", b"<a href='%d'/><script/>"),
+    "text/xml; charset=windows-1251": (b"<urlset>", b"<url><loc>http://h/%d/\xe0</loc></url>"),
+    "text/xml": (b"<urlset><", b"<url><loc>http://h/%d</loc></url>"),
+    "text/plain": (b"", b"http://h/%d\n"),
+}
+
+
+@pytest.mark.parametrize("media_type", LONG)
+@pytest.mark.parametrize("is_full", [False, True])
+def test_what_is_read_on_disk_is_the_same(
+    answer: Answer, monkeypatch: pytest.MonkeyPatch, media_type: str, is_full: bool
+) -> None:
+    begin, again = LONG[media_type]
+    content = begin + b"".join(again.replace(b"%d", b"%d" % number) for number in range(2000))
+    url = "http://h.example/sitemap.txt"
+    expected = Parser().parse(answer(url, media_type), content)
+    monkeypatch.setattr("fyke.harvest.parser.HELD_BYTES", 1000)
+    if is_full:
+        monkeypatch.setattr("fyke.core.document.Document.to_disk", Mock(side_effect=OSError))
+    for shared in (False, True):
+        page = Parser(shared=shared).parse(answer(url, media_type), content)
+        assert (page.links, page.title, page.charset) == (expected.links, expected.title, expected.charset)
+        assert page.content == content and len(page.links) > 0
+
+
+def test_what_is_large_is_not_held_while_it_is_read(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = []
+    page_of = Parser().page_of(answer(), b"<p>word" * 1000)
+    monkeypatch.setattr("fyke.harvest.parser.HELD_BYTES", 1000)
+    monkeypatch.setattr("fyke.harvest.links.HtmlLinks.process", lambda _, page: held.append(type(page._content)))
+    Parser().process(page_of)
+    assert held == [Document] and page_of.content == b"<p>word" * 1000

@@ -13,6 +13,7 @@ alone.
 import re
 from collections.abc import Iterator
 from io import BytesIO
+from typing import BinaryIO
 
 import numpy as np
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
@@ -44,18 +45,22 @@ class TakesLong(Exception):
 
 def written_out(xhtml: bytes) -> bytes:
     """`xhtml` (UTF-8) with an end tag for each element that is empty and may not be so in HTML."""
-    return b"".join(_EMPTY_TAG.sub(rb"<\1\2></\1>", piece) for piece in pieces(xhtml, WRITTEN_BYTES))
+    return b"".join(_EMPTY_TAG.sub(rb"<\1\2></\1>", piece) for piece in pieces(BytesIO(xhtml), WRITTEN_BYTES))
 
 
-def pieces(content: bytes, most_bytes: int = MAX_BYTES) -> Iterator[bytes]:
-    """`content`, in pieces of `most_bytes` at most that end before a tag."""
-    at = 0
-    while len(content) - at > most_bytes:
-        end = content.rfind(b"<", at + 1, at + most_bytes)
-        end = end if end > 0 else at + most_bytes
-        yield content[at:end]
-        at = end
-    yield content[at:] if at else content
+def pieces(stream: BinaryIO, most_bytes: int = MAX_BYTES) -> Iterator[bytes]:
+    """What `stream` holds, in pieces of `most_bytes` at most that end before a tag."""
+    at, is_last = 0, False
+    while not is_last:
+        stream.seek(at)  # others may read it meanwhile
+        piece = stream.read(most_bytes + 1)
+        is_last = len(piece) <= most_bytes
+        if not is_last:
+            end = piece.rfind(b"<", 1, most_bytes)
+            piece = piece[: end if end > 0 else most_bytes]
+        at += len(piece)
+        yield piece
+        del piece  # before the next is read
 
 
 def parts(content: bytes) -> Iterator[bytes]:

@@ -6,7 +6,10 @@ Arrow's own allocator keeps what it once had. With both told to give large block
 holds 220 MB and not 270, at the same speed.
 
 What a large page took is many small blocks, and between them lie those that outlive it. So the heap does not shrink by
-itself, and a crawl that met several such pages held twice what it needed. `Trimmer` has the system take it back.
+itself, and a crawl that met several such pages held twice what it needed. `Trimmer` has the system take it back. What
+grows piece by piece would go from one such gap to the next, and is given its room at once (`roomy`).
+
+Loading libraries reads 110 MB of their files, of which a crawl needs half: `let_go_of_libraries`.
 """
 
 import ctypes
@@ -23,7 +26,6 @@ MAPPED_BYTES = 512 << 10  # blocks from this size on are mapped by themselves; w
 TRIM_BYTES = 16 << 20  # of the heap's end, more than this goes back; the tree of the next large page wants as much
 GROWN_BYTES = 16 << 20
 GAUGE_S = 3.0
-HEAP_BYTES = 64 << 20  # of a thread's heap, at most: what is as long has a mapping of its own
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 # In smaps, see proc(5): where a file lies that cannot be written there, and was not when it was loaded.
 _OF_FILE = re.compile(r"^(\w+)-(\w+) r-.p \S+ \S+ [1-9].*\n(?:[A-Z].*\n)*?Anonymous: +0 kB$", re.MULTILINE)
@@ -41,8 +43,8 @@ def give_back() -> None:
 
 
 def let_go_of_libraries() -> None:
-    """Have what was read of libraries as they were loaded leave memory, 90 MB: what is used of it comes back from their
-    files by itself. To be called when all are loaded; elsewhere than with Linux nothing happens."""
+    """Have the files of libraries leave memory: what is used of them comes back by itself. To be called when all are
+    loaded; elsewhere than with Linux nothing happens."""
     smaps = Path("/proc/self/smaps")
     advise = getattr(ctypes.CDLL(None), "madvise", None)
     if advise is not None and smaps.exists():
@@ -52,9 +54,10 @@ def let_go_of_libraries() -> None:
 
 
 def roomy(most_bytes: int) -> BytesIO:
-    """A buffer for so many bytes, to be `taken`, of which memory has what was written. Without room it would grow into
-    what lies free in the heap, from place to place, and leave as much behind: 80 MB of 64."""
-    return BytesIO(bytes(max(most_bytes, HEAP_BYTES)) if most_bytes > MAPPED_BYTES else b"")
+    """A buffer for about so many bytes, to be `taken`: what is large is mapped, and memory has what was written.
+    Without room it would grow into what lies free in the heap, from place to place, and leave as much behind: 80 MB of
+    64."""
+    return BytesIO(bytes(most_bytes) if most_bytes > MAPPED_BYTES else b"")
 
 
 def taken(buffer: BytesIO) -> bytes:

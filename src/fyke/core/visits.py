@@ -7,9 +7,11 @@ and only read by the others.
 
 import codecs
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from io import BytesIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 from selectolax.lexbor import LexborHTMLParser
@@ -24,6 +26,7 @@ from fyke.core.urls import Locator, UrlParts, locate, split
 HTML = "text/html"
 HTML_TYPES = frozenset({HTML, "application/xhtml+xml"})
 TEXT_BYTES = 1 << 20  # of text that are decoded at a time
+HELD_BYTES = 16 << 20  # of content that may be in memory beside the tree of a part of it
 OWN_CODECS = "x-whatwg-"  # how the names begin of those that Python lacks
 _UTF_8 = frozenset({"utf-8", "us-ascii", "ascii"})
 _WITHOUT_PIECES = frozenset({"", "utf-16", "utf-16-le", "utf-16-be", "iso2022_jp_ext"})  # a `<` may be half a character
@@ -205,7 +208,7 @@ class Page:
 
     exchange: Exchange
     media_type: str
-    content: bytes
+    _content: bytes | Document
     charset: str = ""  # empty for what is not text
     links: PageLinks = field(default_factory=lambda: PageLinks(""))
     title: str = ""
@@ -225,6 +228,27 @@ class Page:
         return self.exchange.visit.url
 
     @property
+    def content(self) -> bytes:
+        return self._content if isinstance(self._content, bytes) else self._content.read()
+
+    def _stream(self) -> BinaryIO:
+        return BytesIO(self._content) if isinstance(self._content, bytes) else self._content.open()
+
+    @contextmanager
+    def on_disk(self) -> Iterator[None]:
+        """Meanwhile `content` is there and no longer held, where the disk is not full."""
+        document = self.exchange.body.beside()
+        with suppress(OSError):
+            document.write(self.content)
+            document.to_disk()
+            self._content = document
+        try:
+            yield
+        finally:
+            self._content = self.content
+            document.close()
+
+    @property
     def status(self) -> int:
         return self.exchange.status
 
@@ -240,7 +264,7 @@ class Page:
 
     def texts(self) -> Iterator[str]:
         """`text`, in pieces: one character may make of all of a text four bytes a character."""
-        yield from _decoded(self.content, self.charset) if self.charset else (self.document_text,)
+        yield from _decoded(self._stream(), self.charset) if self.charset else (self.document_text,)
 
     @property
     def tree(self) -> LexborHTMLParser:
@@ -256,7 +280,8 @@ class Page:
 
     def html(self) -> Iterator[bytes]:
         """The text as an HTML parser is to read it: UTF-8, in pieces of `MAX_BYTES` of the content at most."""
-        for piece in pieces(self.content) if self.charset not in _WITHOUT_PIECES else [self.content[:MAX_BYTES]]:
+        stream = self._stream()
+        for piece in pieces(stream) if self.charset not in _WITHOUT_PIECES else [stream.read(MAX_BYTES)]:
             if self.charset not in _UTF_8:
                 piece = _in_utf8(piece, self.charset) if self.charset else b""
             if self.media_type != HTML:
@@ -265,17 +290,21 @@ class Page:
             del piece  # before the next is made
 
 
-def _decoded(content: bytes, charset: str) -> Iterator[str]:
-    """The text of `content`, piece by piece."""
+def _decoded(stream: BinaryIO, charset: str) -> Iterator[str]:
+    """The text that `stream` holds, piece by piece."""
     of_codec = codecs.lookup(charset).incrementaldecoder
     decode = (lambda piece, _: piece.decode(charset, "replace")) if of_codec is None else of_codec("replace").decode
-    for begin in range(0, len(content), TEXT_BYTES):
-        end = begin + TEXT_BYTES
-        yield decode(content[begin:end], end >= len(content))
+    at, is_last = 0, False
+    while not is_last:
+        stream.seek(at)  # others may read it meanwhile
+        piece = stream.read(TEXT_BYTES + 1)
+        is_last = len(piece) <= TEXT_BYTES
+        at += TEXT_BYTES
+        yield decode(piece[:TEXT_BYTES], is_last)
 
 
 def _in_utf8(content: bytes, charset: str) -> bytes:
-    whole = roomy(3 * len(content))
-    for text in _decoded(content, charset):
+    whole = roomy(2 * len(content))
+    for text in _decoded(BytesIO(content), charset):
         whole.write(text.encode("utf-8", "replace"))
     return taken(whole)

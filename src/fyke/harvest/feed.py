@@ -90,7 +90,7 @@ def utf8(page: Page, most_bytes: int = MAX_UTF8_BYTES) -> bytes:
     about `most_bytes` at most."""
     if page.charset == "utf-8":
         return page.content
-    whole = roomy(min(len(page.content) * 3, most_bytes))
+    whole = roomy(min(2 * len(page.content), most_bytes))
     for text in page.texts():
         whole.write(text.encode("utf-8", "replace"))
         if whole.tell() >= most_bytes:

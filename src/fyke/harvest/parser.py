@@ -10,6 +10,7 @@ Invariant: whatever the bytes, a page comes back; a plug-in that raises harms ne
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from math import inf
@@ -24,7 +25,7 @@ from fyke.core.pace import haste
 from fyke.core.plugins import ProcessingModule
 from fyke.core.resolve import MOST_WRITTEN_BYTES
 from fyke.core.urls import MAX_HREF_CHARS
-from fyke.core.visits import HTML_TYPES, Exchange, Page, PageLinks
+from fyke.core.visits import HELD_BYTES, HTML_TYPES, Exchange, Page, PageLinks
 from fyke.harvest.charset import charset_of, install
 from fyke.harvest.documents import Documents, installed
 from fyke.harvest.feed import JsonFeed, XmlLinks
@@ -164,8 +165,9 @@ class Parser:
         if kind.textual:
             page.charset = charset_of(page.content, label_of(page.exchange), html=page.media_type == HTML)
         if page.exchange.outcome in _WITH_BODY:
-            for module in kind.modules:
-                module.process(page)
+            with page.on_disk() if len(page.content) > HELD_BYTES else nullcontext():
+                for module in kind.modules:
+                    module.process(page)
         return redirect
 
     def extract(self, page: Page) -> None:

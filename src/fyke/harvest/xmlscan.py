@@ -43,7 +43,6 @@ _BASE_CHARS = 1 << 8  # each link below would be as long: a few bytes of it are 
 
 _MOST_DEPTH = 1_000  # of elements in elements: each takes 300 bytes as long as it is open
 _BREATH = 256  # elements
-_GROWN = 5  # times that what is parsed by force may grow to: `&amp;`
 
 
 class Enough(Exception):
@@ -172,7 +171,7 @@ def _plain(content: bytes) -> bytes:
 
 def _replaced(pattern: re.Pattern[bytes], by: Callable[[re.Match[bytes]], bytes], content: bytes) -> bytes:
     """As `pattern.sub` has it, which holds all pieces until the end: of small ones twenty times their length."""
-    whole, at = roomy(_GROWN * len(content)), 0
+    whole, at = roomy(2 * len(content)), 0
     for match in pattern.finditer(content):
         whole.write(content[at : match.start()])
         whole.write(by(match))
