@@ -244,8 +244,8 @@ class Page:
             self._content = document
         try:
             yield
+            self._content = self.content  # who gave it up needs it no more
         finally:
-            self._content = self.content
             document.close()
 
     @property
