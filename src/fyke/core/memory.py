@@ -15,8 +15,8 @@ Loading libraries reads 110 MB of their files, of which a crawl needs half: `let
 import ctypes
 import mmap
 import os
-import re
 import resource
+from collections.abc import Iterator
 from io import BytesIO
 from math import inf
 from pathlib import Path
@@ -27,8 +27,6 @@ TRIM_BYTES = 16 << 20  # of the heap's end, more than this goes back; the tree o
 GROWN_BYTES = 16 << 20
 GAUGE_S = 3.0
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of mallopt(3)
-# In smaps, see proc(5): where a file lies that cannot be written there, and was not when it was loaded.
-_OF_FILE = re.compile(r"^(\w+)-(\w+) r-.p \S+ \S+ [1-9].*\n(?:[A-Z].*\n)*?Anonymous: +0 kB$", re.MULTILINE)
 
 
 def give_back() -> None:
@@ -48,9 +46,19 @@ def let_go_of_libraries() -> None:
     smaps = Path("/proc/self/smaps")
     advise = getattr(ctypes.CDLL(None), "madvise", None)
     if advise is not None and smaps.exists():
-        for begin, end in _OF_FILE.findall(smaps.read_text()):
-            begin_at = int(begin, 16)
-            advise(ctypes.c_void_p(begin_at), ctypes.c_size_t(int(end, 16) - begin_at), mmap.MADV_DONTNEED)
+        for begin, end in _of_files(smaps.read_text()):
+            advise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), mmap.MADV_DONTNEED)
+
+
+def _of_files(smaps: str) -> Iterator[tuple[int, int]]:
+    """Where files lie that cannot be written there, and were not when they were loaded: see smaps in proc(5)."""
+    place, is_of_file = "", False
+    for first, *rest in map(str.split, smaps.splitlines()):
+        if not first.endswith(":"):
+            place, is_of_file = first, rest[0].startswith("r-") and rest[0].endswith("p") and rest[3] != "0"
+        elif first == "Anonymous:" and rest[0] == "0" and is_of_file:
+            begin, _, end = place.partition("-")
+            yield int(begin, 16), int(end, 16)
 
 
 def roomy(most_bytes: int) -> BytesIO:
