@@ -11,7 +11,7 @@ from frontier.shard import at, domain_of, pages, rows
 from frontier.test_window import line, refilled
 from fyke.core.batches import u64
 from fyke.core.shapes import shapes, skeleton
-from fyke.frontier.probes import AHEAD, AHEAD_URLS, Probes
+from fyke.frontier.probes import ASK_AFTER, LATELY, PACE, Probes
 from fyke.frontier.slow import MOST, RESTS, Slow
 from fyke.frontier.window import Window
 
@@ -66,20 +66,22 @@ def test_nobody_is_slow_where_most_are_alike(tmp_path: Path, endless: str) -> No
     assert len(seen) <= LARGE_PAGES + 2
 
 
-def test_who_has_much_more_than_was_read_has_no_end_in_sight(tmp_path: Path) -> None:
-    """A site of a hundred pages never is one, nor a chain of pages that lead to each other."""
+def test_who_goes_on_growing_has_no_end_in_sight(tmp_path: Path) -> None:
+    """Neither a site whose first pages name all others, however many, nor a chain of pages that lead to each other."""
     queues = line(tmp_path)
     probes = Probes(queues.checkpoint.store)
-    for domain, found_first, found_later in ((1, 100, 0), (2, 0, 1), (3, 0, AHEAD + 1), (4, 1000, 0)):
+    for domain, first, later in ((1, 100, 0), (2, 1000, 0), (3, 0, 1), (4, 0, 2 * PACE), (5, 500, 2 * PACE)):
         one, of = at(domain, 0), domain_of(domain)
         host, owner = np.array([one.host], np.uint64), np.array([of], np.uint64)
         probes.fresh(one.url.decode(), SHAPES, one.host, of)
-        probes.found(host.repeat(found_first), owner.repeat(found_first))
-        for visit in range(1, 400):
+        probes.found(host.repeat(first), owner.repeat(first))
+        told = []
+        for _ in range(100):
             probes.visited(host, owner)
-            probes.found(host.repeat(found_later), owner.repeat(found_later))
-            known = found_first + found_later * visit
-            assert probes.have_no_end(host)[0] == (known >= max(AHEAD_URLS, AHEAD * visit))
+            probes.found(host.repeat(int(later)), owner.repeat(int(later)))
+            told.append(bool(probes.have_no_end(host)[0]))
+        assert not any(told[: ASK_AFTER - 1])
+        assert all(told[ASK_AFTER:]) if later > PACE else not any(told[5 * LATELY :])
     queues.close()
 
 

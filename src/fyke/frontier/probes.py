@@ -23,8 +23,9 @@ where a person wants it (`frontier.probes`), domains in any case, since a name t
 Who is convicted stays so as long. What a probe's answer is held against is lost at a restart, so that
 trials that are not over begin anew then.
 
-Bounded by `PLACES` records. One gives way when it was met less often than those that would have its seat, or is
-convicted while more than half of all are.
+Bounded by `PLACES` records, and as many numbers that say what was found of a host lately, which are lost at a restart.
+A record gives way when it was met less often than those that would have its seat, or is convicted while more than half
+of all are.
 """
 
 import re
@@ -46,8 +47,8 @@ ASK_SOON = 4
 ASK_HOSTS = 8
 GROWTH = 1.5  # URLs found, for each that was visited
 GROWN = 64
-AHEAD = 4  # times as much found as read
-AHEAD_URLS = 120  # found at least: a site of a hundred pages has an end in sight
+PACE = 4.0  # URLs found for each visit, of the latest
+LATELY = 8  # visits
 REST_PAGES = 50
 TRIES = 3
 MANY = 2
@@ -86,6 +87,7 @@ class Probes:
         self._records = np.zeros(PLACES, _RECORD)
         known = store.array(self._file, _RECORD, int(saved.get("places", 0)))
         self._records[known["key"] % PLACES] = known
+        self._pace = np.zeros(PLACES, np.float32)  # URLs found of a host for each of its latest visits
         self._urls: list[tuple[str, int]] = []
         self._changed = False
         open_trials = (self._records["made"] < TRIES) & (self._records["key"] != self._records["owner"])
@@ -132,6 +134,7 @@ class Probes:
     def found(self, hosts: U64, domains: U64) -> None:
         """URLs that nobody had met were found, of these hosts and domains (uint64[n] each, with repeats)."""
         self._count("found", hosts, domains)
+        np.add.at(self._pace, hosts % PLACES, 1 / LATELY)
 
     def put_aside(self, hosts: U64, domains: U64) -> None:
         """Of what was found, these wait as traps: hosts and domains (uint64[n] each, with repeats)."""
@@ -140,6 +143,7 @@ class Probes:
     def visited(self, hosts: U64, domains: U64) -> None:
         """Visits to URLs of these hosts and domains (uint64[n] each, with repeats) are over."""
         self._count("visited", hosts, domains)
+        np.multiply.at(self._pace, hosts % PLACES, 1 - 1 / LATELY)
 
     def _count(self, name: str, hosts: U64, domains: U64) -> None:
         for keys in (hosts, domains ^ np.uint64(_DOMAIN)):
@@ -157,9 +161,12 @@ class Probes:
         return grown
 
     def have_no_end(self, hosts: U64) -> Mask:
-        """Of which of these hosts (uint64[n]) `AHEAD_URLS` were found, and `AHEAD` times what was read: bool[n]."""
-        known = self._records[hosts % PLACES]
-        endless: Mask = (known["key"] == hosts) & (_going_on(known) >= np.maximum(AHEAD * known["visited"], AHEAD_URLS))
+        """Which of these hosts (uint64[n]) were visited `ASK_AFTER` times and more since their first fresh page, and
+        still `PACE` URLs and more are found for each visit: bool[n]."""
+        places = hosts % PLACES
+        known = self._records[places]
+        goes_on = (known["visited"] >= ASK_AFTER) & (self._pace[places] >= PACE)
+        endless: Mask = (known["key"] == hosts) & goes_on
         return endless
 
     def answered(self, url: str, about: int, *, made_up: bool) -> int:

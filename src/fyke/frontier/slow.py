@@ -1,9 +1,9 @@
 """Which hosts go slowly? Those without an end in sight, while others have one.
 
-A site that makes up its pages looks like a large one: each page brings new text, and leads to more than was read. A
-small site is read by the time that either is known. So the few hosts of which much more was found than was read
-(`fyke.frontier.probes`), while others have an end, make every `RESTS`-th visit that they might. A large site loses by
-that what small ones take, and no more: where its like make more than a `FEW` of all visits, none of them is slow.
+A site that makes up its pages looks like a large one: each page brings new text, and leads to several more
+(`fyke.frontier.probes`). A small site is read by the time that either is known. So the few hosts that go on like that
+while others have an end make every `RESTS`-th visit that they might. A large site loses by that what small ones take,
+and no more: where its like make more than a `FEW` of all visits, none of them is slow.
 
 A visit to a slow host stands for `RESTS` of them. Bounded: `MOST` hosts, of which those that were slow first are
 forgotten; lost at a restart.
