@@ -38,7 +38,8 @@ def crawled(directory: Path, is_endless: Callable[[int], bool]) -> list[Counter[
         window.ended(*(np.array([getattr(one, name) for one in located], np.uint64) for name in ("key", "host")))
         hosts = np.array([one.host for one in located], np.uint64)
         endless = np.array([is_endless(domain) for domain, _ in done], np.bool_)
-        slowed = window.slow.ended(hosts, [REST_S] * len(done), endless)
+        window.slow.ended(hosts, [REST_S] * len(done), endless)
+        slowed = window.slow.take_new()
         back = window.let_go([at(*page).key for page in out if page not in done and at(*page).host in slowed])
         queues.stage.put(back)
         out = [page for page in out if page not in done and page not in pages(back)]

@@ -231,6 +231,11 @@ class Page:
     def content(self) -> bytes:
         return self._content if isinstance(self._content, bytes) else self._content.read()
 
+    @property
+    def size_bytes(self) -> int:
+        """The length of `content`, without reading it."""
+        return len(self._content) if isinstance(self._content, bytes) else self._content.size
+
     def _stream(self) -> BinaryIO:
         return BytesIO(self._content) if isinstance(self._content, bytes) else self._content.open()
 

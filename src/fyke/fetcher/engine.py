@@ -179,8 +179,7 @@ class Fetcher:
 
     @property
     def rules_room(self) -> int:
-        """How many more origins may be asked for their rules now: each is a name to look up, which may be long in
-        coming, and holds no connection until then."""
+        """How many more origins may be asked for their rules now: one that waits for its name holds no connection."""
         return max(0, MOST_RULES - self._rules.under_way)
 
     def refuse(self, visits: pa.RecordBatch) -> None:
@@ -395,7 +394,7 @@ class Fetcher:
         self._names.stop()
 
     def abort(self) -> None:
-        """Break off what is under way: it stays a waiting visit. Nothing is started any more."""
+        """As `stop`, and what is under way is broken off: it stays a waiting visit."""
         self._aborted = True
         self._rooms.abort()
         self.stop()  # what that brought may have begun something

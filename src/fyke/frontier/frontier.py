@@ -94,7 +94,6 @@ class Frontier:
         self.supply = Supply(at, sizes, ready_rows=ready_rows, round_s=round_s, saved=saved)
         self._refill = Refill(at.ready, at.window, at.blocked, at.asleep, at.traps, at.quota)
         self._leased = DiskQueue(store, "leased", URLS, saved.get("leased"))
-        self._slowed: set[int] = set()  # hosts that are slow since `accused` was last asked
 
     def __repr__(self) -> str:
         return f"Frontier({self._stages!r})"
@@ -159,8 +158,9 @@ class Frontier:
         them is held against their number."""
         planned = keep(ended, numbers(ended, "kind") != Kind.PROBE)
         hosts = u64(planned, "host")
-        endless = self._stages.traps.visited(hosts, u64(planned, "domain"))
-        self._slowed |= self._stages.window.slow.ended(hosts, numbers(planned, "rest_s").tolist(), endless)
+        self._stages.traps.visited(hosts, u64(planned, "domain"))
+        endless = self._stages.traps.probes.have_no_end(hosts)
+        self._stages.window.slow.ended(hosts, numbers(planned, "rest_s").tolist(), endless)
         self._stages.gate.over(u64(ended, "domain"))
         asked = keep(ended, numbers(ended, "rest_s") >= 0)
         self._stages.window.rests(u64(asked, "host").tolist(), numbers(asked, "rest_s").tolist())
@@ -328,8 +328,7 @@ class Frontier:
     def accused(self) -> Sequence[int]:
         """Hosts with visits out that may be traps, or come too soon, as was learned since this was last asked: to be
         taken back."""
-        accused = self._stages.traps.take_accused() | self._slowed
-        self._slowed = set()
+        accused = self._stages.traps.take_accused() | self._stages.window.slow.take_new()
         return self._stages.window.hosts_of(accused) if accused else ()
 
     def refused(self) -> pa.RecordBatch:

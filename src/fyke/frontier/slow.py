@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from fyke.core.batches import U64, Mask
 
 RESTS = 8
-FEW = 0.3
+FEW = 0.3  # of all visits
 LATELY = 256  # visits, of which these are few
 MOST = 1 << 14
 
@@ -26,6 +26,7 @@ class Slow:
         self._due: dict[int, float] = {}  # unix seconds
         self._endless = FEW  # of the latest visits, the share of those to hosts without an end in sight
         self._now = 0.0
+        self._new: set[int] = set()  # since they were last taken
 
     def __repr__(self) -> str:
         return f"Slow({len(self._due)} hosts)"
@@ -41,19 +42,21 @@ class Slow:
         """It is `now` (unix seconds)."""
         self._now = now
 
-    def ended(self, hosts: U64, rests_s: Iterable[float], endless: Mask) -> set[int]:
-        """Visits to `hosts` ended, which rest for `rests_s` now, and which of them have no end in sight ([n] each).
-        Returns those that were not slow before: what is out of them comes too soon."""
-        new = set()
+    def ended(self, hosts: U64, rests_s: Iterable[float], endless: Mask) -> None:
+        """Visits to `hosts` ended, which rest for `rests_s` now, and which of them have no end in sight ([n] each)."""
         for host, rest_s, is_endless in zip(hosts.tolist(), rests_s, endless.tolist(), strict=True):
             stands_for = RESTS if host in self._due else 1
             self._endless += (is_endless - self._endless) * stands_for / LATELY
             if is_endless and self._endless < FEW:
                 if host not in self._due:
-                    new.add(host)
+                    self._new.add(host)
                 self._due[host] = self._now + RESTS * max(0.0, rest_s)
             else:
                 self._due.pop(host, None)
         if len(self._due) > MOST:
             self._due = dict(list(self._due.items())[MOST // 2 :])
+
+    def take_new(self) -> set[int]:
+        """Hosts that became slow since this was last asked: what is out of them comes too soon."""
+        new, self._new = self._new, set()
         return new

@@ -183,9 +183,8 @@ class Traps:
         self._let_go(u64(batch, "key"))
         return batch
 
-    def visited(self, hosts: U64, domains: U64) -> Mask:
-        """Visits to URLs of these hosts and domains (uint64[n] each, with repeats) are over. Returns which of them are
-        to those that have no end in sight: bool[n]."""
+    def visited(self, hosts: U64, domains: U64) -> None:
+        """Visits to URLs of these hosts and domains (uint64[n] each, with repeats) are over."""
         self.probes.visited(hosts, domains)
         if len(self) and len(hosts):
             grown = float(self.probes.grown(hosts, domains).mean())
@@ -194,7 +193,6 @@ class Traps:
             if self._mostly_grow:
                 share = 1 if self._domains.least <= AS_MUCH else SHARE
                 self._owed = min(self._owed + len(hosts) / share, MOST_OWED)
-        return self.probes.have_no_end(hosts)
 
     def share(self) -> pa.RecordBatch:
         """What goes out of what waits (schema `URLS`), since hosts that grow do."""

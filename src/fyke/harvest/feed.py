@@ -61,7 +61,7 @@ class JsonFeed:
 
     def process(self, page: Page) -> None:
         """Add the links of the items to `page`, and the title."""
-        if not self.lists(page) or len(page.content) > MAX_JSON_BYTES:
+        if not self.lists(page) or page.size_bytes > MAX_JSON_BYTES:
             return
         try:
             feed = json.loads(page.text)
@@ -90,7 +90,7 @@ def utf8(page: Page, most_bytes: int = MAX_UTF8_BYTES) -> bytes:
     about `most_bytes` at most."""
     if page.charset == "utf-8":
         return page.content
-    whole = roomy(min(2 * len(page.content), most_bytes))
+    whole = roomy(min(2 * page.size_bytes, most_bytes))
     for text in page.texts():
         whole.write(text.encode("utf-8", "replace"))
         if whole.tell() >= most_bytes:

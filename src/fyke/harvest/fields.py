@@ -98,7 +98,7 @@ class Extractor:
         """Where the rows are. All attributes of a place may be read again for each in which it lies."""
         assert self._each is not None
         places = [*islice(matcher.find(self._each, root), MOST_ROWS)]
-        again = (1 + len(self._fields)) * len(page.content) // ATTRIBUTE_CHARS
+        again = (1 + len(self._fields)) * page.size_bytes // ATTRIBUTE_CHARS
         for place, nested in zip(places, matcher.nested(places), strict=False):
             if not room.take(NODE_CHARS * (len(place.css("*")) + len(self._fields)) + again * nested):
                 return

@@ -13,6 +13,7 @@ each once; they are relative to `Links.base`, the first `<base href>` or the pag
 same.
 """
 
+import re
 import threading
 from collections.abc import Iterable
 from operator import itemgetter
@@ -46,7 +47,7 @@ _HREF: Final = itemgetter("href")
 _FIRST: Final = itemgetter(0)
 _UNFIT = ("#", "javascript:", "mailto:", "data:", "tel:", "about:", "blob:")
 _SUSPECT: Final = frozenset("#jJmMdDtTaAbB \t\r\n\f")  # how they begin
-_BLANK = (b'=""', b"=''")
+_BLANK = re.compile(rb"=(?:\"\"|'')")
 _TITLE_CHARS = 512
 _TITLE_BYTES = 1 << 14
 
@@ -93,7 +94,7 @@ class HtmlLinks:
                 trees = self._read_parts(page, piece, trees)
             del piece, found  # before the next is made
         page.links.pages = fit(page.links.pages)
-        if page.links.base != page.url and any(blank in page.content for blank in _BLANK):
+        if page.links.base != page.url and _BLANK.search(page.content):
             self._read_blank(page)
         encode_queries(page.links, page.charset)
 

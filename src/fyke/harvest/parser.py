@@ -137,7 +137,7 @@ class Parser:
         an element in every few bytes."""
         if page.media_type in HTML_TYPES:
             return has_many_tags(page.content)
-        return len(page.content) > self._kind(page.media_type).short_bytes
+        return page.size_bytes > self._kind(page.media_type).short_bytes
 
     def process(self, page: Page) -> None:
         """Understand `page`: charset, links, title, robots directives, rows, and what the plug-ins find."""
@@ -165,7 +165,7 @@ class Parser:
         if kind.textual:
             page.charset = charset_of(page.content, label_of(page.exchange), html=page.media_type == HTML)
         if page.exchange.outcome in _WITH_BODY:
-            with page.on_disk() if len(page.content) > HELD_BYTES else nullcontext():
+            with page.on_disk() if page.size_bytes > HELD_BYTES else nullcontext():
                 for module in kind.modules:
                     module.process(page)
         return redirect

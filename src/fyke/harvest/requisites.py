@@ -62,7 +62,7 @@ class CssLinks:
     def process(self, page: Page) -> None:
         """Add to the requisites of `page`."""
         page.links.requisites += _needed(css_references("".join(islice(page.texts(), MOST_PIECES))))
-        page.cut |= len(page.content) > MOST_PIECES * TEXT_BYTES
+        page.cut |= page.size_bytes > MOST_PIECES * TEXT_BYTES
 
 
 def html_requisites(find: Find, root: LexborNode) -> list[str]:

@@ -64,7 +64,7 @@ class GzipSitemap:
 
 def most_bytes(page: Page) -> int:
     """How many bytes are held of `page` when it is read, at most: of a sitemap in gzip, what that may unfold to."""
-    size_bytes = len(page.content)
+    size_bytes = page.size_bytes
     if page.listing and page.media_type in GzipSitemap.media_types:
         return max(size_bytes, min(size_bytes * _FOLDED, MAX_UNFOLDED_BYTES))
     return size_bytes
