@@ -158,7 +158,7 @@ class Frontier:
         them is held against their number."""
         planned = keep(ended, numbers(ended, "kind") != Kind.PROBE)
         hosts = u64(planned, "host")
-        self._stages.traps.visited(hosts, u64(planned, "domain"))
+        self._stages.traps.visited(u64(planned, "key"), hosts, u64(planned, "domain"))
         endless = self._stages.traps.probes.have_no_end(hosts)
         self._stages.window.slow.ended(hosts, numbers(planned, "rest_s").tolist(), endless)
         self._stages.gate.over(u64(ended, "domain"))

@@ -12,10 +12,11 @@ Bounded: `PLACES` records, which domains share when there are more; who shares o
 shapes a count for each of `PLACES`, lost at a restart.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fyke.core.batches import U64, Mask
 from fyke.disk.store import Store
@@ -86,18 +87,28 @@ class TrapTally:
         """Of the domains of which any waits, the least that ever did of one."""
         return int(self._records["waited"][self._records["waits"] > 0].min(initial=1 << 30))
 
+    def idle(self, domains: Set[int]) -> int:
+        """Of how many domains URLs wait that are not among these."""
+        waiting = np.flatnonzero(self._records["waits"])
+        return len(waiting) - int(np.isin([domain % PLACES for domain in domains], waiting).sum())
+
     def are_few(self, domains: U64) -> Mask:
         """Of which of these domains (uint64[n], of what is looked at of all that waits) little waits: bool[n]."""
         if self._left <= 0:
             self._left = int(self._records["waits"].sum())
             self._few = max(FEW, TIMES * self.least)
         self._left -= len(domains)
-        few: Mask = self._records["waited"][domains % np.uint64(PLACES)] <= self._few
+        few: Mask = self.waited(domains) <= self._few
         return few
+
+    def waited(self, domains: U64) -> npt.NDArray[np.integer]:
+        """Of each of these domains (uint64[n]), how many ever waited: uint32[n]."""
+        waited: npt.NDArray[np.integer] = self._records["waited"][domains % np.uint64(PLACES)]
+        return waited
 
     def are_fewest(self, domains: U64) -> Mask:
         """Of which of these domains (uint64[n > 0]) no more than `TIMES` the least of them waits: bool[n]."""
-        waited = self._records["waited"][domains % np.uint64(PLACES)].astype(np.int64)
+        waited = self.waited(domains).astype(np.int64)
         fewest: Mask = waited <= TIMES * waited.min()
         return fewest
 

@@ -6,15 +6,18 @@ asked for, and once more as they go out, since more is known by then; so whateve
 What waits goes on in four ways. A shape that brings something after all is barren no more: for that some are let
 through as if they were none, one in `LET_THROUGH` of those that are found, but no more than what was read of their
 domain pays for (`fyke.frontier.tally`). Then what waits of that kind is *cleared*. When nothing else is left but what
-sleeps, all of it is *released*. And where most visits are to hosts that grow without end, it would wait for ever: so it
-has a *share* of them then, one in `SHARE`, or as many as these where little waits of a domain.
+sleeps, all of it is *released*. It would wait for ever beside sites that have no end, so it has a *share* of the
+visits: where most are to hosts that grow, as many as these, or one in `SHARE` where much waits of each domain; where
+few domains are visited and as many others do nothing but wait, one in `LEAST_SHARE`, and the fewer the more waits of
+each. Visits to what was let go do not count there: each would let go another.
 
-Who is released first is who has the least that ever waited: a site that was wrongly taken for a trap has some pages
-here, and they have an end.
+Who goes first is who has the least that ever waited: a site that was wrongly taken for a trap has some pages here,
+and they have an end.
 
 Invariant: a URL that was diverted waits here until it is handed out or goes on.
 """
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -39,8 +42,9 @@ LOOKS = 64  # for each that may go
 EACH = 32  # of a domain that go at a time, when nothing else is left
 LATELY = 64  # visits
 MOSTLY = 0.8  # of these, so many to hosts that grow
-SOME = 0.4  # of these, once what waits goes on as well
 SHARE = 16
+LEAST_SHARE = 4
+FEW_ACTIVE = 4  # domains of these visits
 AS_MUCH = 256  # URLs that ever waited of a domain, at most, where as many go on as are visited of those that grow
 LEAST_OWED, MOST_OWED = 16, 64.0
 
@@ -66,8 +70,8 @@ class Traps:
         self._released: set[int] = set()  # lately, and for good
         self._released_before: set[int] = set()
         self._owed = 0.0  # URLs that wait, for visits to hosts that grow
+        self._lately: deque[int] = deque(maxlen=LATELY)  # domains of these visits
         self._grown = 0.0  # of the latest visits, the share of these
-        self._mostly_grow = False  # whether that is most of them: what waits has its share among them
         self._left = int(saved.get("left", 0))  # rows that are still to be looked at, since less is barren
         self._looks = int(saved.get("looks", 0))  # that are granted
         if (not after or self.probes.forgave) and len(self._queue):
@@ -123,9 +127,13 @@ class Traps:
         """Why each of `urls` (n rows) is a trap that was not let go, as the guard says; -1 where none is: int64[n]."""
         reasons = self._guard.reasons(urls)
         if (reasons >= 0).any():
-            for released in filter(None, (self._released, self._released_before)):
-                reasons[np.isin(u64(urls, "key"), np.fromiter(released, np.uint64, len(released)))] = -1
+            reasons[self._were_let_go(u64(urls, "key"))] = -1
         return reasons
+
+    def _were_let_go(self, keys: U64) -> Mask:
+        """Which of the URLs with these keys (uint64[n]) are no traps for a while: bool[n]."""
+        either = ((key in self._released) or (key in self._released_before) for key in keys.tolist())
+        return np.fromiter(either, np.bool_, len(keys))
 
     def _try_some(self, urls: pa.RecordBatch, traps: Mask, of_queries: Mask) -> None:
         """Let through those of the `traps` among `urls` (bool[n], changed) on which what is barren is tried again, and
@@ -165,9 +173,9 @@ class Traps:
         return keep(batch, ~traps)
 
     def release(self, rows: int, each: int = EACH) -> pa.RecordBatch:
-        """Some that wait (schema `URLS`), `rows` at most, since nothing else is left; they are let through. What waits
-        of domains of which little does goes first, alone, since it has an end; then `each` of those with less than
-        others. Of all that waits a part is looked at, so that it may be none."""
+        """Some that wait (schema `URLS`), `rows` at most; they are let through. What waits of domains of which little
+        does goes alone, since it has an end, those with the least first; else `each` of those with less than others.
+        Of all that waits a part is looked at, so that it may be none."""
         batch = self._queue.get(min(ROWS, max(LEAST_ROWS, LOOKS * rows)))
         self._left = min(self._left, len(self))
         if batch is None:
@@ -176,26 +184,36 @@ class Traps:
         goes = self._domains.are_few(domains)
         if each and not goes.any():
             goes = self._domains.are_fewest(domains) & (nth_of_each(domains) < each)
-        goes &= np.cumsum(goes) <= rows
+        first = np.flatnonzero(goes)
+        first = first[np.argsort(self._domains.waited(domains[first]), kind="stable")]
+        goes[first[rows:]] = False
         self._queue.put(keep(batch, ~goes))
         batch = keep(batch, goes)
         self._domains.go_on(u64(batch, "domain"))
         self._let_go(u64(batch, "key"))
         return batch
 
-    def visited(self, hosts: U64, domains: U64) -> None:
-        """Visits to URLs of these hosts and domains (uint64[n] each, with repeats) are over."""
+    def visited(self, keys: U64, hosts: U64, domains: U64) -> None:
+        """Visits to these URLs, hosts and domains (uint64[n] each) are over."""
         self.probes.visited(hosts, domains)
-        if len(self) and len(hosts):
-            grown = float(self.probes.grown(hosts, domains).mean())
-            self._grown += (grown - self._grown) * min(1.0, len(hosts) / LATELY)
-            self._mostly_grow = self._grown >= (SOME if self._mostly_grow else MOSTLY)
-            if self._mostly_grow:
-                share = 1 if self._domains.least <= AS_MUCH else SHARE
-                self._owed = min(self._owed + len(hosts) / share, MOST_OWED)
+        own = ~self._were_let_go(keys)
+        if len(self) and own.any():
+            grown = float(self.probes.grown(hosts[own], domains[own]).mean())
+            self._grown += (grown - self._grown) * min(1.0, own.sum() / LATELY)
+            self._lately.extend(domains[own].tolist())
+            self._owed = min(self._owed + own.sum() * self._rate(), MOST_OWED)
+
+    def _rate(self) -> float:
+        """How many URLs that wait go on for each visit to others."""
+        if self._grown >= MOSTLY:
+            return 1.0 if self._domains.least <= AS_MUCH else 1 / SHARE
+        active = set(self._lately)
+        if len(active) > FEW_ACTIVE or self._domains.idle(active) < len(active):
+            return 0.0
+        return 1 / min(max(self._domains.least / SHARE, LEAST_SHARE), SHARE**2)
 
     def share(self) -> pa.RecordBatch:
-        """What goes out of what waits (schema `URLS`), since hosts that grow do."""
+        """What goes out of what waits (schema `URLS`), beside others."""
         rows = int(self._owed)
         batch = self.release(rows, each=0) if rows >= LEAST_OWED else EMPTY
         self._owed -= batch.num_rows
