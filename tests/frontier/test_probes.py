@@ -102,7 +102,6 @@ def test_a_domain_that_has_a_host_for_every_name_is_convicted_and_its_proven_hos
     urls = [f"http://{'abcdefghij'[number]}.a.example:8080/" for number in range(ASK_HOSTS)]
     for url in urls:
         visits = visits_of(url_batch([locate(url)]))
-        asking.stage.probes.found(np.full(20, key_of("new.a.example"), np.uint64), np.full(20, DOMAIN, np.uint64))
         asking.stage.learn(judged_batch([(visit, True) for visit in visits]))
     wanted = asking.stage.probes.take()
     assert len({url for url, _ in wanted}) == len(wanted) == TRIES

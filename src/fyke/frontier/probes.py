@@ -12,8 +12,8 @@ What waits as traps is found as well: lists that each lead to the next and to co
 a host for whom nothing else would go on (`grown`), by what does not wait.
 A site of some hundred pages seldom does, nor one whose pages each lead to the next; a site without end does. Other
 places of a host are asked about after `REST_PAGES` fresh pages for each before, and where one is convicted as soon as
-`ASK_SOON` were fresh there. A domain of which `ASK_HOSTS` hosts were fresh, and which has grown like that, is asked
-at `TRIES` hosts that nobody can know; new text at each convicts all its hosts but those with `ASK_AFTER` fresh pages.
+`ASK_SOON` were fresh there. A domain of which `ASK_HOSTS` hosts were fresh is asked at `TRIES` hosts that nobody can
+know; new text at each convicts all its hosts but those with `ASK_AFTER` fresh pages.
 
 Robots rules, the filters and rests hold for probes as for all visits; they are archived,
 and are no pages: nothing is counted, and no link of them followed.
@@ -47,7 +47,7 @@ ASK_SOON = 4
 ASK_HOSTS = 8
 GROWTH = 1.5  # URLs found, for each that was visited
 GROWN = 64
-PACE = 4.0  # URLs found for each visit, of the latest
+PACE = 3.5  # URLs found for each visit, of the latest
 LATELY = 8  # visits
 REST_PAGES = 50
 TRIES = 3
@@ -127,7 +127,7 @@ class Probes:
         """The page `url` is the first of its host that brought new text."""
         hosts = self._record(domain ^ _DOMAIN, domain)
         hosts["fresh"] += 1
-        if hosts["fresh"] >= ASK_HOSTS and not hosts["asked"] and _has_grown(hosts, _going_on(hosts)):
+        if hosts["fresh"] >= ASK_HOSTS and not hosts["asked"]:
             while hosts["asked"] < TRIES and self._ask(hosts, url):
                 pass
 
