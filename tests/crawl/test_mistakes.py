@@ -323,11 +323,13 @@ def test_a_full_disk(tmp_path: Path, disk: Path) -> None:
 
 
 @contextmanager
-def paused(folder: Path, disk: Path) -> Iterator[tuple[subprocess.Popen[bytes], SmallSite]]:
+def paused(
+    folder: Path, disk: Path, *options: str, pages: int = 40, rest_s: float = 0.0
+) -> Iterator[tuple[subprocess.Popen[bytes], SmallSite]]:
     """A crawl that waits for room on the disk; `folder` / "said" has what it said."""
-    config = settings(folder, store=FULL_SETTINGS)
-    with small_site(pages=40, page_bytes=600_000) as site, (folder / "said").open("w") as said:
-        process = begin(disk / "crawl", config, site.url, stderr=said)
+    config = settings(folder, store=FULL_SETTINGS, politeness={"host_delay_s": rest_s, "min_host_delay_s": rest_s})
+    with small_site(pages=pages, page_bytes=600_000) as site, (folder / "said").open("w") as said:
+        process = begin(disk / "crawl", config, site.url, *options, stderr=said)
         wait_until(lambda: "until then it pauses" in (folder / "said").read_text())
         yield process, site
 
@@ -341,6 +343,18 @@ def test_a_disk_that_fills_and_empties_is_a_pause(tmp_path: Path, disk: Path) ->
         whole(disk / "crawl", site)
     said = (tmp_path / "said").read_text()
     assert "goes on" in said and "Traceback" not in said
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_the_time_asked_for_goes_on_while_the_disk_is_full(tmp_path: Path, disk: Path, room: bool) -> None:
+    with paused(tmp_path, disk, "--for", "16s", pages=80, rest_s=0.3) as (process, _):
+        if room:
+            grow(disk)
+        began = time.monotonic()
+        assert process.wait(60) == (0 if room else FULL)
+        assert time.monotonic() - began < 16
+        stands = fyke("status", str(disk / "crawl")).stdout.splitlines()[0]
+        assert ("time" if room else "broke off") in stands
 
 
 def test_a_page_that_has_no_room_is_not_asked_for_without_end(tmp_path: Path) -> None:

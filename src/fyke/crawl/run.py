@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager, nullcontext, suppress
+from math import inf
 from pathlib import Path
 
 import uvloop
@@ -121,6 +122,7 @@ class _CrawlRun:
         self._directory, self._config, self._console = directory, config, console
         self._again, self._metrics, self._forks = again, metrics, forks
         self._stops: list[int] = []  # signals that came while no agent was there to be stopped
+        self._time_is_up_at = inf  # by the clock of the event loop
         self._room_bytes = 0  # with which it went on the last time, and when that was
         self._went_on_at = 0.0
 
@@ -148,6 +150,8 @@ class _CrawlRun:
     async def to_its_end(self, listed: Iterable[str] | None) -> Summary:
         """Crawl, also from the seeds in `listed`; where the disk is full, wait for room, and go on from the last
         checkpoint."""
+        if self._config.crawl.for_s:  # also over a pause
+            self._time_is_up_at = asyncio.get_running_loop().time() + self._config.crawl.for_s
         while True:
             try:
                 if self._forks is None:
@@ -169,7 +173,7 @@ class _CrawlRun:
         self._console.print(told, highlight=False, soft_wrap=True, markup=False)
         stop, clock = asyncio.Event(), asyncio.get_running_loop().time
         came = _obey_signals(stop.set)
-        deadline = clock() + self._config.crawl.wait_s
+        deadline = min(clock() + self._config.crawl.wait_s, self._time_is_up_at)
         is_new = clock() - self._went_on_at > self._config.crawl.wait_s  # else what is under way takes more
         self._room_bytes = ROOM_BYTES if is_new else max(ROOM_BYTES, 2 * self._room_bytes)
         while not (stop.is_set() or clock() > deadline):
@@ -237,6 +241,8 @@ class _CrawlRun:
         async with nullcontext() if self._metrics is None else Exporter(self._metrics, name, crawl.figures):
             if self._stops:
                 crawl.stop()
+            if self._went_on_at and self._time_is_up_at < inf:
+                asyncio.get_running_loop().call_at(self._time_is_up_at, crawl.stop, Ending.TIME)
             watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, self._console, heading).run())
             try:
                 ending = await crawl.run()
