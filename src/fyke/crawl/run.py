@@ -167,13 +167,14 @@ class _CrawlRun:
         """Wait for room, as long as for a host that rests; False when none comes, or it is a limit that was met.
         Signals to stop that come meanwhile end that."""
         limited = getattr(error.__cause__, "errno", errno.ENOSPC) != errno.ENOSPC
-        if limited or not self._config.crawl.wait_s:
-            return False
-        told = f"fyke: {error}; until then it pauses, for {duration(self._config.crawl.wait_s)} at most"
-        self._console.print(told, highlight=False, soft_wrap=True, markup=False)
         stop, clock = asyncio.Event(), asyncio.get_running_loop().time
+        wait_s = min(self._config.crawl.wait_s, self._time_is_up_at - clock())
+        if limited or wait_s <= 0:
+            return False
+        told = f"fyke: {error}; until then it pauses, for {duration(wait_s)} at most"
+        self._console.print(told, highlight=False, soft_wrap=True, markup=False)
         came = _obey_signals(stop.set)
-        deadline = min(clock() + self._config.crawl.wait_s, self._time_is_up_at)
+        deadline = clock() + wait_s
         is_new = clock() - self._went_on_at > self._config.crawl.wait_s  # else what is under way takes more
         self._room_bytes = ROOM_BYTES if is_new else max(ROOM_BYTES, 2 * self._room_bytes)
         while not (stop.is_set() or clock() > deadline):
