@@ -4,6 +4,7 @@ import json
 import os
 import time
 from collections import Counter
+from contextlib import closing
 from itertools import count, pairwise
 from pathlib import Path
 
@@ -12,10 +13,15 @@ import pytest
 from commands import told
 from crawl.runs import crawl, fyke, settings
 from fyke.archive.check import check_archive
-from fyke.archive.directory import CrawlDirectory
+from fyke.archive.directory import CrawlDirectory, crawl_clock
 from fyke.archive.inspect import check_crawl
 from fyke.core.config import Config
+from fyke.core.messages import SOON_S
+from fyke.core.urls import key_of
+from fyke.crawl.owed import may_be_asked
 from fyke.disk.files import lock
+from fyke.fetcher.book import HostBook
+from fyke.fetcher.host import Host
 from web_server import Answer, web_server
 
 TEXT = " ".join(f"word{number}" for number in range(60))
@@ -103,6 +109,21 @@ def test_who_rests_or_is_blocked_is_left_in_peace(tmp_path: Path, agents: str) -
     assert min(after[0] - before[0] for before, after in pairwise(asked)) > rest_s - 0.1, "also between the two"
     assert not asked[measured:], "whom the measurement was told to leave for an hour is not asked by the crawl"
     assert not list(check_crawl(CrawlDirectory(into), lambda *_: None))
+
+
+def test_who_rests_for_a_moment_is_asked(tmp_path: Path) -> None:
+    """As all hosts do right after a crawl."""
+    directory = CrawlDirectory(tmp_path)
+    with directory.recorded(Config.model_validate({"crawl": {"seeds": ["http://a.example/"]}})):
+        pass
+    (part,) = directory.parts
+    part.hosts.parent.mkdir(parents=True, exist_ok=True)
+    now = crawl_clock(directory).now()
+    dues = {"soon.example": now + SOON_S / 2, "late.example": now + 2 * SOON_S, "rested.example": now - 1}
+    with closing(HostBook(part.hosts)) as book:
+        book.save_hosts(Host(key_of(name), name, name, due=due) for name, due in dues.items())
+    with may_be_asked(directory) as asked:
+        assert [name for name in dues if asked(f"http://{name}/")] == ["soon.example", "rested.example"]
 
 
 def test_a_crawl_that_runs_is_not_measured(tmp_path: Path) -> None:

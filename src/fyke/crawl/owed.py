@@ -15,6 +15,7 @@ from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, crawl_clock
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
+from fyke.core.messages import SOON_S
 from fyke.core.urls import split
 from fyke.disk.files import writing
 from fyke.fetcher.book import HostBook, ReadBooks
@@ -30,7 +31,7 @@ def may_be_asked(directory: CrawlDirectory) -> Iterator[Callable[[str], bool]]:
         def asked(url: str) -> bool:
             name = split(url).host
             host = None if name in blocked else books.host(name)
-            return name not in blocked and (host is None or host.due <= now)
+            return name not in blocked and (host is None or host.due <= now + SOON_S)
 
         yield asked
 
