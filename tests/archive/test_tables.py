@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archive.conftest import link_rows
+from fyke.archive.journal import read_journal
 from fyke.archive.reading import read_table, scan_table, segments
-from fyke.archive.schemas import SCHEMAS
+from fyke.archive.schemas import SCHEMAS, journalled
 from fyke.archive.summaries import HostRow, write_hosts
-from fyke.archive.table_files import GROUP_BYTES, TableFiles
-from fyke.archive.tables import BYTES_IN_MEMORY, LinksTable, PagesTable, links_batch
+from fyke.archive.table_files import GROUP_BYTES, TableFiles, journal_path
+from fyke.archive.tables import BYTES_IN_MEMORY, PIECE_BYTES, LinksTable, PagesTable, links_batch
 from fyke.archive.warc import RecordPlace
 from fyke.core.batches import LinkKind, binary_array
 from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
@@ -205,6 +206,26 @@ def test_what_must_be_synced_is_named(folder: Path) -> None:
     table.close()
     table.state()
     assert {path.name for path in table.dirty_files()} == {"tables", "links-00000.parquet", "links-00000.parquet.xxh3"}
+
+
+@pytest.mark.parametrize(("links", "length"), [(150_000, 10), (20_000, 2000), (600, 60_000)])
+def test_of_very_many_links_a_portion_is_written_at_a_time(folder: Path, links: int, length: int) -> None:
+    """However many a page has, and however long they are."""
+    table, written = LinksTable(folder, 1_000_000), [0]
+    path, none = journal_path(folder, "links", 0), np.zeros(links, np.uint64)
+    table.add(links_batch(none, none, binary_array([f"{at:0{length}}".encode() for at in range(links)]), none))
+    while True:
+        written.append(path.stat().st_size)
+        if not table.write():
+            break
+    assert max(np.diff(written)) < BYTES_IN_MEMORY + 2 * PIECE_BYTES
+    assert table.rows == links and sum(rows.nbytes for rows in table._waiting) < BYTES_IN_MEMORY
+    table.flush()
+    urls = [
+        url for batch in read_journal(path, journalled(SCHEMAS["links"])) for url in batch["target_url"].to_pylist()
+    ]
+    assert urls == [f"{at:0{length}}" for at in range(links)]
+    table.abandon()
 
 
 def test_what_memory_holds_of_long_rows_is_bounded_in_bytes(folder: Path) -> None:

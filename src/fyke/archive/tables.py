@@ -1,8 +1,9 @@
 """The tables being written: `pages`, `links`, and those that are extracted from pages.
 
-The loop calls `PagesTable.add` once a visit that ended, and `LinksTable.add` once for the links of a batch of
-pages. Both gather rows in memory, a few thousand at a time; `fyke.archive.table_files` makes files of them and keeps
-them over a crash. Invariant: `state()` includes every row added before it.
+The loop calls `PagesTable.add` once a visit that ended, `LinksTable.add` once for the links of a batch of pages, and
+`LinksTable.write` while these are too many. Both gather rows in memory, a few thousand at a time;
+`fyke.archive.table_files` makes files of them and keeps them over a crash. Invariant: `state()` includes every row
+added before it.
 """
 
 from abc import ABC, abstractmethod
@@ -26,6 +27,7 @@ from fyke.core.visits import Exchange, Page
 PAGES_IN_MEMORY = 2_000
 LINKS_IN_MEMORY = 16_000
 BYTES_IN_MEMORY = 4 << 20  # of rows: a link below a long base is as long as that
+PIECE_BYTES = 1 << 20  # of links that are written together, one with another
 LINKS_PER_PAGE = 20  # how many times more rows a file of links has
 
 PAGE_ROWS = journalled(PAGES)
@@ -53,8 +55,13 @@ class _JournaledTable(ABC):
         self._waiting += pieces
         self._waiting_rows += rows
         self._waiting_bytes += size_bytes
-        if self._waiting_rows >= self._in_memory or self._waiting_bytes >= BYTES_IN_MEMORY:
+        if self._is_full:
             self.flush()
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether more rows are in memory than should be."""
+        return self._waiting_rows >= self._in_memory or self._waiting_bytes >= BYTES_IN_MEMORY
 
     def flush(self) -> None:
         """Hand the rows in memory to the journal."""
@@ -165,9 +172,35 @@ class LinksTable(_JournaledTable):
         super().__init__(folder, "links", LINKS, table_rows * LINKS_PER_PAGE, part, in_memory=LINKS_IN_MEMORY)
 
     def add(self, links: pa.RecordBatch) -> None:
-        """Links (schema `LINKS`) of some pages."""
-        if links.num_rows:
-            self._put([links], links.num_rows, links.nbytes)
+        """Links (schema `LINKS`) of some pages. Of many a portion is written at once; the rest waits for `write`."""
+        rows = max(1, min(LINKS_IN_MEMORY, PIECE_BYTES * links.num_rows // max(1, links.nbytes)))
+        pieces = [links.slice(begin, rows) for begin in range(0, links.num_rows, rows)]
+        self._waiting += pieces
+        self._waiting_rows += links.num_rows
+        self._waiting_bytes += sum(piece.nbytes for piece in pieces)
+        self.write()
+
+    def write(self) -> bool:
+        """Hand a portion of the rows in memory to the journal, if there are more than should be; whether there were."""
+        was_full = self._is_full
+        if was_full:
+            self._write_portion()
+        return was_full
+
+    def flush(self) -> None:
+        """Hand all rows in memory to the journal."""
+        while self._waiting:
+            self._write_portion()
+
+    def _write_portion(self) -> None:
+        portion: list[pa.RecordBatch] = []
+        rows = size_bytes = 0
+        while self._waiting and rows < LINKS_IN_MEMORY and size_bytes < BYTES_IN_MEMORY:
+            portion.append(self._waiting.pop(0))
+            rows, size_bytes = rows + portion[-1].num_rows, size_bytes + portion[-1].nbytes
+        self._files.append(self._joined(portion))
+        self._waiting_rows -= rows
+        self._waiting_bytes -= size_bytes
 
     def _joined(self, pieces: list[Any]) -> pa.RecordBatch:
         return pa.concat_batches(pieces)
