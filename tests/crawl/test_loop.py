@@ -22,6 +22,7 @@ from fyke.core.clock import VirtualClock
 from fyke.core.config import CrawlSection, FrontierSection, Scope
 from fyke.core.messages import Links, Rules
 from fyke.core.outcomes import Outcome
+from fyke.core.slices import Steps
 from fyke.core.urls import locate, split
 from fyke.core.visits import Visit, visits_of
 from fyke.crawl import loop as loop_module
@@ -33,6 +34,7 @@ from fyke.crawl.post.alone import Alone
 from fyke.crawl.post.events import LinksCame
 from fyke.crawl.post.office import Office
 from fyke.crawl.remote import Remote
+from fyke.disk import operations, pending
 from fyke.disk.store import Store
 from fyke.fetcher.engine import Fetcher
 from fyke.frontier.filters import filters_for
@@ -136,7 +138,7 @@ class DictWorker:
     waiting = 0
     behind = crowded = False
 
-    def gather(self, fetched: tuple[list[tuple[Visit, Outcome]], list[str]], outbox: Outbox) -> int:
+    def gather(self, fetched: tuple[list[tuple[Visit, Outcome]], list[str]], outbox: Outbox) -> Steps[int]:
         ended, origins = fetched
         for visit, outcome in ended:
             if self.fails:
@@ -154,6 +156,7 @@ class DictWorker:
         for origin in origins:
             rules = Rules.OPEN if self.web.open(f"{origin}/") else Rules.CLOSED
             outbox.put_learned(origin, rules, self.clock.now() + FAR)
+        yield
         return 0
 
 
@@ -328,13 +331,13 @@ def test_traps_wait_while_a_page_that_may_lead_on_is_not_read_to_its_end(
 
 def test_the_frontier_knows_when_nothing_is_being_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = SmallCrawl(tmp_path, small_web(2))
-    turn, told = crawl.stage.turn, []
+    steps, told = crawl.stage.steps, []
 
-    def noted(now: float, *, hungry: bool, quiet: bool) -> bool:
+    def noted(now: float, *, hungry: bool, quiet: bool) -> Steps[bool]:
         told.append(quiet)
-        return turn(now, hungry=hungry, quiet=quiet)
+        return steps(now, hungry=hungry, quiet=quiet)
 
-    monkeypatch.setattr(crawl.stage, "turn", noted)
+    monkeypatch.setattr(crawl.stage, "steps", noted)
     crawl.fetcher.reads = True
     for _ in range(5):
         crawl.turn()
@@ -500,6 +503,39 @@ def test_a_page_of_many_links_comes_in_portions(tmp_path: Path) -> None:
     crawl.close()
 
 
+def test_others_have_their_turns_between_portions_of_what_a_page_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many hosts that is: in a round of the event loop each stage takes no more than a portion."""
+    for module in (operations, pending):
+        monkeypatch.setattr(module, "LOT_ROWS", SMALL.batch)
+    root, many = "http://one.example/", [f"http://one.example{number}/" for number in range(500)]
+    crawl = SmallCrawl(tmp_path, SmallWeb({root: many, **{url: [] for url in many}}, [root]))
+    stages, rounds = crawl.stage._stages, [Counter[str]()]
+
+    def counted(owner: Any, name: str) -> None:
+        does = getattr(owner, name)
+
+        def doing(*given: Any, **how: Any) -> Any:
+            rounds[-1][f"{type(owner).__name__}.{name}"] += next(
+                one.num_rows for one in given if isinstance(one, pa.RecordBatch)
+            )
+            return does(*given, **how)
+
+        monkeypatch.setattr(owner, name, doing)
+
+    for owner, name in ((stages.domains, "name"), (stages.beast, "put"), (stages.gate, "put"), (stages.gate, "_ask")):
+        counted(owner, name)
+    advance = crawl.clock.advance
+    monkeypatch.setattr(crawl.clock, "advance", lambda seconds: (rounds.append(Counter()), advance(seconds)))
+    assert crawl.run() is Ending.FINISHED
+    assert crawl.worker.kept.keys() == {root, *many}
+    totals = sum(rounds, Counter[str]())
+    assert len(totals) == 4 and min(totals.values()) >= len(many)
+    assert max(max(one.values(), default=0) for one in rounds) <= SMALL.batch
+    crawl.close()
+
+
 def test_links_of_other_agents_are_in_the_frontier_before_a_checkpoint(tmp_path: Path) -> None:
     """They wait for links of this agent, to be one message with them, but no longer than until then."""
     crawl = SmallCrawl(tmp_path, small_web(2))
@@ -535,11 +571,12 @@ def test_who_is_crowded_is_given_no_exchanges_and_others_have_their_turns(tmp_pa
         while_crowded = crawl.worker.kept.total() - kept
         crawl.worker.crowded = False
         news.set()
-        for _ in range(20):
+        while crawl.worker.kept.total() == kept:
             await asyncio.sleep(0)
-        crawl.fetcher.abort()  # the clock stands still: nobody would wait for it in vain
         loop.stop()
-        await running
+        while not running.done():
+            crawl.fetcher.abort()  # the clock stands still: nobody would wait for it in vain
+            await asyncio.sleep(0)
         return while_crowded, crawl.worker.kept.total() - kept
 
     while_crowded, after = asyncio.run(asyncio.wait_for(turns(), 20))

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from fyke.core.batches import url_batch
+from fyke.core.slices import Steps, whole
 from fyke.core.urls import locate
 from fyke.frontier.placing import SLICES, SLICES_BYTES, Placing
 from fyke.frontier.sizes import Sizes
@@ -26,16 +27,17 @@ class Rereading(Placing):
         stages: Any = SimpleNamespace(star=SimpleNamespace(**idle), domains=SimpleNamespace(**idle), beast=beast)
         super().__init__(stages, Sizes(batch=ROWS))
 
-    def _ask(self, urls: pa.RecordBatch) -> None:
+    def _ask(self, urls: pa.RecordBatch) -> Steps[None]:
         self.read_bytes.append(urls.nbytes)
+        yield
 
 
 @pytest.mark.parametrize("url_chars", [50, 500, 1000, 1900])
 def test_a_turn_reads_so_many_bytes_again_however_long_urls_are(url_chars: int) -> None:
     placing = Rereading(url_chars)
-    assert placing.turn(hungry=False)
+    assert whole(placing.turn(hungry=False))
     assert placing.read_bytes.pop() > 0, "one that does not know how long they are"
-    assert placing.turn(hungry=True)
+    assert whole(placing.turn(hungry=True))
     before_the_last = sum(placing.read_bytes[:-1])
     assert before_the_last < SLICES_BYTES
     assert len(placing.read_bytes) == SLICES or sum(placing.read_bytes) >= SLICES_BYTES

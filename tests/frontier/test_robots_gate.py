@@ -297,7 +297,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     gate = Gate(tmp_path, sizes=Sizes(known_origins=50))
     hosts = [f"http://h{number}.example:80" for number in range(1000)]
     gate.stage.put(url_batch([locate(f"{host.removesuffix(':80')}/") for host in hosts]), gate.now)
-    assert list(gate.stage.merge(gate.now)) == []
+    assert not any(urls.num_rows for urls in gate.stage.merge(gate.now))
     assert gate.stage.wanted(10_000, gate.now, all_of_a_domain=True).num_rows == 1000
     for host in hosts:
         gate.stage.known(host, Rules.OPEN, gate.now + FAR, gate.now)

@@ -14,6 +14,7 @@ from frontier.shard import Answers, Shard, domain_of, pages, rows
 from fyke.core.batches import Kind, numbers, u64
 from fyke.core.config import FrontierSection
 from fyke.core.plugins import BudgetFunction
+from fyke.core.slices import whole
 from fyke.disk.store import Store
 from fyke.frontier.budgets import Equal, Popular, Reputation, budget_function
 from fyke.frontier.domains import Domains
@@ -64,8 +65,8 @@ class Graph(Shard[DomainGraph, "defaultdict[int, set[int]]"]):
         self.note(pairs)
 
     def merge(self, _: None = None) -> None:
-        self.stage.star.count()
-        assert list(self.stage.star.merge()) == []
+        whole(self.stage.star.count())
+        assert not any(urls.num_rows for urls, _, _ in self.stage.star.merge())
 
     def check(self) -> None:
         """After a merge: in-degrees, edges and ranking."""

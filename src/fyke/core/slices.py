@@ -19,6 +19,7 @@ from fyke.core.pace import Share
 
 T = TypeVar("T")
 Slices = Generator[int, None, T]
+Steps = Generator[None, None, T]  # a turn of the crawl's loop, which yields where others may have theirs
 
 FIRST_STEPS = 400
 SLICE_STEPS = 800
@@ -26,7 +27,7 @@ TURN_STEPS = 200  # then the next in line
 REST_S = 0.001
 
 
-def whole(work: Slices[T]) -> T:
+def whole(work: Slices[T] | Steps[T]) -> T:
     """The result of `work`, done at once."""
     try:
         while True:

@@ -261,9 +261,8 @@ class Agent:
 
     def descend(self, level: int) -> None:
         """All pages nearer to the seeds than `level` are done, in all shards."""
-        if self._rooms.frontier.level < level:
-            self._rooms.frontier.descend(level)
-            self._news.set()
+        self._loop.next_level = level
+        self._news.set()
 
     def allow(self, pages: int) -> None:
         """So many more pages may be begun."""

@@ -15,6 +15,7 @@ from fyke.core.batches import Kind
 from fyke.core.errors import PluginError
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import PageSink
+from fyke.core.slices import Steps
 from fyke.core.visits import Exchange, Page, Purpose
 from fyke.crawl.passes import Passes
 from fyke.harvest.sheaf import Reaped, Sheaf
@@ -61,6 +62,11 @@ class Barn:
         pointers = sheaf.pointers
         if self._links is not None and len(pointers.via):
             self._links.add(links_batch(pointers.via, pointers.found.key, pointers.found.url, pointers.link_kind))
+
+    def write_links(self) -> Steps[None]:
+        """Hand to the journal what is more than is to be in memory, a portion in a step."""
+        while self._links is not None and self._links.write():
+            yield
 
     def _store(self, reaped: Reaped) -> None:
         exchange, page = reaped.exchange, reaped.page

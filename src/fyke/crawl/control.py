@@ -46,7 +46,7 @@ ROWS = 8192
 
 
 class Steering:
-    """What may be asked of a crawl while it runs; made by its agent, called on its loop between turns."""
+    """What may be asked of a crawl while it runs; made by its agent, called on its loop between two steps of it."""
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from fyke.core.batches import Kind, LinkKind, keep, url_batch, url_columns
 from fyke.core.messages import DATED, Links
 from fyke.core.outcomes import Outcome
 from fyke.core.shapes import shapes, skeleton
+from fyke.core.slices import Steps
 from fyke.core.urls import locate
 from fyke.core.visits import Purpose
 from fyke.crawl.barn import Barn
@@ -20,7 +21,7 @@ from fyke.crawl.printing import Printing
 from fyke.fetcher.returns import Fetched
 from fyke.harvest.link_groups import NOT_FOLLOWED
 from fyke.harvest.new_text import REDIRECTS, NewText, is_judged
-from fyke.harvest.sheaf import Pointers, Reaped
+from fyke.harvest.sheaf import NO_SHEAF, Pointers, Reaped
 from fyke.harvest.worker import Harvest
 
 
@@ -72,13 +73,17 @@ class Gathering:
         """Whether there is more to gather at once."""
         return self._harvest.behind
 
-    def gather(self, fetched: Fetched, outbox: Outbox) -> int:
+    def gather(self, fetched: Fetched, outbox: Outbox) -> Steps[int]:
         """Keep what came of visits, and put what the frontier is to know into `outbox`.
 
         Returns how many visits that were begun as pages turned out to be sitemaps or feeds, or no news.
         """
         errands = 0
         for sheaf in self._harvest.reap(fetched.exchanges):
+            if sheaf is NO_SHEAF:
+                yield from self._barn.write_links()
+                yield
+                continue
             self._barn.store(sheaf)
             if len(sheaf.pointers.via):
                 outbox.put_links(self._links(sheaf.pointers))
@@ -92,6 +97,7 @@ class Gathering:
         if fetched.sitemaps:  # as links from no page, with the depth of a seed
             sitemaps = [locate(url) for url in fetched.sitemaps]
             outbox.put_links(Links(url_batch(sitemaps, kind=Kind.LISTING), np.zeros(len(sitemaps), np.uint64)))
+        yield from self._barn.write_links()
         return errands
 
     def _links(self, pointers: Pointers) -> Links:

@@ -15,10 +15,10 @@
 Where a crawl has several agents, the arrows between frontier and fetcher may lead to another one: `post` takes what is
 for others out of what is moved here, and `remote` moves what came from them.
 
-`turn` is the figure. It runs when visits have ended and on a slow beat; between turns the fetcher moves on its
-own. Everything is on one thread. What comes of a visit is kept (`Barn`) before its outcome is put into the
-outbox, and the outbox is emptied into the frontier before a checkpoint: so a checkpoint between turns finds each
-visit either done or handed out, which is to say waiting.
+`steps` is the figure. It runs when visits have ended and on a slow beat; between its steps, and between turns, the
+fetcher moves on its own. Everything is on one thread. What comes of a visit is kept (`Barn`) before its outcome is put
+into the outbox, and the outbox is emptied into the frontier before a checkpoint: so a checkpoint between turns finds
+each visit either done or handed out, which is to say waiting.
 
 Invariant: a visit leaves the frontier's window only when record and links are in files that the next
 checkpoint names.
@@ -27,7 +27,7 @@ checkpoint names.
 import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -36,6 +36,7 @@ from fyke.core.clock import Clock
 from fyke.core.config import CrawlSection
 from fyke.core.hours import HostHours
 from fyke.core.messages import Links, Outcomes, links_of
+from fyke.core.slices import Steps, whole
 from fyke.crawl.keeper import Keeper
 from fyke.crawl.outbox import Outbox
 from fyke.crawl.post.alone import Alone, Post
@@ -43,6 +44,8 @@ from fyke.crawl.remote import Remote
 from fyke.crawl.revisits import Revisits
 from fyke.crawl.rewriting import Rewriting
 from fyke.frontier.frontier import Frontier, Need
+
+T = TypeVar("T")
 
 BEAT_S = 0.05
 LINGER_S = 0.01  # that visits that ended wait for others, while others are under way
@@ -123,7 +126,7 @@ class Worker(Protocol):
     @property
     def crowded(self) -> bool: ...
 
-    def gather(self, fetched: Any, outbox: Outbox) -> int: ...
+    def gather(self, fetched: Any, outbox: Outbox) -> Steps[int]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +178,8 @@ class Loop:
         self._hours = hours or HostHours()
         self._merge_at = 0.0  # when the frontier may merge less than a full batch again
         self.moved = False  # whether anything in the frontier did, in the last turn
+        self._is_turning = False
+        self.next_level = 0  # that the frontier is to descend to, since all shards are done with those before
         self._stop: Ending | None = None
         self.wants_checkpoint = False  # before the next is due
         self.failure: BaseException | None = None
@@ -188,33 +193,51 @@ class Loop:
         """Turn until the end, with checkpoints in between; then let what is under way end, for `GRACE_S` at most."""
         started = self._clock.now()
         while (ending := self._ending(started)) is None:
-            self.turn()
+            await self._take(self.steps())
             if keeper.due() or self.wants_checkpoint:
                 self.wants_checkpoint = False
-                await self._empty_outbox()
+                await self._take(self._empty_outbox())
                 self.settle()
                 await keeper.take()
             await self._rest()
         await self._wind_down()
         return ending
 
+    async def _take(self, steps: Steps[None]) -> None:
+        """Take `steps`, while others have their turns in between."""
+        self._is_turning = True
+        for _ in steps:
+            await asyncio.sleep(0)
+        self._is_turning = False
+
     def turn(self) -> None:
-        """The figure, once around."""
+        """`steps`, one after the other."""
+        whole(self.steps())
+
+    def steps(self) -> Steps[None]:
+        """The figure, once around. What is long is many steps, each of a bounded number of rows. What leaves the
+        frontier is with the fetcher in the same step: who blocks a host between two finds its visits there."""
         begun = self._clock.now()
         came = self._fetcher.ended
+        level, self.next_level = self.next_level, 0
+        if level > self._frontier.level:
+            yield from self._frontier.descend(level)
         if not self._outbox.crowded:
-            self._gather()
+            yield from self._gather()
         if self._remote is not None:
             self._remote.receive(begun)
         if self._revisits is not None:
             self._revisits.turn(begun)
         if self._rewriting is not None:
+            if self._rewriting.full:
+                yield from self._rewriting.counting()
             links, made = self._rewriting.review(idle=not came)
             self._put_links(links_of([links, self._ours(made, begun)]), begun)
         hungry = self._hungry(begun)
         if hungry or self._outbox.full:
             self.deliver()
-        self._move_on(begun, hungry=hungry)
+            yield
+        yield from self._move_on(begun, hungry=hungry)
         self._recall()
         self._fetcher.refuse(self._post.refuse(self._frontier.refused()))
         rules_room = min(RULES_A_TURN, self._post.rules_room(self._fetcher.rules_room))
@@ -223,32 +246,44 @@ class Loop:
         self._fetcher.pump()
         self._post.send(begun, idle=self._fetcher.idle)
 
-    def _move_on(self, now: float, *, hungry: bool) -> None:
+    def _move_on(self, now: float, *, hungry: bool) -> Steps[None]:
         """Let the frontier merge, early if it is `hungry`. What an early merge spends on URLs that were known before is
         wasted: the more that is, the later comes the next."""
-        begun = self._clock.now()
         waste = self._frontier.known_share
-        self.moved = self._frontier.turn(now, hungry=hungry, quiet=self._quiet)
+        self.moved, spent_s = yield from self._timed(self._frontier.steps(now, hungry=hungry, quiet=self._quiet))
         if hungry:
-            ended = self._clock.now()
-            self._merge_at = ended + max((ended - begun) * waste * (MERGE_SHARE - 1), self._least_merge_s)
+            self._merge_at = self._clock.now() + max(spent_s * waste * (MERGE_SHARE - 1), self._least_merge_s)
+
+    def _timed(self, steps: Steps[T]) -> Steps[tuple[T, float]]:
+        """What `steps` come to, and the seconds that they took, without what others did in between."""
+        spent_s = 0.0
+        while True:
+            begun = self._clock.now()
+            try:
+                next(steps)
+            except StopIteration as end:
+                return end.value, spent_s + self._clock.now() - begun
+            spent_s += self._clock.now() - begun
+            yield
 
     def _recall(self) -> None:
         """Take back what waits at hosts of domains where traps were found: what is no trap goes out again."""
         for host in self._frontier.accused():
             self._frontier.take_back(self._post.give_back(self._fetcher.recall(host), self._clock.now()))
 
-    def _gather(self) -> None:
+    def _gather(self) -> Steps[None]:
         if self._remote is not None:
             self._remote.run_errands()
         fetched = self._fetcher.take(exchanges=not self._gathering.crowded)
-        self._fetcher.give_back(self._gathering.gather(fetched, self._outbox))
+        self._fetcher.give_back((yield from self._gathering.gather(fetched, self._outbox)))
 
-    async def _empty_outbox(self) -> None:
-        """Deliver all of it, while others have their turns."""
+    def _empty_outbox(self) -> Steps[None]:
+        """Deliver all of it."""
         while self._outbox.waiting:
             self.deliver()
-            await asyncio.sleep(0)
+            yield
+        if self._rewriting is not None:
+            yield from self._rewriting.counting()
 
     def settle(self) -> None:
         """Leave nothing on its way within this agent, so that a checkpoint has all of it."""
@@ -294,9 +329,9 @@ class Loop:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is on its way anywhere but in the frontier."""
+        """Whether nothing is on its way anywhere but in the frontier, and that is between two turns."""
         aside = self._rewriting is not None and self._rewriting.waiting
-        return self._quiet and not aside and self._post.quiet
+        return self._quiet and not aside and self._post.quiet and not self._is_turning
 
     @property
     def _quiet(self) -> bool:
@@ -348,11 +383,11 @@ class Loop:
         deadline = self._clock.now() + GRACE_S
         while (self._fetcher.in_flight or self._gathering.waiting) and self._clock.now() < deadline:
             await self._rest()
-            self._gather()
+            await self._take(self._gather())
             if self._outbox.full:
                 self.deliver()
         self._fetcher.abort()
         await asyncio.sleep(0)
-        self._gather()
-        await self._empty_outbox()
+        await self._take(self._gather())
+        await self._take(self._empty_outbox())
         self.settle()

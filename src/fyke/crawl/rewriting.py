@@ -30,6 +30,7 @@ from fyke.core.messages import OK, Links, code_of
 from fyke.core.outcomes import Outcome
 from fyke.core.rewrite_rules import Rule, identity
 from fyke.core.rewriting import Rewriter, Rewritten
+from fyke.core.slices import Steps, whole
 from fyke.core.urls import key_of, locate
 from fyke.crawl.verdicts import Verdicts
 from fyke.disk.drum import Drum
@@ -169,10 +170,17 @@ class Rewriting:
     def _put_aside(self, urls: pa.RecordBatch) -> None:
         if urls.num_rows:
             self._met.check_update(u64(urls, "key"), aux=urls)
-        if self._met.full:
-            self.count()
+
+    @property
+    def full(self) -> bool:
+        """Whether enough was put aside to be counted."""
+        return self._met.full
 
     def count(self) -> None:
+        """`counting`, one step after the other."""
+        whole(self.counting())
+
+    def counting(self) -> Steps[None]:
         """What was put aside for the first time waits, and is counted."""
         for urls in self._met.merge_unique():
             self._aside.put(urls)
@@ -180,6 +188,7 @@ class Rewriting:
             for url in texts(urls)[::step]:
                 for rule in self._rewriter.rewrite(url).rules:
                     self.used[rule.name] += step
+            yield
 
     # --- trials
 

@@ -21,6 +21,8 @@ from fyke.core.sorting import Groups, grouped
 Values = npt.NDArray[Any]
 Lookup = Callable[[U64], tuple[Mask, Values | None]]
 
+LOT_ROWS = 8192  # answered at once, about
+
 
 class Op(IntEnum):
     """What is asked for a key."""
@@ -191,9 +193,10 @@ def addable(dtype: np.dtype[Any]) -> bool:
 def answered(
     entries: Entries, resolved: Resolved, start: int, aux: pa.RecordBatch | None, bucket: int
 ) -> Iterator[Answers]:
-    """The answers to `entries`, which were those from `start` on of what was resolved."""
+    """The answers to `entries`, which were those from `start` on of what was resolved, in lots."""
     asked = np.flatnonzero(entries.ops != Op.UPDATE)
-    if len(asked):
-        places = asked + start
-        values = None if resolved.values is None else resolved.values.take(places)
-        yield Answers(entries.keys[asked], resolved.found[places], values, aux, bucket)
+    for begin in range(0, len(asked), LOT_ROWS):
+        lot = asked[begin : begin + LOT_ROWS]
+        values = None if resolved.values is None else resolved.values.take(lot + start)
+        of_lot = None if aux is None else aux.slice(begin, LOT_ROWS)
+        yield Answers(entries.keys[lot], resolved.found[lot + start], values, of_lot, bucket)

@@ -15,11 +15,11 @@ import pyarrow as pa
 from fyke.core.batches import U64
 from fyke.disk import frames
 from fyke.disk.files import Appender, Bytes, raw
-from fyke.disk.operations import Entries, joined_entries
+from fyke.disk.operations import LOT_ROWS, Entries, joined_entries
 from fyke.disk.runs import Batch, EntryFormat, Runs
 from fyke.disk.store import State, Store
 
-LOT_ROWS, LOT_BYTES = 8192, 2 << 20  # that are answered at once, about
+LOT_BYTES = 2 << 20  # that are answered at once, about
 
 
 class Pending:

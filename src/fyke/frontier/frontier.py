@@ -26,6 +26,7 @@ from fyke.core.batches import EMPTY, URLS, Kind, concat, first_of_each_key, keep
 from fyke.core.config import FrontierSection
 from fyke.core.messages import LEARNED, SOON_S, Links, Outcomes, Rules
 from fyke.core.site import SiteSection
+from fyke.core.slices import Steps, whole
 from fyke.core.urls import Locator, locate
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
@@ -206,7 +207,12 @@ class Frontier:
         return len(seen) / max(1, len(seen) + seen.pending)
 
     def turn(self, now: float, *, hungry: bool, quiet: bool = True) -> bool:
-        """Move what was found on towards the ready queues; whether anything moved.
+        """`steps`, one after the other."""
+        return whole(self.steps(now, hungry=hungry, quiet=quiet))
+
+    def steps(self, now: float, *, hungry: bool, quiet: bool = True) -> Steps[bool]:
+        """Move what was found on towards the ready queues; whether anything moved. Between two steps URLs may be put,
+        and hosts blocked; nothing else.
 
         `quiet`: nothing was fetched that may lead to more, so that traps may go, if nothing else waits.
         `hungry`: merges of less than a full batch are granted, since visits run low (`need`). What they cost is the
@@ -223,17 +229,17 @@ class Frontier:
         self.supply.put(self._probes(), now)
         moved = self._stages.seen.full or (hungry and self._stages.seen.pending > 0)
         if moved:
-            self._advance()
-        moved |= self._placing.turn(hungry=hungry)
+            yield from self._advance()
+        moved |= yield from self._placing.turn(hungry=hungry)
         near = self.level if self._by_level else None
-        moved |= self.supply.fill(now, near, hungry=hungry, dry=self.need >= Need.DRY)
+        moved |= yield from self.supply.fill(now, near, hungry=hungry, dry=self.need >= Need.DRY)
         if moved:
             return True
         if quiet and len(self._stages.traps) and not self._stages.others_wait:
             self.supply.put(self._stages.traps.release(max(1, RELEASED * self._few_visits)), now)
             return True
         if self._descends and self.level_done and self.later_urls:
-            self.descend(self.level + 1)
+            yield from self.descend(self.level + 1)
             return True
         return False
 
@@ -245,32 +251,33 @@ class Frontier:
         urls, about = zip(*wanted, strict=True)
         return self._filters.accept(url_batch(list(map(locate, urls)), via=about, kind=Kind.PROBE))
 
-    def _advance(self) -> None:
+    def _advance(self) -> Steps[None]:
         """Merge the URLs found with those seen; the new ones go on to their domain's budget."""
         for unique in self._stages.seen.merge():
             self.again.met(u64(unique, "via"))
             self._stages.traps.probes.found(u64(unique, "host"), u64(unique, "domain"))
+            yield
             for start in range(0, unique.num_rows, self._sizes.batch):  # a merge may return millions
                 urls = unique.slice(start, self._sizes.batch)
                 if self._by_level:
                     near = numbers(urls, "depth") <= self.level
                     self._stages.later.put(keep(urls, ~near))
                     urls = keep(urls, near)
-                self._placing.put(urls, alone=self._alone)
+                yield from self._placing.put(urls, alone=self._alone)
 
     @property
     def level_done(self) -> bool:
         """Whether nothing waits or is out but for pages nearer to the seeds."""
         return not len(self._stages.window) and self._stages.nothing_near
 
-    def descend(self, level: int) -> None:
+    def descend(self, level: int) -> Steps[None]:
         """All pages nearer to the seeds are done: let go of those of `level`."""
         self.level = level
         self.again.next_level()
         for batch in self._stages.later.drain(self._sizes.batch):
             near = numbers(batch, "depth") <= level
             self._stages.later.put(keep(batch, ~near))
-            self._placing.put(keep(batch, near), alone=self._alone)
+            yield from self._placing.put(keep(batch, near), alone=self._alone)
 
     # --- what goes out
 
@@ -306,7 +313,7 @@ class Frontier:
     def plan_again(self, now: float, terms: Terms, *, by_line: bool = False) -> Iterator[None]:
         """Visit known pages once more, as `Again.plan` has it: level by level, if that is how the crawl goes."""
         if self._stages.seen.pending:  # so that what first visits found is not taken for news
-            self._advance()
+            whole(self._advance())
         yield from self.again.plan(now, terms, by_line=by_line)
         self.level = 0
 

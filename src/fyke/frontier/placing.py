@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.core.batches import u64
+from fyke.core.slices import Steps
 from fyke.frontier.sizes import Sizes
 from fyke.frontier.stages import Stages
 
@@ -30,7 +31,7 @@ class Placing:
     def __repr__(self) -> str:
         return f"Placing({self._stages.star!r}, {self._stages.beast!r})"
 
-    def put(self, urls: pa.RecordBatch, *, alone: bool) -> None:
+    def put(self, urls: pa.RecordBatch, *, alone: bool) -> Steps[None]:
         """Take new `urls` (schema `URLS`). `alone`: all that is in scope is one domain."""
         if not urls.num_rows:
             return
@@ -40,12 +41,13 @@ class Placing:
             records.name_new(urls, domains)
             self._stages.backlog.put(urls, domains[:0])
         else:
-            self._ask(urls)
+            yield from self._ask(urls)
         records.add(domains, urls=counts)
+        yield
         if records.full:  # a merge of the URLs seen lets go of more than this one may hold
-            self._place()
+            yield from self._place()
 
-    def turn(self, *, hungry: bool) -> bool:
+    def turn(self, *, hungry: bool) -> Steps[bool]:
         """Give URLs their budgets and places, those that were over budget too; whether there were any."""
         star, records, beast = self._stages.star, self._stages.domains, self._stages.beast
         moved = False
@@ -55,30 +57,31 @@ class Placing:
                 rows = max(LEAST_ROWS, SLICES_BYTES // self._row_bytes)
                 batch = beast.failed(min(rows, self._sizes.batch))
                 if batch is not None:
-                    self._ask(batch)  # how their domains stand now
+                    yield from self._ask(batch)  # how their domains stand now
                     read_bytes += batch.nbytes
                     self._row_bytes = max(1, batch.nbytes // batch.num_rows)
+                    yield
                 moved = True
         if star.full or records.full or (hungry and (star.pending or records.pending)):
-            self._place()
+            yield from self._place()
             moved = True
         return moved
 
-    def _ask(self, urls: pa.RecordBatch) -> None:
+    def _ask(self, urls: pa.RecordBatch) -> Steps[None]:
         """Give `urls` their places now where records are few; else let them wait for those of their domains."""
         star, records = self._stages.star, self._stages.domains
         if len(records) > self._sizes.looked_up:
             records.ask(urls)
             return
-        self._place()
+        yield from self._place()
         found = records.stored(urls)
         grown, by = self._stages.beast.put(star.weighed(urls, found), found["slot"])
         records.add(grown, slot=by)
 
-    def _place(self) -> None:
+    def _place(self) -> Steps[None]:
         """STAR's budgets for all that waits for one, and BEAST's rounds."""
         star, beast = self._stages.star, self._stages.beast
-        if star.count():
+        if (yield from star.count()):
             beast.reconsider()
         planned: Counter[int] = Counter()  # what this merge adds to plans of its bucket; the records say it at the next
         before = 0
@@ -93,3 +96,4 @@ class Placing:
             grown, by = beast.put(urls, slots)
             planned.update(dict(zip(grown.tolist(), by.tolist(), strict=True)))
             self._stages.domains.add(grown, slot=by)
+            yield

@@ -162,7 +162,8 @@ class RobotsGate:
         return self._cache.full or self._requested.full or len(self._news) >= MOST_NEWS
 
     def merge(self, now: float) -> Iterator[pa.RecordBatch]:
-        """Check all that waits for it: URLs that pass. Those without rules have their origins asked for, and wait."""
+        """Check all that waits for it: URLs that pass, of each lot, also where these are none. Those without rules have
+        their origins asked for, and wait."""
         self._allow_again()
         self._checking = 0
         for answers in self._cache.merge():
@@ -176,10 +177,9 @@ class RobotsGate:
                 self._ask(answers.keys[states == Rules.UNKNOWN], keep(answers.aux, states == Rules.UNKNOWN))
                 retries = records["expires_at"][states == Rules.UNREACHABLE]
                 self._due = min(self._due, now + self._patience_s, float(retries.min(initial=2**32 - 1)))
-            if passed.num_rows:
-                yield passed
+            yield passed
         self._tell()
-        self._settle_asks(now)
+        yield from self._settle_asks(now)
 
     def _remember(self, keys: U64, states: npt.NDArray[np.integer], expires_at: npt.NDArray[np.integer]) -> None:
         known = (states != Rules.UNKNOWN) & (states != Rules.UNREACHABLE)
@@ -199,8 +199,8 @@ class RobotsGate:
             asked = pa.record_batch([pa.array(unique), pa.array(origins, pa.binary())], schema=ORIGINS)
             self._requested.check(unique, aux=asked)
 
-    def _settle_asks(self, now: float) -> None:
-        """Have those origins brought that were not asked for lately."""
+    def _settle_asks(self, now: float) -> Iterator[pa.RecordBatch]:
+        """Have those origins brought that were not asked for lately. No URL passes by that."""
         valid_from = max(self._since, int(now - self._patience_s))
         self._asked_at = max(self._asked_at, self._since, int(now))
         asked: list[U64] = []
@@ -215,6 +215,7 @@ class RobotsGate:
                 done.update(answers.keys[new].tolist())
                 asked.append(answers.keys[new])
                 self._asks.put(keep(answers.aux, new))
+            yield EMPTY
         for keys in asked:
             self._requested.update(keys, np.full(len(keys), self._asked_at, ASKED))
 

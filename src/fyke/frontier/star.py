@@ -24,8 +24,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import U64, Kind, numbers, u64, with_column
+from fyke.core.batches import EMPTY, U64, Kind, numbers, u64, with_column
 from fyke.core.plugins import BudgetFunction, Shares
+from fyke.core.slices import Steps
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Values
 from fyke.disk.store import Store
@@ -134,7 +135,7 @@ class Star:
         """Pairs that wait for a merge."""
         return self._edges.pending
 
-    def count(self) -> bool:
+    def count(self) -> Steps[bool]:
         """Add the pairs that are new to the in-degrees of their targets; the next `merge` ranks them.
 
         Returns whether there were any.
@@ -142,19 +143,20 @@ class Star:
         before = len(self._edges)
         for new in self._edges.merge_unique():
             self._domains.link(*np.unique(u64(new, "target"), return_counts=True))
+            yield
         return len(self._edges) > before
 
     def merge(self) -> Iterator[tuple[pa.RecordBatch, Values, int]]:
         """URLs that waited for their domains' records, with budget and in-degree filled in, and the records [n].
 
-        Third the bucket: all URLs of a domain come with one, and buckets come one after the other.
+        Third the bucket: all URLs of a domain come with one, and buckets come one after the other. Of each lot that was
+        merged, also where no URL is in it.
         """
         for urls, domains, records, bucket in self._domains.merge():
             asked = u64(urls, "key") != 0
             self._rank(domains[~asked], records[~asked])
-            if asked.any():
-                records = records.compress(asked)
-                yield self.weighed(urls.filter(pa.array(asked)), records), records, bucket
+            records = records.compress(asked)
+            yield self.weighed(urls.filter(pa.array(asked)), records) if asked.any() else EMPTY, records, bucket
 
     def _rank(self, domains: U64, records: Values) -> None:
         if len(domains):

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from fyke.core.slices import Steps
 from fyke.frontier.sizes import Sizes
 from fyke.frontier.stages import Stages
 
@@ -34,7 +35,7 @@ class Supply:
     def __repr__(self) -> str:
         return f"Supply({self._stages.ready!r}, {self._stages.gate!r})"
 
-    def fill(self, now: float, level: int | None, *, hungry: bool, dry: bool) -> bool:
+    def fill(self, now: float, level: int | None, *, hungry: bool, dry: bool) -> Steps[bool]:
         """Pull URLs while the ready queues are low; whether any moved. `level`: known pages up to this one, or None
         for all; `dry`: the next round may begin before its time."""
         ready, gate, traps = self._stages.ready, self._stages.gate, self._stages.traps
@@ -46,12 +47,14 @@ class Supply:
             wanted = traps.divert(batch)
             ready.put(gate.put(wanted, now))
             moved = True
+            yield
             if wanted.num_rows < batch.num_rows:  # there may be no end of them
                 break
         moved |= gate.recheck(now, hungry=hungry)
         if gate.full or (hungry and gate.unchecked):
             for passed in gate.merge(now):
                 ready.put(passed)
+                yield
             moved = True
         return moved
 

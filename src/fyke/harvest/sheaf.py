@@ -57,3 +57,6 @@ class Sheaf:
 
     reaped: Sequence[Reaped]
     pointers: Pointers
+
+
+NO_SHEAF = Sheaf((), NO_POINTERS)

@@ -30,7 +30,7 @@ from fyke.harvest.aside import Aside
 from fyke.harvest.binder import Binder, PageRead, links_bytes, written_bytes
 from fyke.harvest.content_seen import ContentSeen, places_of
 from fyke.harvest.same_text import CopyOf, compare
-from fyke.harvest.sheaf import Reaped, Sheaf
+from fyke.harvest.sheaf import NO_SHEAF, Reaped, Sheaf
 from fyke.harvest.sitemap import most_bytes
 
 BATCH_PAGES = 64
@@ -101,7 +101,8 @@ class Harvest:
         return is_late or self._turn_bytes >= TURN_BYTES
 
     def reap(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
-        """What is in `exchanges`, and in large ones of before. Their bodies are still open, for the archive."""
+        """What is in `exchanges`, and in large ones of before. Their bodies are still open, for the archive. After each
+        large one `NO_SHEAF`, where nothing is under way and others may have their turns."""
         self._turn_ends_at = self._aside.pace.now() + TURN_S if self._aside is not None else 0.0
         self._turn_bytes = 0
         to_parse = deque(self._next)
@@ -256,6 +257,7 @@ class Harvest:
                 self._parser.conclude(read.page, read.redirect)
                 self._do_aside(self._resolved, read)
             del read
+            yield NO_SHEAF
 
     def _owing(self, sheaves: Iterable[Sheaf]) -> Iterator[Sheaf]:
         """`sheaves` of large pages, which take a share of the time until they are stored."""

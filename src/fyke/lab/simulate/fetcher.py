@@ -21,6 +21,7 @@ from fyke.core.config import Config
 from fyke.core.hours import HostHours
 from fyke.core.messages import SOON_S, Links, Rules
 from fyke.core.outcomes import Outcome
+from fyke.core.slices import Steps
 from fyke.core.urls import split
 from fyke.core.visits import Visit, visits_of
 from fyke.crawl.outbox import Outbox
@@ -274,7 +275,7 @@ class VirtualHarvest:
         self._waiting: list[Visit] = []
         self._failed: list[tuple[Visit, Outcome]] = []
 
-    def gather(self, fetched: Any, outbox: Outbox) -> int:
+    def gather(self, fetched: Any, outbox: Outbox) -> Steps[int]:
         """Put what the frontier is to know into `outbox`; a page ends with its links."""
         for visit, outcome in fetched.ended:
             if outcome is Outcome.OK:
@@ -289,6 +290,7 @@ class VirtualHarvest:
         self._tally.totals.rules += len(fetched.origins)
         if len(self._waiting) >= BATCH_PAGES or not fetched.ended:
             self.hand_on(outbox)
+        yield
         return 0
 
     def hand_on(self, outbox: Outbox) -> None:
