@@ -492,7 +492,7 @@ def test_while_light_work_is_going_on_large_pages_are_read_one_by_one() -> None:
     pace = Pace(clock)
     aside: Aside[int] = Aside(lambda: None, pace)
     for number in range(6):
-        aside.put(partial(int, number), 4_000_000, 1_000_000)
+        aside.put(partial(int, number), 2_000_000, 1_000_000)
     for begun in (0, 1, 2):
         pace.go_on()
         aside.go_on()

@@ -25,7 +25,7 @@ from fyke.core.memory import Trimmer
 from fyke.core.pace import GivenUp, Pace
 
 LARGE_BYTES = 512 << 10  # of content: more takes longer than the loop should be held up
-MOST_BYTES = 32 << 20
+MOST_BYTES = 16 << 20
 BYTE_S = 2e-8  # that a byte is expected to take
 
 Result = TypeVar("Result")
