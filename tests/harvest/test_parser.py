@@ -233,10 +233,10 @@ def test_what_is_read_on_disk_is_the_same(
         assert page.content == content and len(page.links) > 0
 
 
-def test_what_is_large_is_not_held_while_it_is_read(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_large_is_not_held_while_it_is_read_nor_later(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     held = []
-    page_of = Parser().page_of(answer(), b"<p>word" * 1000)
     monkeypatch.setattr("fyke.harvest.parser.HELD_BYTES", 1000)
-    monkeypatch.setattr("fyke.harvest.links.HtmlLinks.process", lambda _, page: held.append(type(page._content)))
+    page_of = Parser().page_of(answer(), b"<p>word" * 1000)
+    monkeypatch.setattr("fyke.harvest.links.HtmlLinks.process", lambda _, page: held.append(type(page.source)))
     Parser().process(page_of)
-    assert held == [Document] and page_of.content == b"<p>word" * 1000
+    assert [*held, type(page_of.source)] == [Document] * 2 and page_of.content == b"<p>word" * 1000

@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 from fyke.core.markup import TREE_OPTIONS, bounded
 from fyke.core.visits import Page
 from fyke.harvest import links
-from fyke.harvest.links import ReadLinks, fit, of_tree, scanned
+from fyke.harvest.links import MOST_LINKS, ReadLinks, fit, of_tree, scanned
 
 FOLDER = Path("/usr/share/doc/python3.11/html")
 PRODUCT = "fyke"
@@ -67,6 +67,14 @@ def agrees(content: bytes) -> bool:
     if found is not None:
         assert comparable(found) == comparable(read_of_tree(content)), content
     return found is not None
+
+
+def test_of_very_many_links_those_are_found_that_are_taken() -> None:
+    said = ["#x" if n % 3 == 0 else f"/{n % 170_000}" for n in range(500_000)]
+    for rel in ("", " rel=nofollow"):
+        found = scanned("".join(f"<a{rel} href={href}>" for href in said).encode(), PRODUCT)
+        links = found and (found.shunned if rel else found.pages)
+        assert links is None or fit(links)[: MOST_LINKS + 1] == fit(said)[: MOST_LINKS + 1]
 
 
 @given(pages)

@@ -4,14 +4,18 @@ What one page may take decides what a crawl takes, since large ones are read one
 memory of this process, which the kernel counts anew for each body.
 """
 
+import gzip
 import re
 import tracemalloc
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
+from fyke.core.document import read_on
 from fyke.harvest import Parser
-from fyke.harvest.xmlscan import scan
+from fyke.harvest.links import scanned
+from fyke.harvest.xmlscan import Read, scan
 from harvest.conftest import make_answer
 
 MOST_MB = 160
@@ -62,6 +66,53 @@ def test_memory_is_bounded(name: str) -> None:
     assert memory_mb("VmHWM") - before < MOST_MB
 
 
+LATE = b"<p>%b<meta charset=utf-8>" % (b" " * 1024)
+LONG: dict[str, tuple[str, bytes, bytes]] = {
+    "a page": ("text/html; charset=utf-8", b"", b"<p>words and "),
+    "a page that says late what its charset is": ("text/html", LATE, b"words and more "),
+    "a list": ("text/xml; charset=utf-8", LIST, b"<url><loc>/</loc>%b</url>" % (b"words " * 500)),
+    "a list in Thai": ("text/xml; charset=windows-874", LIST, b"<url>%b\xa1</url>" % (b"words " * 500)),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_body_is_not_in_memory_while_it_is_read_nor_later(name: str) -> None:
+    media_type, begin, piece = LONG[name]
+    parser = Parser()
+    page = parser.page_of(make_answer(media_type=media_type), begin + piece * (4 * SIZE // len(piece)) + b"</urlset>")
+    tracemalloc.start()
+    parser.process(page)
+    left_bytes, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert left_bytes < 1 << 20 and most_bytes < 2.5 * SIZE < page.size_bytes / 1.5
+
+
+def test_a_list_in_gzip_is_not_in_memory_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    held_bytes = []
+
+    def begun(read: Read, *_: object) -> None:
+        assert next(read()).startswith(LIST)
+        held_bytes.append(tracemalloc.get_traced_memory()[0])
+
+    monkeypatch.setattr("fyke.harvest.sitemap.scan", begun)
+    content = gzip.compress(LIST + b"<url><loc>/</loc></url>" * (SIZE // 20))
+    tracemalloc.start()
+    Parser().parse(make_answer(media_type="application/gzip"), content)
+    tracemalloc.stop()
+    assert max(held_bytes) < SIZE / 3
+
+
+@pytest.mark.parametrize("piece", [b"<a href=/a>", b"<a href=/%d>", b"<a rel=nofollow href=/%d>"])
+def test_of_very_many_links_few_are_held(piece: bytes) -> None:
+    body = body_of(b"", piece)
+    scanned(b"<p>", "fyke")
+    tracemalloc.start()
+    found = scanned(body, "fyke")
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found is not None and most_bytes < 3 * SIZE
+
+
 @pytest.mark.parametrize(
     ("begin", "end"),
     [(LIST + b"<loc>", b"</loc></urlset>"), (b"<!DOCTYPE urlset [<!ELEMENT a (b)>]><urlset><", b"")],
@@ -70,7 +121,7 @@ def test_memory_is_bounded(name: str) -> None:
 def test_a_list_is_not_held_another_time(begin: bytes, end: bytes) -> None:
     content = begin + b"words and\n" * (4 * SIZE // 10) + end
     tracemalloc.start()
-    scan(lambda: content, "http://h.example/", lambda *_: None)
+    scan(lambda: read_on(BytesIO(content)), "http://h.example/", lambda *_: None)
     _, most_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most_bytes < 3 * SIZE < len(content)

@@ -149,7 +149,7 @@ def page_row(
         visit.tries,
         *_facts_of(page),
         exchange.body.size,
-        len(page.content) if page else 0,
+        page.size_bytes if page else 0,
         place.digest if place else "",
         page.fingerprint if page else 0,
         page.duplicate if page else False,

@@ -7,11 +7,13 @@ and the disk copy is an unnamed temporary file, so that nothing is left behind b
 
 import io
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
 
 MEMORY_BYTES = 1 << 20
+PIECE_BYTES = 1 << 20  # that are read at a time
 SMALL_BYTES = 128 << 10
 SMALL_SHARE = 4  # one part in so many of what is shared
 
@@ -91,7 +93,7 @@ class Document:
         """The first `limit` bytes, or all."""
         if self._file is not None:
             self._file.seek(0)
-            data = self._file.read(limit)
+            data = self._file.read(self.size if limit < 0 else limit)  # of how many it is not told, it holds two copies
             self._file.seek(0, io.SEEK_END)
             return data
         if len(self._chunks) > 1:
@@ -127,8 +129,23 @@ class Document:
             self._held_bytes = 0
 
     def __del__(self) -> None:
-        """A document that is dropped unclosed gives back its part of the shared memory."""
-        self._let_go()
+        """A document that is dropped unclosed gives back its part of the shared memory, and its file."""
+        self.close()
+
+
+def first(content: bytes | Document, most_bytes: int = -1) -> bytes:
+    """So many bytes of `content`, wherever it is held, or all."""
+    if isinstance(content, Document):
+        return content.read(most_bytes)
+    return content if most_bytes < 0 else content[:most_bytes]
+
+
+def read_on(stream: BinaryIO) -> Iterator[bytes]:
+    """What `stream` holds, from its beginning, in pieces of `PIECE_BYTES`."""
+    at = 0
+    while stream.seek(at) == at and (piece := stream.read(PIECE_BYTES)):  # others may read it meanwhile
+        at += len(piece)
+        yield piece
 
 
 @dataclass(frozen=True, slots=True)

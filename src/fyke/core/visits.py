@@ -7,7 +7,7 @@ and only read by the others.
 
 import codecs
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 from io import BytesIO
@@ -17,7 +17,7 @@ import pyarrow as pa
 from selectolax.lexbor import LexborHTMLParser
 
 from fyke.core.batches import EMPTY, URLS, Kind, numbers, texts, url_batch
-from fyke.core.document import Document
+from fyke.core.document import Document, first, read_on
 from fyke.core.markup import MAX_BYTES, bounded, pieces, tree_of, written_out
 from fyke.core.memory import roomy, taken
 from fyke.core.outcomes import Outcome
@@ -25,7 +25,6 @@ from fyke.core.urls import Locator, UrlParts, locate, split
 
 HTML = "text/html"
 HTML_TYPES = frozenset({HTML, "application/xhtml+xml"})
-TEXT_BYTES = 1 << 20  # of text that are decoded at a time
 HELD_BYTES = 16 << 20  # of content that may be in memory beside the tree of a part of it
 OWN_CODECS = "x-whatwg-"  # how the names begin of those that Python lacks
 _UTF_8 = frozenset({"utf-8", "us-ascii", "ascii"})
@@ -229,7 +228,7 @@ class Page:
 
     @property
     def content(self) -> bytes:
-        return self._content if isinstance(self._content, bytes) else self._content.read()
+        return first(self._content)
 
     @property
     def size_bytes(self) -> int:
@@ -239,19 +238,22 @@ class Page:
     def _stream(self) -> BinaryIO:
         return BytesIO(self._content) if isinstance(self._content, bytes) else self._content.open()
 
-    @contextmanager
-    def on_disk(self) -> Iterator[None]:
-        """Meanwhile `content` is there and no longer held, where the disk is not full."""
+    def to_disk(self) -> None:
+        """Hold `content` there from now on, where the disk is not full."""
         document = self.exchange.body.beside()
         with suppress(OSError):
             document.write(self.content)
             document.to_disk()
             self._content = document
-        try:
-            yield
-            self._content = self.content  # who gave it up needs it no more
-        finally:
-            document.close()
+
+    @property
+    def source(self) -> bytes | Document:
+        """Where `content` is."""
+        return self._content
+
+    def beginning(self, most_bytes: int) -> bytes:
+        """So many bytes of `content`, or all."""
+        return first(self._content, most_bytes)
 
     @property
     def status(self) -> int:
@@ -270,6 +272,12 @@ class Page:
     def texts(self) -> Iterator[str]:
         """`text`, in pieces: one character may make of all of a text four bytes a character."""
         yield from _decoded(self._stream(), self.charset) if self.charset else (self.document_text,)
+
+    def in_utf8(self) -> Iterator[bytes]:
+        """`text` as UTF-8, in pieces; what is said to be that, as it is."""
+        if self.charset == "utf-8":
+            return read_on(self._stream())
+        return (text.encode("utf-8", "replace") for text in self.texts())
 
     @property
     def tree(self) -> LexborHTMLParser:
@@ -299,13 +307,9 @@ def _decoded(stream: BinaryIO, charset: str) -> Iterator[str]:
     """The text that `stream` holds, piece by piece."""
     of_codec = codecs.lookup(charset).incrementaldecoder
     decode = (lambda piece, _: piece.decode(charset, "replace")) if of_codec is None else of_codec("replace").decode
-    at, is_last = 0, False
-    while not is_last:
-        stream.seek(at)  # others may read it meanwhile
-        piece = stream.read(TEXT_BYTES + 1)
-        is_last = len(piece) <= TEXT_BYTES
-        at += TEXT_BYTES
-        yield decode(piece[:TEXT_BYTES], is_last)
+    for piece in read_on(stream):
+        yield decode(piece, False)
+    yield decode(b"", True)
 
 
 def _in_utf8(content: bytes, charset: str) -> bytes:

@@ -262,7 +262,7 @@ class _PageBuffer:
     @property
     def filled(self) -> float:
         """How much of it is taken: 0 where it is empty, 1 and more where it is full."""
-        return max(len(self.pages) / BUFFER_PAGES, sum(len(page.content) for page in self.pages) / BUFFER_BYTES)
+        return max(len(self.pages) / BUFFER_PAGES, sum(page.size_bytes for page in self.pages) / BUFFER_BYTES)
 
     def take(self) -> Page | None:
         return self.pages.popleft() if self.pages else None

@@ -197,7 +197,7 @@ def _of_sitemap(content: bytes, name: str) -> Iterator[tuple[str, str]]:
     root = root_of(content)
     if root not in ROOTS:
         raise ConfigurationError(f"--seeds {name}: XML or HTML, but no sitemap: its outermost element is {root!r}")
-    for number, url in enumerate(sitemap_links(lambda: content, "")[0], 1):
+    for number, url in enumerate(sitemap_links(lambda: iter([content]), "")[0], 1):
         yield f"entry {number:,}", url
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 
+from fyke.core.document import Document, first
 from fyke.core.markup import MAX_BYTES, tree_of
 from fyke.core.visits import OWN_CODECS
 
@@ -75,20 +76,20 @@ _XML_IN_UTF16 = ((b"<\0?\0x\0", "utf-16-le"), (b"\0<\0?\0x", "utf-16-be"))
 _CSS_DECLARATION = re.compile(rb'@charset "([^"]+)";')
 
 
-def charset_of(content: bytes, label: str = "", *, html: bool = False) -> str:
+def charset_of(content: bytes | Document, label: str = "", *, html: bool = False) -> str:
     """The Python codec for `content`, given the `label` of the server (`""`: none).
 
     With a byte order mark a codec that takes it off: `utf-8-sig`, `utf-16`. `html`: a `<meta>` counts wherever it is.
     """
-    head = content[:3]
+    head = first(content, _PRESCAN_BYTES)
     if head[:1] in b"\xef\xff\xfe":
         for mark, marked in _BOMS:
             if head.startswith(mark):
                 return marked
     codec = codec_of(label) if label else None
     if codec is None:
-        codec = _prescanned(content[:_PRESCAN_BYTES]) or (_in_tree(content) if html else None) or _detected(content)
-    if codec.startswith("windows-") and _has_gap(codec, content):
+        codec = _prescanned(head) or (_in_tree(content) if html else None) or _detected(first(content))
+    if codec.startswith("windows-") and _has_gap(codec, first(content)):
         return OWN_CODECS + codec
     return codec
 
@@ -167,14 +168,16 @@ def _attributes(head: bytes, position: int) -> tuple[dict[str, str | None], int]
     return found, position
 
 
-def _in_tree(content: bytes) -> str | None:
+def _in_tree(content: bytes | Document) -> str | None:
     """The encoding a `<meta>` behind the prescan declares, in what is markup to a parser (13.2.3.4)."""
-    if content.find(b"<m", 0, MAX_BYTES) < 0 and content.find(b"<M", 0, MAX_BYTES) < 0:
+    begin = first(content, MAX_BYTES)
+    if b"<m" not in begin and b"<M" not in begin:
         return None  # the usual page without a declaration is not copied
-    lower = content[:MAX_BYTES].lower()
+    lower = begin.lower()
     if b"<meta" not in lower or b"charset" not in lower:
         return None
-    for node in tree_of(content).css("meta[charset],meta[http-equiv][content]"):
+    del lower  # before there is a tree
+    for node in tree_of(begin).css("meta[charset],meta[http-equiv][content]"):
         codec = _of_meta(node.attributes)
         if codec is not None:
             return codec

@@ -8,20 +8,19 @@ Invariant: links are as written, relative to the document's URL; absolute below 
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
+from math import inf
 from typing import Any
 
-from fyke.core.memory import roomy, taken
 from fyke.core.visits import Page
 from fyke.harvest.dates import DatedEntries, time_of
 from fyke.harvest.links import MOST_LINKS, HtmlLinks, collapsed, fit
 from fyke.harvest.sitemap import ROOTS, add_links
-from fyke.harvest.xmlscan import Attributes, Enough, root_of, scan, seen_from
+from fyke.harvest.xmlscan import Attributes, Enough, Read, root_of, scan, seen_from
 
 MAX_JSON_BYTES = 2 << 20  # which become forty times as much in memory, where they are many small objects
 MAX_UTF8_BYTES = 64 << 20  # of a document in another encoding, which may become three times as long
-HEAD_BYTES = 1 << 18  # of it that are looked at for its root element
 _FEEDS = frozenset({"rss", "rdf", "feed", "channel"})
 _OWNERS = frozenset({"item", "entry", "channel", "feed", "rdf", "rss"})
 _DATES = frozenset({"updated", "modified", "pubdate", "date"})  # Atom, RSS and its Dublin Core
@@ -41,17 +40,17 @@ class XmlLinks:
         """Add the links of a feed or sitemap to `page`, and a feed's title."""
         if page.media_type in self._html.media_types:
             return
-        root = root_of(utf8(page, HEAD_BYTES))
+        root = _root(page)
         if root in ROOTS:
-            add_links(page, root, partial(utf8, page))
+            add_links(page, root, partial(_utf8, page))
         elif root in _FEEDS:
-            _read_feed(page, partial(utf8, page))
+            _read_feed(page, partial(_utf8, page))
         elif root == "html":
             self._html.process(page)
 
     def lists(self, page: Page) -> bool:
         """Whether `page` is a feed or sitemap."""
-        return page.media_type not in self._html.media_types and root_of(utf8(page, HEAD_BYTES)) in ROOTS | _FEEDS
+        return page.media_type not in self._html.media_types and _root(page) in ROOTS | _FEEDS
 
 
 class JsonFeed:
@@ -82,27 +81,29 @@ class JsonFeed:
 
     def lists(self, page: Page) -> bool:
         """Whether `page` is a feed, by its beginning."""
-        return b"jsonfeed.org" in page.content[:4096]
+        return b"jsonfeed.org" in page.beginning(4096)
 
 
-def utf8(page: Page, most_bytes: int = MAX_UTF8_BYTES) -> bytes:
-    """The content of `page` as UTF-8 without a byte order mark; of one in another encoding the beginning, which is
-    about `most_bytes` at most."""
-    if page.charset == "utf-8":
-        return page.content
-    whole = roomy(min(2 * page.size_bytes, most_bytes))
-    for text in page.texts():
-        whole.write(text.encode("utf-8", "replace"))
-        if whole.tell() >= most_bytes:
+def _root(page: Page) -> str:
+    return root_of(next(_utf8(page), b""))
+
+
+def _utf8(page: Page) -> Iterator[bytes]:
+    """The content of `page` as UTF-8 without a byte order mark, piece by piece; of one in another encoding the
+    beginning, which is about `MAX_UTF8_BYTES` at most."""
+    left = inf if page.charset == "utf-8" else MAX_UTF8_BYTES
+    for piece in page.in_utf8():
+        yield piece
+        left -= len(piece)
+        if left <= 0:
             break
-    return taken(whole)
 
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _read_feed(page: Page, read: Callable[[], bytes]) -> None:
+def _read_feed(page: Page, read: Read) -> None:
     found: list[str] = []
     entries = DatedEntries()
 

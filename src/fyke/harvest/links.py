@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
-from fyke.core.markup import TREE_OPTIONS, parts, tree_of
+from fyke.core.markup import MAX_BYTES, TREE_OPTIONS, parts, tree_of
 from fyke.core.pace import breathe
 from fyke.core.resolve import MOST_WRITTEN_BYTES
 from fyke.core.urls import MAX_HREF_CHARS, canonical
@@ -94,7 +94,7 @@ class HtmlLinks:
                 trees = self._read_parts(page, piece, trees)
             del piece, found  # before the next is made
         page.links.pages = fit(page.links.pages)
-        if page.links.base != page.url and _BLANK.search(page.content):
+        if page.links.base != page.url and _BLANK.search(page.beginning(MAX_BYTES)):
             self._read_blank(page)
         encode_queries(page.links, page.charset)
 
@@ -138,10 +138,10 @@ class HtmlLinks:
         if found.shunned:
             page.links.nofollow += fit(found.shunned)
         page.links.pages += found.pages
-        if len(page.links.pages) > MOST_LINKS:  # a piece of a long page has half a million, that may all be one
-            page.links.pages = fit(page.links.pages)[: MOST_LINKS + 1]
+        if len(page.links.pages) > MOST_LINKS:  # of a long page there are more, that may all be one
+            page.links.pages = _taken(page.links.pages)
         if len(page.links.nofollow) > MOST_LINKS:
-            page.links.nofollow = fit(page.links.nofollow)[: MOST_LINKS + 1]
+            page.links.nofollow = _taken(page.links.nofollow)
         self._read_others(page, found.others)
         page.title = page.title or found.title
 
@@ -193,7 +193,7 @@ def _are_enough(links: PageLinks) -> bool:
 
 def scanned(content: bytes, product: str) -> ReadLinks | None:
     """What is read of `content` (UTF-8); None where only the tree can tell, or where the scanner was not compiled."""
-    found = None if scan is None else scan(content, product.encode(), _unescaped)
+    found = None if scan is None else scan(content, product.encode(), _unescaped, _taken)
     if found is None:
         return None
     pages, shunned, others, title = found
@@ -236,6 +236,8 @@ def of_tree(find: Any, root: LexborNode, product: str) -> ReadLinks:
         some = _followed([node.attributes for node in anchors[begin : begin + ANCHORS_AT_ONCE]])
         pages += some[0]
         shunned += some[1]
+        if len(pages) > 2 * MOST_LINKS:
+            pages = _taken(pages)
     return ReadLinks(pages, shunned, others, collapsed(titles[0]) if titles else "")
 
 
@@ -286,6 +288,11 @@ def fit(hrefs: Iterable[str]) -> list[str]:
     if _SUSPECT.isdisjoint(map(_FIRST, once)):
         return list(once)
     return [href for href in once if href[0] not in _SUSPECT or _fits(href)]
+
+
+def _taken(hrefs: Iterable[str]) -> list[str]:
+    """As many of `hrefs` as are taken of a page, and one more: it says that there were."""
+    return fit(hrefs)[: MOST_LINKS + 1]
 
 
 def _fits(href: str) -> bool:

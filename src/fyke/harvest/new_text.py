@@ -129,14 +129,14 @@ class NewText:
         if not has_text and page.exchange.status not in NOT_THERE:
             return None
         if visit.purpose is Purpose.PROBE:
-            return self._is_made_up(page.content, visit) if has_text else None
+            return self._is_made_up(page.beginning(READ_BYTES), visit) if has_text else None
         if not self._is_known[visit.domain % DOMAINS]:
             self._is_known[visit.domain % DOMAINS] = True
             return None
         place = xxhash.xxh3_64_intdigest(kinds(skeleton(visit.url)).encode(), visit.domain) % KINDS
         if has_text and self._share[place] >= PROVEN and visit.key % ONE_IN:
             return None
-        fresh = has_text and not page.duplicate and self._is_new(page.content, visit)
+        fresh = has_text and not page.duplicate and self._is_new(page.beginning(READ_BYTES), visit)
         self._share[place] += WEIGHT * (fresh - self._share[place])
         return fresh
 

@@ -10,7 +10,6 @@ Invariant: whatever the bytes, a page comes back; a plug-in that raises harms ne
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from math import inf
@@ -130,13 +129,15 @@ class Parser:
         if listers:
             page.charset = charset_of(content, label_of(exchange))
             page.listing = any(lister.lists(page) for lister in listers)
+        if len(content) > HELD_BYTES:
+            page.to_disk()
         return page
 
     def takes_long(self, page: Page) -> bool:
-        """Whether reading `page` takes long for its size: it waits for another process, unfolds what it holds, or has
-        an element in every few bytes."""
+        """Whether reading `page` takes long, however large it is: it waits for another process, unfolds what it holds,
+        or has an element in every few bytes. What is on disk does."""
         if page.media_type in HTML_TYPES:
-            return has_many_tags(page.content)
+            return page.size_bytes > HELD_BYTES or has_many_tags(page.content)
         return page.size_bytes > self._kind(page.media_type).short_bytes
 
     def process(self, page: Page) -> None:
@@ -163,11 +164,10 @@ class Parser:
         redirect = read_headers(page, self._product, self._requisites)
         kind = self._kind(page.media_type)
         if kind.textual:
-            page.charset = charset_of(page.content, label_of(page.exchange), html=page.media_type == HTML)
+            page.charset = charset_of(page.source, label_of(page.exchange), html=page.media_type == HTML)
         if page.exchange.outcome in _WITH_BODY:
-            with page.on_disk() if page.size_bytes > HELD_BYTES else nullcontext():
-                for module in kind.modules:
-                    module.process(page)
+            for module in kind.modules:
+                module.process(page)
         return redirect
 
     def extract(self, page: Page) -> None:

@@ -13,7 +13,8 @@ from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
-from fyke.core.visits import TEXT_BYTES, Page
+from fyke.core.document import PIECE_BYTES
+from fyke.core.visits import Page
 
 Find = Callable[[str, LexborNode], list[LexborNode]]
 
@@ -51,7 +52,7 @@ _CSS = re.compile(
 _CSS_ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|\s)?|(\r\n|.))", re.DOTALL)
 
 
-MOST_PIECES = 8  # of a style sheet that are read, of `TEXT_BYTES` each
+MOST_PIECES = 8  # of a style sheet that are read, of `PIECE_BYTES` each
 
 
 class CssLinks:
@@ -62,7 +63,7 @@ class CssLinks:
     def process(self, page: Page) -> None:
         """Add to the requisites of `page`."""
         page.links.requisites += _needed(css_references("".join(islice(page.texts(), MOST_PIECES))))
-        page.cut |= page.size_bytes > MOST_PIECES * TEXT_BYTES
+        page.cut |= page.size_bytes > MOST_PIECES * PIECE_BYTES
 
 
 def html_requisites(find: Find, root: LexborNode) -> list[str]:

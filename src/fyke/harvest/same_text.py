@@ -48,7 +48,7 @@ def compare(page: Page, copy_of: CopyOf | None, most_bytes: int) -> None:
 
 def _says_the_same(page: Page, earlier: Earlier, copy_of: CopyOf, most_bytes: int) -> bool:
     """Whether `page` has the text of its copy in the archive, though not its bytes."""
-    message = copy_of(earlier, MOST_TEXT_BYTES) if len(page.content) <= MOST_TEXT_BYTES else None
+    message = copy_of(earlier, MOST_TEXT_BYTES) if page.size_bytes <= MOST_TEXT_BYTES else None
     if message is None:
         return False
     visit = page.exchange.visit

@@ -13,13 +13,14 @@
 
 #define MOST_TABLES 64
 #define MOST_SVG 32
+#define MOST_HELD 200000 /* links, until they are made fewer */
 #define MOST_DECODED 32 /* values that Python reads, some 30 us each */
 
 enum { DONE, UNSURE, FAILED }; /* what a step comes to; FAILED with an exception set */
 
 typedef struct {
     Text rest; /* of the page */
-    PyObject *pages, *shunned, *others, *decode;
+    PyObject *pages, *shunned, *others, *decode, *fewer;
     Text product, title;
     bool has_title;
     int tables, decoded;
@@ -96,6 +97,16 @@ static int append(PyObject *list, PyObject *item) {
     return failed ? FAILED : DONE;
 }
 
+/* The same for a link: of very many those are kept that `fewer` gives, half as many at most. */
+static int append_link(Scan *scan, PyObject **links, PyObject *link) {
+    int step = append(*links, link);
+    if (step || PyList_GET_SIZE(*links) < MOST_HELD) return step;
+    PyObject *fewer = PyObject_CallOneArg(scan->fewer, *links);
+    if (!fewer) return FAILED;
+    Py_SETREF(*links, fewer);
+    return DONE;
+}
+
 /* -- what is read ------------------------------------------------------------------------------------------------------ */
 
 /* Whether `rel` has the word nofollow: as Python's `split` and `lower` find it, or *unsure. */
@@ -120,7 +131,7 @@ static int read_anchor(Scan *scan, const Tag *tag) {
     if (is_empty(tag, HREF)) return tag->has[XLINK] ? UNSURE : DONE;
     if (*tag->value[HREF].start == '#') return DONE; /* it leads within the page */
     if (tag->has[REL]) shunned = shuns(tag->value[REL], &unsure);
-    return unsure ? UNSURE : append(shunned ? scan->shunned : scan->pages, text_of(scan, tag->value[HREF]));
+    return unsure ? UNSURE : append_link(scan, shunned ? &scan->shunned : &scan->pages, text_of(scan, tag->value[HREF]));
 }
 
 static PyObject *value_of(Scan *scan, const Tag *tag, int which) {
@@ -295,10 +306,11 @@ static int read_page(Scan *scan) {
 }
 
 PyDoc_STRVAR(scan_doc,
-             "scan(content, product, decode) -> (pages, shunned, others, title) or None\n\n"
+             "scan(content, product, decode, fewer) -> (pages, shunned, others, title) or None\n\n"
              "What the HTML in `content` (bytes, UTF-8) points at: links, those of them that are nofollow, a tuple of\n"
              "three texts for each link, base, iframe, and meta that counts (refresh, or for robots or `product`), and\n"
-             "the bytes of the title. `decode` reads a value with character references. None: the tree must decide.");
+             "the bytes of the title. `decode` reads a value with character references, `fewer` says which of very many links\n"
+             "are kept. None: the tree must decide.");
 
 static PyObject *scan_content(PyObject *module, PyObject *args) {
     const char *content, *product;
@@ -306,7 +318,8 @@ static PyObject *scan_content(PyObject *module, PyObject *args) {
     Scan scan = {0};
     PyObject *found = NULL;
     (void)module;
-    if (!PyArg_ParseTuple(args, "y#y#O", &content, &size, &product, &product_size, &scan.decode)) return NULL;
+    if (!PyArg_ParseTuple(args, "y#y#OO", &content, &size, &product, &product_size, &scan.decode, &scan.fewer))
+        return NULL;
     scan.rest.start = (const byte *)content, scan.rest.end = scan.rest.start + size;
     scan.product = (Text){(const byte *)product, (const byte *)product + product_size};
     scan.title = (Text){scan.rest.start, scan.rest.start};

@@ -7,18 +7,20 @@ Invariant: a gzip body unfolds to at most `MAX_UNFOLDED_BYTES`, and only when it
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from io import BytesIO
 from itertools import islice
 
 from fyke.core.batches import Kind
 from fyke.core.codings import gunzip
+from fyke.core.document import read_on
 from fyke.core.slices import whole
 from fyke.core.visits import Page
 from fyke.harvest.dates import DatedEntries
 from fyke.harvest.links import MOST_LINKS
-from fyke.harvest.xmlscan import Attributes, Enough, root_of, scan, seen_from
+from fyke.harvest.xmlscan import Attributes, Enough, Read, root_of, scan, seen_from
 
 MAX_UNFOLDED_BYTES = 64 << 20  # sitemaps.org allows 50 MB
 ROOTS = frozenset({"urlset", "sitemapindex"})
@@ -55,7 +57,7 @@ class GzipSitemap:
         if is_text_sitemap(page.url):
             page.links.pages += text_links(unfold(page.content))
         elif root in ROOTS:
-            add_links(page, root, partial(unfold, page.content))
+            add_links(page, root, partial(_unfolded, page))
 
     def lists(self, page: Page) -> bool:
         """Whether `page` is a sitemap."""
@@ -72,11 +74,19 @@ def most_bytes(page: Page) -> int:
 
 def _root_within(page: Page) -> str:
     """The root element of the XML that `page` holds in gzip, or the empty string."""
-    head = unfold(page.content[:_HEAD_BYTES], _HEAD_BYTES)  # asked on the loop
+    head = unfold(page.beginning(_HEAD_BYTES), _HEAD_BYTES)  # asked on the loop
     return root_of(head) if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<" else ""
 
 
-def add_links(page: Page, root: str, read: Callable[[], bytes]) -> None:
+def _unfolded(page: Page) -> Iterator[bytes]:
+    """What `page` holds in gzip, piece by piece; on disk if it is long."""
+    whole = page.exchange.body.beside()
+    with suppress(OSError):
+        whole.write(unfold(page.content))
+    yield from read_on(whole.open())
+
+
+def add_links(page: Page, root: str, read: Read) -> None:
     """Add what the sitemap that `read` gives names to `page`: sitemaps when its root is an index, else pages."""
     found, dated = sitemap_links(read, page.url)
     page.links.dated |= dated
@@ -98,7 +108,7 @@ def text_links(content: bytes) -> list[str]:
     return [line[1].decode("utf-8", "replace") for line in lines]
 
 
-def sitemap_links(read: Callable[[], bytes], url: str) -> tuple[list[str], dict[str, float]]:
+def sitemap_links(read: Read, url: str) -> tuple[list[str], dict[str, float]]:
     """The locations in the XML sitemap or sitemap index (UTF-8) at `url`, which `read` gives, and the alternates of
     each; and when those changed of which it says so (unix seconds)."""
     found: dict[str, None] = {}

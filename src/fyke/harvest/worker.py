@@ -44,7 +44,7 @@ DECODE_S = 0.02  # that it may take to decode a body on the loop
 PACKED_BYTES = 1 << 20  # of a body; to make more ready for the archive would hold up the loop
 STORED_BYTE_S = 5e-9  # that a byte of a large page is expected to take until it is archived
 SLOW_BYTES = 2 << 20  # that may be read in the time that a page takes which takes long, at least
-LINKS_BYTES = 16 << 20  # that such a page may hold, at least: a short document may bring as much in links
+LINKS_BYTES = 8 << 20  # that such a page counts for, at least: a short document may bring as much in links, and more
 TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
 
 
@@ -125,7 +125,7 @@ class Harvest:
                 self._open_aside(exchange, aside_bytes)
             else:
                 batch.append((exchange, page))
-                size_bytes += exchange.body.size + len(page.content)
+                size_bytes += exchange.body.size + page.size_bytes
                 del page
                 if aside_bytes or len(batch) >= BATCH_PAGES or size_bytes >= BATCH_BYTES:
                     yield from self._read(batch)
@@ -179,12 +179,12 @@ class Harvest:
     def _held_bytes(self, page: Page) -> int:
         """What is held of `page`, at most, when it is read aside; or its links are, where it was read."""
         if of_links := links_bytes(page):
-            return len(page.content) + of_links
+            return page.size_bytes + of_links
         return max(most_bytes(page), LINKS_BYTES if self._parser.takes_long(page) else 0)
 
     def _read_bytes(self, page: Page) -> int:
         """What `page` counts for in time."""
-        return max(len(page.content), SLOW_BYTES if self._parser.takes_long(page) else 0)
+        return max(page.size_bytes, SLOW_BYTES if self._parser.takes_long(page) else 0)
 
     def _opened_here(self, exchange: Exchange) -> Page | None:
         """The page of `exchange`; None where it is to be opened aside, since it is large, unfolds to much, or may take
@@ -204,9 +204,7 @@ class Harvest:
 
     def _is_large(self, page: Page) -> bool:
         """Whether `page` is read aside, if it is read."""
-        return self._aside is not None and (
-            len(page.content) >= self._aside.large_bytes or self._parser.takes_long(page)
-        )
+        return self._aside is not None and (page.size_bytes >= self._aside.large_bytes or self._parser.takes_long(page))
 
     def _told(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
         """Visits that brought nothing to read; those with large bodies later, when these are packed, as far as there
@@ -369,7 +367,7 @@ def _brings_page(exchange: Exchange) -> bool:
 def _page_with(parser: Parser, exchange: Exchange, content: bytes) -> Page:
     """The page with that content; its fingerprint is 0 when it has no body to compare."""
     page = parser.page_of(exchange, content)
-    if not page.content or exchange.outcome is not Outcome.OK or exchange.visit.purpose is Purpose.PROBE:
+    if not page.size_bytes or exchange.outcome is not Outcome.OK or exchange.visit.purpose is Purpose.PROBE:
         page.fingerprint = 0
     return page
 

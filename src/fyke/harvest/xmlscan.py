@@ -9,7 +9,7 @@ that refer to an entity nobody knows are empty or missing: of a URL only a part 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from html.entities import html5
 from itertools import count
@@ -23,12 +23,15 @@ from fyke.core.pace import breathe
 from fyke.core.urls import canonical
 
 Attributes = dict[str, str]
+Read = Callable[[], Iterator[bytes]]
+"""Gives a document piece by piece, as often as it is asked."""
 See = Callable[[str, str, Attributes, str, str], None]
 """Called at the end of each element with its name, its parent's, its attributes, its own text and its base URL."""
 
 _CLOSED = re.compile(rb"<([\w:.-]++)([^<>]*)/>")
 _LITERAL = re.compile(rb"<!\[CDATA\[(.*?)(?:\]\]>|\Z)|&([A-Za-z_:][\w:.-]*+);", re.DOTALL)
 _FOREIGN = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z_:]")  # not one of XML's own entities
+_REFERENCE_BYTES = len(b"&quot;")  # the longest of these
 _BEFORE_DOCTYPE = rb"(?:[^<]++|<\?.*?\?>|<!--.*?-->)*+"
 _QUOTED = rb"\"[^\"]*+\"|'[^']*+'"
 _DOCTYPE = re.compile(
@@ -69,7 +72,7 @@ def root_of(content: bytes) -> str:
     return found[0] if found else _root_by_force(content[:_HEAD_BYTES])
 
 
-def scan(read: Callable[[], bytes], url: str, see: See) -> None:
+def scan(read: Read, url: str, see: See) -> None:
     """Show `see` every element of the document that `read` gives (UTF-8, no byte order mark needed), which came from
     `url`, or until it raises `Enough`.
 
@@ -77,8 +80,8 @@ def scan(read: Callable[[], bytes], url: str, see: See) -> None:
     anew, and not held while there is a tree.
     """
     with suppress(Enough):
-        if not _scan_strictly(read(), url, see):
-            _scan_by_force(_plain(read()), url, see)
+        if not _scan_strictly(read, url, see):
+            _scan_by_force(_plain(_beginning(read())), url, see)
 
 
 def seen_from(base: str, href: str, url: str) -> str:
@@ -104,7 +107,7 @@ class _Text:
         return text
 
 
-def _scan_strictly(content: bytes, url: str, see: See) -> bool:
+def _scan_strictly(read: Read, url: str, see: See) -> bool:
     path: list[tuple[str, Attributes, str]] = [("", {}, url)]
     text = _Text()
     elements = count(1)
@@ -126,7 +129,7 @@ def _scan_strictly(content: bytes, url: str, see: See) -> bool:
 
     def doctype(_: str, system: str | None, public: str | None, subset: int) -> None:
         # What is declared elsewhere Expat leaves out without a word.
-        if (system or public or subset) and _FOREIGN.search(content):
+        if (system or public or subset) and _has_foreign(read()):
             raise _Refused
 
     parser = expat.ParserCreate("utf-8")
@@ -138,10 +141,33 @@ def _scan_strictly(content: bytes, url: str, see: See) -> bool:
     parser.EntityDeclHandler = _refuse
     parser.AttlistDeclHandler = _refuse  # what each element has by default
     try:
-        parser.Parse(content, True)
+        for piece in read():
+            parser.Parse(piece, False)
+        parser.Parse(b"", True)
     except (_Refused, expat.ExpatError, ValueError):
         return False
     return True
+
+
+def _has_foreign(pieces: Iterator[bytes]) -> bool:
+    """Whether an entity is referred to that is none of XML's own."""
+    some = b""
+    for piece in pieces:
+        some = some[-_REFERENCE_BYTES:] + piece
+        found = _FOREIGN.search(some)
+        if found is not None and found.start() < len(some) - _REFERENCE_BYTES:
+            return True
+    return _FOREIGN.search(some) is not None
+
+
+def _beginning(pieces: Iterator[bytes]) -> bytes:
+    """As much as is parsed by force, and as much before it that is declared."""
+    whole = roomy(2 * MAX_BYTES)
+    for piece in pieces:
+        whole.write(piece)
+        if whole.tell() >= 2 * MAX_BYTES:
+            break
+    return taken(whole)
 
 
 def _base(own: str, above: str) -> str:
@@ -165,6 +191,7 @@ def _plain(content: bytes) -> bytes:
     if doctype is None and b"<!ENTITY" in content:
         return b""  # who knows where the declarations end
     begin = doctype.end() if doctype is not None else 0
+    del doctype  # it holds all of the content
     content = content[begin : begin + MAX_BYTES]
     return _replaced(_CLOSED, _opened_and_closed, _replaced(_LITERAL, _in_html, content))
 
