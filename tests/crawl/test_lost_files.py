@@ -198,6 +198,21 @@ def test_a_summary_is_missed_without_its_checksum_too(name: str, whole: Path, tm
     assert in_process("check", str(folder)).status == 0
 
 
+@pytest.mark.parametrize("name", ["near-00000", "pagerank", "domainrank"])
+def test_a_table_of_the_index_is_missed_without_its_checksum_too(name: str, whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    path = folder / "tables" / f"{name}.parquet"
+    path.unlink()
+    checksum_path(path).unlink()
+    assert f"{path.name}: it is gone" in in_process("check", str(folder)).out
+    if name != "pagerank":
+        assert told(asked("report", folder), path)
+    assert in_process("check", "--repair", str(folder)).status == 0
+    assert in_process("check", str(folder)).status == 0
+    assert in_process("index", str(folder)).status == 0
+    assert path.is_file() and in_process("check", str(folder)).status == 0
+
+
 @pytest.mark.parametrize("which", [0, -1])
 def test_a_checkpoint_that_is_gone_is_named(which: int, whole: Path, tmp_path: Path) -> None:
     folder = copied(whole, tmp_path)

@@ -1,8 +1,9 @@
 """Which finished files of a crawl that should be there are not?
 
 Asked by `fyke check`, and by whoever reads a crawl and must not silently give less. A checkpoint says which files of
-archive and tables were finished, a checksum is left of others. It looks at names alone, so it may be asked at every
-start; what is there and not as it was written, its checksum tells. Invariant: what is just being written is not lost.
+archive and tables were finished, the state of the search index which tables are its own, a checksum is left of others.
+It looks at names alone, so it may be asked at every start; what is there and not as it was written, its checksum tells.
+Invariant: what is just being written is not lost.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,14 +14,16 @@ from fyke.archive.asked import NAME as ASKED
 from fyke.archive.cdxj import index_path
 from fyke.archive.checksum import checksum_path, is_gone
 from fyke.archive.directory import CrawlDirectory, saved_state
-from fyke.archive.reading import rows_recorded
+from fyke.archive.reading import MENDED, generation, rows_recorded
 from fyke.archive.reindexing import archive_files, part_of, serial_of
 from fyke.archive.table_files import journal_path, parquet_path, series
 from fyke.archive.turns import COUNTED
 from fyke.core.errors import StateDamaged
 from fyke.disk.files import damaged, is_locked, real_path
+from fyke.disk.sealed import unsealed_or_old
 
 GONE = "it is gone"
+OF_INDEX = {"near-00000": "merge", "pagerank": "ranks", "domainrank": "ranks"}  # what counts how often it was written
 
 
 def lost_files(directory: CrawlDirectory) -> list[Path]:
@@ -41,6 +44,7 @@ def lost_files(directory: CrawlDirectory) -> list[Path]:
     for part in directory.parts:
         found += _of_part(part, states[part.part], found)
     found += _left_checksums(directory, states)
+    found += [path for name in OF_INDEX if is_gone_of_index(path := directory.tables / f"{name}.parquet")]
     found += _turns(directory, states) if directory.tables.is_dir() else []
     return list(dict.fromkeys(found))
 
@@ -58,10 +62,24 @@ def require_turns(directory: CrawlDirectory) -> None:
         raise damaged(path, GONE)
 
 
-def require_file(path: Path) -> None:
-    """Raises StateDamaged when `path`, a file in a folder of the crawl, was finished and is gone."""
-    if is_gone(path):
+def require_of_index(path: Path) -> None:
+    """Raises StateDamaged when `path`, a table that `fyke index` writes, was written and is gone."""
+    if is_gone_of_index(path):
         raise damaged(path, GONE)
+
+
+def is_gone_of_index(path: Path) -> bool:
+    """Whether `fyke index` wrote the table `path`, which is there no more: by its `state.json`, or a checksum that is
+    left. Where tables were mended since, it writes all anew."""
+    if is_gone(path) or path.exists() or path.with_name(f"{path.name}.part").exists():
+        return is_gone(path)
+    crawl = path.parent.parent
+    try:
+        state = unsealed_or_old("index", (crawl / "index" / "state.json").read_bytes())
+        mended = int(state["beginning"].partition(MENDED)[2] or 0)
+        return bool(state[OF_INDEX[path.stem]]) and mended == generation(crawl)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
 
 
 def _settings_are_there(directory: CrawlDirectory) -> bool:

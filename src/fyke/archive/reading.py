@@ -29,6 +29,7 @@ from fyke.disk.files import allowed, damaged
 
 BATCH_ROWS = 1 << 14
 GENERATION = "mended"
+MENDED = " mended "  # behind what an index is made of: the generation of the tables
 
 _FILE = re.compile(r"([a-z]+)(?:-(\d{1,3}))?-(\d{5,})\.(arrows|parquet)")
 _FORMAT = ds.ParquetFileFormat(

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fyke.archive.lost import require_of_index
 from fyke.archive.reading import scan_table
+from fyke.archive.table_files import parquet_path
 from fyke.disk.ranges import Buckets, ranges_for
 from fyke.export.selection import RANGE_ROWS
 from fyke.export.source import Source
@@ -28,6 +30,7 @@ def near_column(source: Source, scratch: Path) -> npt.NDArray[np.uint64]:
     def fill(column: npt.NDArray[np.uint64]) -> None:
         ranges = ranges_for(source.until.pages, RANGE_ROWS)
         near, rows = (Buckets(scratch, name, _ROW, ranges) for name in ("near", "rows"))
+        require_of_index(parquet_path(source.path, "near", 0))
         for batch in scan_table(source.path, "near", ["key", "near_of"]):
             _add(near, batch.column(0).to_numpy(), batch.column(1).to_numpy())
         begin = 0

@@ -5,6 +5,8 @@ Called by `fyke.report.page`. The table is written by `fyke index`. Invariant: b
 
 from dataclasses import dataclass
 
+from fyke.archive.lost import require_of_index
+from fyke.archive.table_files import parquet_path
 from fyke.report.sql import Questions, Rows
 
 MOST_CLUSTERS = 10
@@ -20,7 +22,8 @@ class NearDuplicates:
 
 
 def near_duplicates(questions: Questions) -> NearDuplicates | None:
-    """What is known of near-duplicates; None where no index was made."""
+    """What is known of near-duplicates; None where no index was made. Raises StateDamaged."""
+    require_of_index(parquet_path(questions.crawl, "near", 0))
     if not questions.has("near"):
         return None
     ((pages, clusters),) = questions.ask("select count(*), count(distinct near_of) from near", near=["near_of"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.archive.lost import require_file
+from fyke.archive.lost import require_of_index
 from fyke.archive.reading import read_file
 from fyke.archive.table_files import TABLES
 from fyke.report.sql import Questions, Rows
@@ -50,7 +50,7 @@ def standing(questions: Questions, crawl: Path) -> DomainStanding | None:
 def _page_ranks(crawl: Path, domains: list[str]) -> dict[str, float]:
     """PageRank of each domain as `fyke index` worked it out, in multiples of the mean."""
     path = crawl / TABLES / "domainrank.parquet"
-    require_file(path)
+    require_of_index(path)
     if not path.exists():
         return {}
     wanted, count = pa.array(domains, pa.string()), 0

@@ -35,13 +35,13 @@ class Questions:
     """The tables of the crawl directory `crawl`, as they are now. Raises DirectoryError."""
 
     def __init__(self, crawl: Path) -> None:
-        self._crawl = crawl
+        self.crawl = crawl
         self._begun = has_rows(crawl)
         self._rows = {name: safe_rows(crawl, name) if self._begun else 0 for name in ("links", "pages")}
         self._open = ExitStack()
 
     def __repr__(self) -> str:
-        return f"Questions({str(self._crawl)!r}, {self._rows['pages']} pages)"
+        return f"Questions({str(self.crawl)!r}, {self._rows['pages']} pages)"
 
     def __enter__(self) -> Self:
         scratch = self._open.enter_context(tempfile.TemporaryDirectory(prefix="fyke-report-"))
@@ -55,7 +55,7 @@ class Questions:
 
     def has(self, name: str) -> bool:
         """Whether there are rows of the table `name`; hosts and domains only when the crawl has closed once."""
-        return self._rows[name] > 0 if name in self._rows else self._begun and bool(segments(self._crawl, name))
+        return self._rows[name] > 0 if name in self._rows else self._begun and bool(segments(self.crawl, name))
 
     def ask(self, sql: str, *values: object, **tables: Sequence[str]) -> Rows:
         """The answer to `sql` over `tables`, each with the columns it needs; `visits` is `pages` with sitemaps and
@@ -75,7 +75,7 @@ class Questions:
                 raise DiskFull(
                     f"no room in {tempfile.gettempdir()}: free some, or set TMPDIR to another folder"
                 ) from None
-            raise DirectoryError(f"{self._crawl}: {error}") from None
+            raise DirectoryError(f"{self.crawl}: {error}") from None
         finally:
             for name in tables:
                 self._engine.unregister(name)
@@ -83,9 +83,9 @@ class Questions:
     def _read(self, name: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         name = "pages" if name == "visits" else name
         if name not in self._rows:
-            yield from scan_table(self._crawl, name, columns)
+            yield from scan_table(self.crawl, name, columns)
         elif self._rows[name]:
-            yield from arrivals(self._crawl, name, columns, 0, self._rows[name])
+            yield from arrivals(self.crawl, name, columns, 0, self._rows[name])
 
     def _reader(self, name: str, columns: Sequence[str]) -> pa.RecordBatchReader:
         kept = SCHEMAS["pages" if name == "visits" else name]

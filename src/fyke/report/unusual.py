@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from fyke.archive.lost import require_file
+from fyke.archive.lost import require_of_index
 from fyke.archive.reading import read_file
 from fyke.archive.table_files import TABLES, as_file
 from fyke.report.sql import Rows
@@ -36,7 +36,7 @@ def unusual_domains(crawl: Path) -> UnusualDomains | None:
     Raises StateDamaged.
     """
     path = crawl / TABLES / "domainrank.parquet"
-    require_file(path)
+    require_of_index(path)
     if not path.exists():
         return None
     batches = read_file(path, ["domain"])

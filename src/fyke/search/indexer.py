@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from fyke.archive.arrivals import arrivals, safe_rows
 from fyke.archive.directory import CrawlDirectory
-from fyke.archive.reading import generation
+from fyke.archive.reading import MENDED, generation
 from fyke.core.config import Config
 from fyke.core.errors import NotACrawl
 from fyke.core.outcomes import Outcome
@@ -145,7 +145,7 @@ class Indexer:
         for batch in arrivals(self.folder.crawl, "pages", ["url", "fetched_at"], 0, first):
             row = batch.to_pylist()[0]
             mended = generation(self.folder.crawl)
-            return f"{row['url']} {row['fetched_at'].isoformat()}" + (f" mended {mended}" if mended else "")
+            return f"{row['url']} {row['fetched_at'].isoformat()}" + (f"{MENDED}{mended}" if mended else "")
         return ""
 
     def _save(self, **changes: Any) -> None:

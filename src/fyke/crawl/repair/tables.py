@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.archive.checksum import checksum_holds, is_gone, write_checksum
+from fyke.archive.checksum import checksum_holds, write_checksum
+from fyke.archive.lost import OF_INDEX, is_gone_of_index
 from fyke.archive.mending import RowsPiece, fits, pieces, write_anew
 from fyke.archive.reading import GENERATION, TableFile, generation, read_file, rows_recorded, segments
 from fyke.archive.schemas import SCHEMAS
@@ -200,11 +201,12 @@ class TableRepair:
         """Tables that are written whole: one that is damaged goes aside until it is written again."""
         part = self._case.directory.part
         again = {f"{series(name, part)}-00000": "when the crawl stops" for name in ("hosts", "domains")}
-        for name in (*again, *(() if part else ("near-00000", "pagerank", "domainrank"))):
+        for name in (*again, *(() if part else OF_INDEX)):
             path = self._case.folder / TABLES / f"{name}.parquet"
             schema = SCHEMAS.get(name.partition("-")[0])
             columns = schema.names if schema is not None else ["key", "pagerank"]
-            if not (os.path.lexists(path) or is_gone(path) or (name in again and self._case.state.get("summaries"))):
+            gone = is_gone_of_index(path) or (name in again and self._case.state.get("summaries"))
+            if not (os.path.lexists(path) or gone):
                 continue
             try:
                 for _ in read_file(path, columns, schema):
