@@ -239,6 +239,14 @@ def test_what_was_asked_later_is_missed(whole: Path, tmp_path: Path) -> None:
     assert in_process("check", str(folder)).status == 0, "it goes on without what was asked, and knows that"
 
 
+def test_what_was_asked_while_no_crawl_ran_is_missed(whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    assert in_process("block", str(folder), "elsewhere.example").status == 0
+    assert in_process("check", str(folder)).status == 0
+    (folder / "state" / "asked.json").unlink()
+    assert "asked.json: it is gone" in in_process("check", str(folder)).out
+
+
 @pytest.mark.parametrize("pattern", ["warc/*-00001.warc.gz", "warc/*-00001.cdxj", "tables/*.parquet"])
 @pytest.mark.parametrize("how", HOWS)
 def test_a_checksum_that_is_lost_is_made_anew(how: str, pattern: str, whole: Path, tmp_path: Path) -> None:

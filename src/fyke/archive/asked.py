@@ -23,9 +23,10 @@ class AskedLater:
         """`shared`: another process writes what is asked of this one. Raises StateDamaged."""
         self._shared = shared
         self._path = state / NAME
+        self._kept = self._path.is_file()
         self.seeds: list[str] = []
         self.blocked: list[str] = []
-        if self._path.is_file():
+        if self._kept:
             try:
                 with allowed(self._path):
                     found = unsealed_or_old("asked", self._path.read_bytes())
@@ -37,8 +38,13 @@ class AskedLater:
         return f"AskedLater({len(self.seeds)} seeds, {len(self.blocked)} hosts blocked)"
 
     def state(self) -> dict[str, int]:
-        """How much was asked: a checkpoint keeps it, so that the loss of the file is noticed."""
-        return {"seeds": len(self.seeds), "blocked": len(self.blocked)}
+        """How much was asked, and whether the file is there: a checkpoint keeps it, so that its loss is noticed."""
+        return {"seeds": len(self.seeds), "blocked": len(self.blocked), "kept": int(self._kept)}
+
+    def keep(self) -> None:
+        """Have the file be there before anything is asked, so that its loss is always noticed. Raises as `block`."""
+        if not self._kept:
+            self._change(self.seeds, self.blocked)
 
     @property
     def blocked_in_words(self) -> str:
@@ -61,6 +67,7 @@ class AskedLater:
     def _change(self, seeds: list[str], blocked: list[str]) -> None:
         if not self._shared:
             write_whole(self._path, sealed("asked", {"seeds": seeds, "blocked": blocked}))
+            self._kept = True
         self.seeds, self.blocked = seeds, blocked
 
 

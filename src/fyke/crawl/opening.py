@@ -142,6 +142,7 @@ class Rooms:
         self.started_at = clock.now()
         self.passes = Passes(saved.get("again"))
         self.asked = AskedLater(directory.state, shared=seat is not None)  # others wrote it until it was locked
+        self.asked.keep()
         with ExitStack() as self._opened:
             self._open_hosts(saved)
             self._open_archive(saved)

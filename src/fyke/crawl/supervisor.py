@@ -85,6 +85,7 @@ class Supervisor:
         for process in self._processes:
             process.deaths = sum((Counter(self._known[agent].statistics.deaths) for agent in process.agents), Counter())
         self._asked = AskedLater(directory.state)
+        self._asked.keep()
         self._schemes = schemes_of(named(config.plugins, "protocols"))
         self._turns = Turns(directory.path)
         self._round = 0
