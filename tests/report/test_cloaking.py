@@ -2,25 +2,29 @@
 
 import json
 import os
+import subprocess
+import sys
+import threading
 import time
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import count, pairwise
 from pathlib import Path
 
 import pytest
 
 from commands import told
-from crawl.runs import crawl, fyke, settings
+from crawl.runs import crawl, fyke, settings, wait_until
 from fyke.archive.check import check_archive
 from fyke.archive.directory import CrawlDirectory, crawl_clock
 from fyke.archive.inspect import check_crawl
 from fyke.core.config import Config
+from fyke.core.errors import FykeError
 from fyke.core.messages import SOON_S
 from fyke.core.urls import key_of
 from fyke.crawl.owed import may_be_asked
 from fyke.disk.files import lock
-from fyke.fetcher.book import HostBook
+from fyke.fetcher.book import HostBook, ReadBooks
 from fyke.fetcher.host import Host
 from web_server import Answer, web_server
 
@@ -103,12 +107,57 @@ def test_who_rests_or_is_blocked_is_left_in_peace(tmp_path: Path, agents: str) -
         done = fyke("cloak", str(into), "--as", "Firefox/140.0")
         measured = len(asked)
         assert done.returncode == 0, done.stderr
-        crawl(into, config, "--again", "--wait", "2s")
+        again = crawl(into, config, "--scope", "seeds", "--again", "--wait", "2s")
+        assert again.status == 0, again.errors
     assert {host for _, host, _ in asked[crawled:measured]} == {"open"}
     assert measured > crawled
     assert min(after[0] - before[0] for before, after in pairwise(asked)) > rest_s - 0.1, "also between the two"
     assert not asked[measured:], "whom the measurement was told to leave for an hour is not asked by the crawl"
     assert not list(check_crawl(CrawlDirectory(into), lambda *_: None))
+
+
+@pytest.mark.parametrize("agents", ["1", "2"])
+def test_a_measurement_that_is_killed_leaves_its_long_rests_to_the_crawl(tmp_path: Path, agents: str) -> None:
+    asked: list[str] = []
+    measuring, told_to_rest, gate = threading.Event(), threading.Event(), threading.Event()
+
+    def answer(path: str, fields: dict[str, str]) -> Answer:
+        host = fields["host"].partition(".")[0]
+        asked.append(host)
+        if measuring.is_set() and path != "/robots.txt":
+            if host == "tired":
+                told_to_rest.set()
+                return 429, {"Retry-After": "3600"}, b""
+            told_to_rest.wait(30)
+            gate.wait(30)
+        return 200, {"Content-Type": "text/html"}, b"" if path == "/robots.txt" else f"<p>{host}{path}".encode()
+
+    into = tmp_path / "there"
+    with web_server(answer) as url:
+        port = url.rstrip("/").rpartition(":")[2]
+        seeds = [f"http://{host}.localhost:{port}{path}" for host in ("tired", "slow") for path in ("/", "/more")]
+        run = crawl(into, settings(tmp_path), *seeds, "--scope", "seeds", "--agents", agents)
+        assert run.status == 0, run.errors
+        measuring.set()
+        command = [sys.executable, "-m", "fyke", "cloak", str(into), "--as", "Firefox/140.0"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            assert told_to_rest.wait(30)
+            wait_until(lambda: _due(into / "cloaking", "tired.localhost") > time.time() + 3000)
+            process.kill()
+        measuring.clear()
+        gate.set()
+        asked.clear()
+        again = crawl(into, tmp_path / "settings.toml", "--scope", "seeds", "--again", "--wait", "7s")
+    assert again.status == 0, again.errors
+    assert "slow" in asked and "tired" not in asked
+    assert not list(check_crawl(CrawlDirectory(into), lambda *_: None))
+
+
+def _due(into: Path, name: str) -> float:
+    """Until when the host `name` rests, by the host book of a crawl."""
+    with suppress(FykeError), ReadBooks([CrawlDirectory(into).hosts]) as books:
+        return getattr(books.host(name), "due", 0.0)
+    return 0.0
 
 
 def test_who_rests_for_a_moment_is_asked(tmp_path: Path) -> None:

@@ -281,10 +281,13 @@ def cloak(
     unless we are silent, are not found. Nothing uses what is found.
     """
     crawled = rooms.directory.CrawlDirectory(directory)
-    settings, into = crawled.config(), rooms.directory.CrawlDirectory(directory / rooms.cloaking.FOLDER)
-    if into.path.exists():
-        raise ConfigurationError(f"{into.path} holds an earlier measurement: move it away or delete it, for another")
+    settings, into = crawled.config(), rooms.directory.CrawlDirectory(directory / rooms.owed.FOLDER)
     with crawled.closed_to_crawls():  # a crawl that runs would ask the same hosts meanwhile
+        rooms.owed.take_over(crawled)
+        if into.path.exists():
+            raise ConfigurationError(
+                f"{into.path} holds an earlier measurement: move it away or delete it, for another"
+            )
         with rooms.owed.may_be_asked(crawled) as may_be_asked:
             urls = rooms.cloaking.sample(directory, pages, may_be_asked)
         if not urls:

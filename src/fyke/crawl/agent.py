@@ -26,6 +26,7 @@ from fyke.crawl.control import Steering
 from fyke.crawl.known_agents import Stand
 from fyke.crawl.loop import Ending, Loop
 from fyke.crawl.opening import Plugins, Prepared, Rooms
+from fyke.crawl.owed import take_over
 from fyke.crawl.passes import Pass
 from fyke.crawl.post.letters import Envelope
 from fyke.crawl.post.seat import Seat
@@ -111,6 +112,8 @@ class Agent:
         self.directory.listed.verify()
         others = self._compare_settings(saved)
         self._keep_time(saved)
+        if self._seat is None:
+            take_over(self.directory)
         self._rooms = rooms = Rooms(
             self.directory, self.config, self._prepared, self._seat, self._clock, self._news, self._checkpoint, saved
         )

@@ -2,14 +2,15 @@
 
 `fyke cloak` measures in a directory of its own, with a journal of rests and a host book of its own. Its hosts rest as
 those of the crawl do, whose pages it asks for; and when it is over, those of the crawl rest as it left them. Called by
-the command line, while the crawl's directory is closed to crawls.
+the command line, while the crawl's directory is closed to crawls, and by a crawl that begins.
 
 Invariant: of a host or an address that both ask, each asks no sooner than the other could. Where the measurement is
-killed, the crawl finds no journal of rests, and every host rests.
+killed, the crawl finds no journal of rests, so every host rests, and takes long rests over itself (`take_over`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, crawl_clock
@@ -20,6 +21,8 @@ from fyke.core.urls import split
 from fyke.disk.files import writing
 from fyke.fetcher.book import HostBook, ReadBooks
 from fyke.fetcher.rests import Rests
+
+FOLDER = "cloaking"  # of the measurement, in the directory of the crawl
 
 
 @contextmanager
@@ -50,10 +53,29 @@ def owed(crawled: CrawlDirectory, beside: CrawlDirectory) -> Iterator[None]:
     try:
         yield
     finally:
+        take_over(crawled)
         met = _dues([beside], config, other_clock)
-        with ReadBooks([beside.hosts]) as book:
-            met |= {host.name: host.due for host in book.hosts() if host.due > met.get(host.name, 0.0)}
         _note(crawled.parts, dues | {name: due - clock.set_s for name, due in met.items()}, config, clock)
+
+
+def take_over(crawled: CrawlDirectory) -> None:
+    """Have the host books of `crawled` say how long hosts rest by that of a measurement, unless a run did since.
+
+    Raises StateDamaged, DiskFull or DirectoryError.
+    """
+    if crawled.rests.exists():
+        return
+    clock = crawl_clock(crawled)
+    with ReadBooks([CrawlDirectory(crawled.path / FOLDER).hosts]) as book:
+        late = [replace(host, due=host.due - clock.set_s, pages=0) for host in book.hosts()]
+    late = [host for host in late if host.due > clock.now()]
+    for part in crawled.parts if late else ():
+        with closing(HostBook(part.hosts)) as book:
+            known = [(book.host(other.name), other.due) for other in late]
+            book.save_hosts(replace(host, due=max(host.due, due)) for host, due in known if host)
+            unknown = [other for other, (host, _) in zip(late, known, strict=True) if not host]
+            if not part.part:
+                book.save_hosts(unknown)
 
 
 def _dues(of: Sequence[CrawlDirectory], config: Config, clock: Clock) -> dict[str, float]:

@@ -35,6 +35,7 @@ from fyke.crawl.forks import ForkServer
 from fyke.crawl.loop import Ending
 from fyke.crawl.member import Orders
 from fyke.crawl.monitor import Monitor, seeds_in_words
+from fyke.crawl.owed import take_over
 from fyke.crawl.passes import Pass, next_pass
 from fyke.crawl.rewriting import is_settled
 from fyke.crawl.seed_sources import SeedSources
@@ -208,6 +209,7 @@ class _CrawlRun:
                 directory.prepare(config)
                 locked.enter_context(supervised(directory))
                 locked.enter_context(directory.recorded(config, listed))
+                take_over(directory)
                 divided, orders = self._orders()
                 crawl = Supervisor(directory, config, divided, config.crawl.agents, orders, forks)
                 signals = _obey_signals(crawl.stop)

@@ -26,7 +26,6 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES
 from fyke.search.archived import ArchiveReader
 
-FOLDER = "cloaking"  # in the directory of the crawl
 TURNS = ("plain", "named", "plain", "named")
 LEAST_SHARE = 0.05  # of the words or links of one side, which the other lacks: less is not told
 _WHOLE = (Outcome.OK, Outcome.UNCHANGED)
