@@ -241,11 +241,14 @@ class _CrawlRun:
         directory, config = self._directory, self._config
         heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
         name = real_path(directory.path).name
-        async with nullcontext() if self._metrics is None else Exporter(self._metrics, name, crawl.figures):
+        async with AsyncExitStack() as beside:
+            if self._metrics is not None:
+                await beside.enter_async_context(Exporter(self._metrics, name, crawl.figures))
             if self._stops:
                 crawl.stop()
             if self._went_on_at and self._time_is_up_at < inf:
-                asyncio.get_running_loop().call_at(self._time_is_up_at, crawl.stop, Ending.TIME)
+                time_is_up = asyncio.get_running_loop().call_at(self._time_is_up_at, crawl.stop, Ending.TIME)
+                beside.callback(time_is_up.cancel)
             watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, self._console, heading).run())
             try:
                 ending = await crawl.run()
