@@ -18,6 +18,7 @@ import pytest
 
 from crawl.runs import crawl, fyke, settings, wait_until
 from crawl.small_site import small_site
+from disks import grow, small_disk
 from ports import free_port
 
 CLOSED = {"fyke.toml", "export/pages.csv"}
@@ -161,3 +162,11 @@ def test_into_a_container(crawled: Path, container: str) -> None:
     port = int(os.environ["AZURITE_BLOB_STORAGE_URL"].rpartition(":")[2])
     with _azure(port, "GET", "comp:list", "restype:container") as listing:
         assert listing.read().count(b"<Name>crawls/there/") == 2 * first["files"]
+
+
+def test_a_disk_that_is_full_is_told_as_one(crawled: Path, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "16k") as disk:
+        done = fyke("copy", str(crawled), str(disk / "copy"))
+        assert done.returncode == 4 and "free some space" in done.stderr and len(done.stderr.splitlines()) == 1
+        grow(disk)
+        assert copied(crawled, str(disk / "copy"))

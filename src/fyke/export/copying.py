@@ -6,6 +6,8 @@ beside it, under the name `FILE.xxh3`. So a copy that was killed goes on with wh
 there has the file. Invariant: memory holds some megabytes, whatever the files are.
 """
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +23,7 @@ from rich.console import Console
 from fyke.archive.checksum import OTHER_BYTES, checksum_line, checksum_path, file_hash, line_holds, recorded_line
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.lost import lost_files
-from fyke.core.errors import ConfigurationError, DirectoryError, StateDamaged
+from fyke.core.errors import ROOM, ConfigurationError, DirectoryError, DiskFull, StateDamaged
 from fyke.disk.files import damaged, real_path
 from fyke.progress import Progress
 from fyke.quantities import bytes_text, counted
@@ -139,4 +141,6 @@ def _explained(target: str) -> Iterator[None]:
         yield
     except (BaseError, OSError) as error:
         said = " ".join(str(error).partition("\n\nDebug source")[0].split())[:SAID_CHARS]
+        if any(os.strerror(number) in said for number in (errno.ENOSPC, errno.EDQUOT)):
+            raise DiskFull(f"{target}: {said}; {ROOM}, and run the same command again") from None
         raise DirectoryError(f"{target}: {said}; mend that, and run the same command again") from None
