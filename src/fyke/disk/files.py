@@ -33,8 +33,8 @@ from fyke.core.errors import (
 )
 
 Bytes = bytes | memoryview
-FULL = f"{ROOM}, then resume the crawl"
-REFUSED = "mend the folder's permissions or disk, then resume"
+FULL = f"{ROOM}, then run the same command again"
+REFUSED = "mend the folder's permissions or disk, then run the same command again"
 READ_BYTES = 1 << 20  # at a time, by who reads a file to its end
 _NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

@@ -190,7 +190,7 @@ class HostBook(Closing):
     def _error(self, error: sqlite3.Error) -> Exception:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_FULL:
-            return DiskFull(f"no room to write {self._path}: free some space, then resume; what was saved is safe")
+            return DiskFull(f"no room to write {self._path}: free some space, and begin again; what was saved is safe")
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, sqlite3.DataError):
             return StateDamaged(
                 f"{self._path} is damaged ({error}): fyke check --repair {self._path.parent.parent} moves it away, and"
