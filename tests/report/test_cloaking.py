@@ -22,7 +22,7 @@ from fyke.core.config import Config
 from fyke.core.errors import FykeError
 from fyke.core.messages import SOON_S
 from fyke.core.urls import key_of
-from fyke.crawl.owed import may_be_asked
+from fyke.crawl.owed import may_be_asked, take_over
 from fyke.disk.files import lock
 from fyke.fetcher.book import HostBook, ReadBooks
 from fyke.fetcher.host import Host
@@ -151,6 +151,16 @@ def test_a_measurement_that_is_killed_leaves_its_long_rests_to_the_crawl(tmp_pat
     assert again.status == 0, again.errors
     assert "slow" in asked and "tired" not in asked
     assert not list(check_crawl(CrawlDirectory(into), lambda *_: None))
+
+
+def test_a_book_that_a_kill_left_empty_keeps_no_crawl_out(tmp_path: Path) -> None:
+    directory = CrawlDirectory(tmp_path)
+    with directory.recorded(Config.model_validate({"crawl": {"seeds": ["http://a.example/"]}})):
+        pass
+    measured = CrawlDirectory(tmp_path / "cloaking").hosts
+    measured.parent.mkdir(parents=True)
+    measured.touch()
+    take_over(directory)
 
 
 def _due(into: Path, name: str) -> float:

@@ -63,10 +63,11 @@ def take_over(crawled: CrawlDirectory) -> None:
 
     Raises StateDamaged, DiskFull or DirectoryError.
     """
-    if crawled.rests.exists():
+    measured = CrawlDirectory(crawled.path / FOLDER).hosts
+    if crawled.rests.exists() or not measured.is_file():
         return
     clock = crawl_clock(crawled)
-    with ReadBooks([CrawlDirectory(crawled.path / FOLDER).hosts]) as book:
+    with closing(HostBook(measured)) as book:  # made where a kill left it empty
         late = [replace(host, due=host.due - clock.set_s, pages=0) for host in book.hosts()]
     late = [host for host in late if host.due > clock.now()]
     for part in crawled.parts if late else ():
