@@ -25,7 +25,7 @@ from fyke.core.pace import breathe
 from fyke.core.slices import Slices
 
 MOST_IDLE_BYTES = 1 << 20  # input of a layer in pieces that bring less than half of their size
-GAVE_UP = "that bring nothing"
+BEYOND = "more than"  # is in a fault that is none of the stream's: what is beyond one of our limits was left out
 _PIECE = 8 << 10  # input taken at a time: what is copied when output reaches its limit, and a unit of work
 _FIRST_PIECE = 1 << 10  # and at first, since a stream may be thousands of small members
 _STEP = 256 << 10  # output taken at a time: the most that is lost to a corrupt stream
@@ -115,7 +115,7 @@ def dechunk(stream: BinaryIO, cap: int) -> Slices[Layer]:
             breathe()
             yield _BREATH
         if count > _MOST_CHUNKS:
-            fault = f"has more than {_MOST_CHUNKS} chunks"
+            fault = f"has {BEYOND} {_MOST_CHUNKS} chunks"
             break
         copied = _copied(stream, whole, min(size, room))
         room -= copied
@@ -148,7 +148,7 @@ def _first(stream: BinaryIO, size: int) -> bytes:
 
 
 def _too_long(cap: int) -> str:
-    return f"unfolds to more than {cap} bytes"
+    return f"unfolds to {BEYOND} {cap} bytes"
 
 
 def _collect(pieces: _Pieces, cap: int, step_bytes: int) -> Slices[Layer]:
@@ -165,14 +165,14 @@ def _collect(pieces: _Pieces, cap: int, step_bytes: int) -> Slices[Layer]:
             room -= len(piece)
             idle_bytes += size if size > 2 * len(piece) else 0
             if idle_bytes > MOST_IDLE_BYTES:
-                fault = f"has more than {MOST_IDLE_BYTES} bytes {GAVE_UP}"
+                fault = f"has {BEYOND} {MOST_IDLE_BYTES} bytes that bring nothing"
                 break
             breathe()
             yield 1 + size // step_bytes + len(piece) // _OUT_STEP_BYTES
     except _Cut:
         fault = "is cut"
     except _TooMany:
-        fault = f"has more than {_MOST_MEMBERS} members"
+        fault = f"has {BEYOND} {_MOST_MEMBERS} members"
     except _CORRUPT:
         fault = "is corrupt"
     return Layer(taken(whole), fault)

@@ -17,10 +17,10 @@ from math import inf
 from typing import NamedTuple
 
 from fyke.core.codings import (
+    BEYOND,
     BROTLI_STEP_BYTES,
     CHUNKED_STEP_BYTES,
     DEFLATE_STEP_BYTES,
-    GAVE_UP,
     GZIP_STEP_BYTES,
     ZSTD_STEP_BYTES,
     Decoder,
@@ -63,7 +63,7 @@ class Decoded(NamedTuple):
 
     content: bytes
     fault: str
-    is_cut: bool = False  # whether a layer unfolds to more than `most_bytes`, or was given up
+    is_cut: bool = False  # whether a limit of ours left something of a layer out
 
 
 def accepted_codings() -> tuple[str, ...]:
@@ -137,7 +137,7 @@ def decoding(exchange: Exchange, most_bytes: int, most_ratio: int = MOST_RATIO) 
                 held.close()
                 held.callback(of.close)
             content, fault = yield from _DECODERS[coding](of.open(), cap)
-            is_cut = is_cut or (bool(fault) and len(content) == most_bytes) or fault.endswith(GAVE_UP)
+            is_cut = is_cut or BEYOND in fault
             if fault:
                 faults.append(f"{coding} {fault}" if not fault.startswith("is not") else f"body {fault}")
     return Decoded(content, "; ".join(faults), is_cut)
