@@ -41,6 +41,14 @@ async def test_status_means(status, fields, outcome):
         assert server.heads == [answer.request]  # nothing was followed
 
 
+async def test_a_304_that_nobody_asked_for_is_no_page():
+    """Else it would stand for the page from then on, without a word of it."""
+    async with web(saying(b'HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n')) as server, Client() as client:
+        answer = await client.get(server.url())
+        assert (answer.outcome, answer.status) == (Outcome.BAD_ANSWER, 304)
+        assert answer.detail == "status 304 ends no request of ours"
+
+
 @pytest.mark.parametrize("length", [b"abc", b"-1", b"", b"5x", b"0x2", b"3\r\nContent-Length: 4"])
 async def test_a_length_that_is_none_is_passed_over(length):
     """At the second visit to it; others are still held to their length."""

@@ -9,7 +9,7 @@ A Content-Length that is no number is passed over (Fetch Standard, "extract a le
 like any that was, made again, then to the end of the connection. So are several that differ: libcurl does not tell.
 
 A 3xx with a Location is REDIRECTED. One without leads nowhere and is taken at its word: OK (300 may
-carry a list of choices). A 304 is UNCHANGED where the request asked for it (`condition_of`).
+carry a list of choices). A 304 is UNCHANGED where the request asked for it (`condition_of`), else a BAD_ANSWER.
 
 Invariants: `exchange.head` is the final answer's: interim answers (1xx) and trailers are not in it. An
 exchange whose outcome is `answered` has a head, with a version that we know. 101 is final: what follows it is
@@ -230,7 +230,7 @@ def outcome_of(code: int, exchange: Exchange) -> Outcome:
         return Outcome.SERVER_ERROR
     if code >= 400:
         return Outcome.CLIENT_ERROR
-    if code >= 300:
+    if code >= 300 and code != 304:
         return Outcome.REDIRECTED if exchange.header("location") else Outcome.OK
     return Outcome.BAD_ANSWER
 
