@@ -263,6 +263,12 @@ async def test_what_is_wrong_over_tcp_is_a_failure(said: list[bytes]) -> None:
         assert (await servers.ask("a.test")).outcome is Outcome.DNS_FAILED
 
 
+async def test_what_is_cut_over_tcp_too_says_nothing_of_the_name() -> None:
+    """Else it would have no address for as long as that is believed."""
+    async with asking(Server(cut, cut), tries=1) as servers:
+        assert (await servers.ask("a.test")).outcome is Outcome.DNS_FAILED
+
+
 async def test_names_whose_answers_over_tcp_never_come_keep_others_no_longer_than_one_does() -> None:
     server = Server(lambda query: (good if name_of(query).startswith("good") else cut)(query), lambda query: SILENCE)
     names = 20 * dns_query.TCP_CONNECTIONS

@@ -308,7 +308,7 @@ class NameServers:
                 try:
                     writer.write(len(message).to_bytes(2, "big") + message)
                     answer = await reader.readexactly(int.from_bytes(await reader.readexactly(2), "big"))
-                    return dns.read(answer, number, question)
+                    said = dns.read(answer, number, question)
                 finally:
                     writer.close()
         except TimeoutError as error:
@@ -317,6 +317,9 @@ class NameServers:
             raise _Failed(_UNREACHED) from error
         except dns.Malformed as error:
             raise _Failed(f"the name server's answer is malformed: {error}") from error
+        if said.cut:
+            raise _Failed("the name server cut its answer also over TCP")
+        return said
 
     def _socket(self, server: ServerAddress) -> _Socket:
         """One of the sockets of `server`, drawn. Raises OSError where none can be opened."""
