@@ -66,6 +66,15 @@ class _TickingClock(VirtualClock):
         return super().now()
 
 
+@pytest.mark.parametrize(("end", "fault"), [(b"", "gzip is cut"), (bytes(8), "gzip is corrupt")])
+def test_a_body_that_is_not_as_it_should_be_is_told(end: bytes, fault: str) -> None:
+    """Else it would be a page without a word in it, and nobody knew why."""
+    (exchange, *_) = exchanges()
+    exchange.head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
+    exchange.body = Document(gzip.compress(b"<p>words")[:-8] + end)
+    assert worker.opened(Parser(), 1 << 20, exchange).exchange.detail == fault
+
+
 @pytest.mark.parametrize("clock", [VirtualClock(), _TickingClock()])
 def test_a_turn_ends_when_it_took_long_enough(tmp_path, clock: VirtualClock) -> None:
     """What is left comes first in the next, and everything comes once, in order."""

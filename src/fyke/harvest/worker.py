@@ -22,7 +22,7 @@ from math import inf
 
 from fyke.core.batches import Kind
 from fyke.core.config import FetchSection
-from fyke.core.decoding import decode_body, decode_in_time, expected_steps, unfolds
+from fyke.core.decoding import Decoded, decode_body, decode_in_time, expected_steps, unfolds
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose
 from fyke.harvest import Parser
@@ -196,7 +196,7 @@ class Harvest:
         now = self._aside.pace.now
         late_at = now() + DECODE_S
         decoded = decode_in_time(exchange, min(self._most_bytes, self._aside.large_bytes), lambda: now() >= late_at)
-        return None if decoded is None or decoded.is_cut else _page_with(self._parser, exchange, decoded.content)
+        return None if decoded is None or decoded.is_cut else _page_with(self._parser, exchange, decoded)
 
     def _opened_aside(self, exchange: Exchange) -> PageRead:
         self._make_ready(exchange)
@@ -353,10 +353,7 @@ def opened(parser: Parser, most_bytes: int, exchange: Exchange) -> Page:
     """What is known of a page before it is parsed."""
     if not _brings_page(exchange):
         return Page(exchange, "", b"")
-    content, _, is_cut = decode_body(exchange, most_bytes)
-    page = _page_with(parser, exchange, content)
-    page.cut |= is_cut
-    return page
+    return _page_with(parser, exchange, decode_body(exchange, most_bytes))
 
 
 def _brings_page(exchange: Exchange) -> bool:
@@ -364,9 +361,12 @@ def _brings_page(exchange: Exchange) -> bool:
     return exchange.outcome in TO_PARSE and exchange.visit.purpose is not Purpose.ROBOTS
 
 
-def _page_with(parser: Parser, exchange: Exchange, content: bytes) -> Page:
-    """The page with that content; its fingerprint is 0 when it has no body to compare."""
-    page = parser.page_of(exchange, content)
+def _page_with(parser: Parser, exchange: Exchange, decoded: Decoded) -> Page:
+    """The page with what was decoded; its fingerprint is 0 when it has no body to compare."""
+    page = parser.page_of(exchange, decoded.content)
+    page.cut |= decoded.is_cut
+    if decoded.fault and not decoded.is_cut and not exchange.detail:
+        exchange.detail = decoded.fault
     if not page.size_bytes or exchange.outcome is not Outcome.OK or exchange.visit.purpose is Purpose.PROBE:
         page.fingerprint = 0
     return page
