@@ -271,8 +271,9 @@ def _fetched(rows: list[dict[str, Any]], facts: list[str], directory: CrawlDirec
         verdict = f"failed {when}: {row['outcome'].replace('_', ' ')}{detail}"
     facts.append(f"depth {row['depth']}, linked as {row['kind']}, {counted(row['tries'], 'try')} failed before")
     if row["media_type"]:
-        held = f"{counted(row['content_bytes'], 'byte')}, {counted(row['links'], 'link')}"
-        facts.append(f"{row['media_type']} {row['charset']}, {held}")
+        links = [] if row["outcome"] == "unchanged" else [counted(row["links"], "link")]  # else they were not read
+        kind = f"{row['media_type']} {row['charset']}".strip()
+        facts.append(", ".join([kind, counted(row["content_bytes"], "byte"), *links]))
     if row["redirect_to"]:
         facts.append(f"it redirects to {row['redirect_to']}")
     if row["duplicate"]:

@@ -258,6 +258,8 @@ def test_a_token_is_no_change(tmp_path: Path) -> None:
             assert (found["unchanged"], found["changed"]) == (2, 1)
     assert outcomes(into) == {"": ["ok", "unchanged", "unchanged"], "p1": ["ok"] * 3, "p2": ["ok"] * 3}
     assert "its content changed never" in fyke("why", str(into), f"{site.url}p1").stdout
+    (held,) = [line for line in fyke("why", str(into), site.url).stdout.splitlines() if "text/html" in line]
+    assert "text/html, " in held and "link" not in held  # of what is unchanged they are not read again
     out = tmp_path / "changes.csv"
     run = fyke("export", str(into), "--to", "csv", "--changes", "--since", between, "--out", str(out))
     assert run.returncode == 0, run.stderr
