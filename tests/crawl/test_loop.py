@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -441,6 +442,31 @@ def test_a_failure_ends_the_crawl_and_what_failed_is_not_told_of(tmp_path: Path)
     crawl.restart()
     assert crawl.run() is Ending.FINISHED
     assert set(crawl.worker.kept) == set(crawl.web.distances())
+    crawl.close()
+
+
+@pytest.mark.parametrize("rounds", range(1, 40, 2))
+def test_a_checkpoint_of_a_crawl_that_was_cancelled_in_the_midst_of_a_turn_is_whole(
+    tmp_path: Path, rounds: int
+) -> None:
+    crawl = SmallCrawl(tmp_path, small_web(2))
+    keeper = Keeper(crawl.checkpoint, {"stage": crawl.stage}, {}, crawl.clock, 1e9)
+
+    async def cancelled() -> None:
+        running = asyncio.create_task(crawl.loop.run(keeper))
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+            crawl.clock.advance(0.25)
+            crawl.news.set()
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+    asyncio.run(cancelled())
+    crawl.save()
+    crawl.restart()
+    assert crawl.run() is Ending.FINISHED
+    assert crawl.worker.kept == Counter(crawl.web.distances().keys())
     crawl.close()
 
 

@@ -204,11 +204,15 @@ class Loop:
         return ending
 
     async def _take(self, steps: Steps[None]) -> None:
-        """Take `steps`, while others have their turns in between."""
+        """Take `steps`, while others have their turns in between; all of them, also when cancelled: a checkpoint in the
+        midst of a turn would not be whole."""
         self._is_turning = True
-        for _ in steps:
-            await asyncio.sleep(0)
-        self._is_turning = False
+        try:
+            for _ in steps:
+                await asyncio.sleep(0)
+        finally:
+            whole(steps)
+            self._is_turning = False
 
     def turn(self) -> None:
         """`steps`, one after the other."""
