@@ -24,7 +24,10 @@ _EVENT = re.compile(r"off=(\d+) (?:len=(\d+) )?(.*)")
 _LENIENT = "libcurl reads it all the same"
 _REFUSED = "libcurl takes it for no HTTP"
 _NOT_LAST = "libcurl holds it to the chunks it promised"
+_UNASKED = "nobody asked whether anything changed"
 POLICY = {
+    "connection.md: HTTP 304 with Content-Length": _UNASKED,
+    "connection.md: HTTP 304 with Transfer-Encoding": _UNASKED,
     "connection.md: HTTP 100 first, then 400": _REFUSED,
     "invalid.md: Tab after HTTP version": _LENIENT,
     "sample.md: RTSP response": _REFUSED,

@@ -30,10 +30,10 @@ from fyke.crawl.supervisor import Supervisor
 BREAKS = """
 from fyke.crawl.loop import Loop
 
-def turn(self):
+def steps(self):
     raise ZeroDivisionError("a fault of our own")
 
-Loop.turn = turn
+Loop.steps = steps
 
 class Module:
     media_types = ()

@@ -85,7 +85,6 @@ class Supervisor:
         for process in self._processes:
             process.deaths = sum((Counter(self._known[agent].statistics.deaths) for agent in process.agents), Counter())
         self._asked = AskedLater(directory.state)
-        self._asked.keep()
         self._schemes = schemes_of(named(config.plugins, "protocols"))
         self._turns = Turns(directory.path)
         self._round = 0
@@ -106,6 +105,7 @@ class Supervisor:
         return f"Supervisor({len(self._known)} agents in {len(self._processes)} processes)"
 
     async def __aenter__(self) -> "Supervisor":
+        self._asked.keep()
         for part in self._directory.parts:
             self._turns.add(part.part, saved_state(part.shard))
         for process in self._processes:
