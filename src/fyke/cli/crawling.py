@@ -285,9 +285,8 @@ def cloak(
     with crawled.closed_to_crawls():  # a crawl that runs would ask the same hosts meanwhile
         rooms.owed.take_over(crawled)
         if into.path.exists():
-            raise ConfigurationError(
-                f"{into.path} holds an earlier measurement: move it away or delete it, for another"
-            )
+            earlier = "holds an earlier measurement: move it away or delete it, for another"
+            raise ConfigurationError(f"{into.path} {earlier}")
         with rooms.owed.may_be_asked(crawled) as may_be_asked:
             urls = rooms.cloaking.sample(directory, pages, may_be_asked)
         if not urls:
@@ -295,8 +294,7 @@ def cloak(
             raise ConfigurationError(f"{directory} has no pages to ask for again; {left_out}")
         with rooms.owed.owed(crawled, into):
             for number, turn in enumerate(rooms.cloaking.TURNS):
-                name = as_ if turn == "named" else ""
-                asked = rooms.cloaking.turn_settings(settings, urls, name)
+                asked = rooms.cloaking.turn_settings(settings, urls, as_ if turn == "named" else "")
                 again = rooms.passes.Pass() if number else None
                 done = rooms.run.crawl_with_panel(into, asked, Reporter(stderr=True), again=again)
                 if done.ending is rooms.loop.Ending.STOPPED:
@@ -305,10 +303,10 @@ def cloak(
     if as_json:
         print_json({"pages": [page.as_dict() for page in shown]})
         return
-    for page in shown:
-        if page.differs:
-            say(str(page))
-    say(f"{directory}: {sum(page.differs for page in shown)} of {len(shown)} pages differ by who asks")
+    differing = [page for page in shown if page.differs]
+    for page in differing:
+        say(str(page))
+    say(f"{directory}: {len(differing)} of {len(shown)} pages differ by who asks")
 
 
 @app.command()
