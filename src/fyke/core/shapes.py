@@ -12,10 +12,12 @@ Pure, and bounded: of a URL the first `MOST_CHARS` count, and of these the first
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 import xxhash
 
+KEPT = 1024  # skeletons of which the shapes are kept: of most, many URLs follow each other
 MOST_CHARS = 512
 MOST_PARTS = 24
 MOST_NAMES = 8
@@ -67,6 +69,7 @@ def skeleton(url: str) -> Skeleton:
     return Skeleton(place[:end], path, _VALUE.sub("", query) if query else "", len(url) >= LONG_URL)
 
 
+@lru_cache(KEPT)
 def shapes(of: Skeleton) -> Shapes:
     """The shapes of the URLs that have this skeleton."""
     steps = [part[:64] for part in of.path.split("/", MOST_PARTS)[1:]]

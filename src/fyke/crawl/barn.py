@@ -5,7 +5,7 @@ returns, records and rows are in files that the next checkpoint names, and bodie
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fyke.archive.records import Original
@@ -18,7 +18,7 @@ from fyke.core.plugins import PageSink
 from fyke.core.slices import Steps
 from fyke.core.visits import Exchange, Page, Purpose
 from fyke.crawl.passes import Passes
-from fyke.harvest.sheaf import Reaped, Sheaf
+from fyke.harvest.sheaf import Pointers, Reaped
 
 
 class Barn:
@@ -55,11 +55,13 @@ class Barn:
         """Whether any server has ever answered in this crawl."""
         return self._archive.size_bytes > 0
 
-    def store(self, sheaf: Sheaf) -> None:
-        """Keep what came of some visits."""
-        for reaped in sheaf.reaped:
-            self._store(reaped)
-        pointers = sheaf.pointers
+    def store(self, reaped: Iterable[Reaped]) -> None:
+        """Keep what came of some visits, but for their links."""
+        for one in reaped:
+            self._store(one)
+
+    def link(self, pointers: Pointers) -> None:
+        """Keep links of some pages."""
         if self._links is not None and len(pointers.via):
             self._links.add(links_batch(pointers.via, pointers.found.key, pointers.found.url, pointers.link_kind))
 

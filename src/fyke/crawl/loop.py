@@ -228,6 +228,7 @@ class Loop:
             yield from self._frontier.descend(level)
         if not self._outbox.crowded:
             yield from self._gather()
+            yield
         if self._remote is not None:
             self._remote.receive(begun)
         if self._revisits is not None:
@@ -239,8 +240,7 @@ class Loop:
             self._put_links(links_of([links, self._ours(made, begun)]), begun)
         hungry = self._hungry(begun)
         if hungry or self._outbox.full:
-            self.deliver()
-            yield
+            yield from self._deliver()
         yield from self._move_on(begun, hungry=hungry)
         self._recall()
         self._fetcher.refuse(self._post.refuse(self._frontier.refused()))
@@ -284,8 +284,7 @@ class Loop:
     def _empty_outbox(self) -> Steps[None]:
         """Deliver all of it."""
         while self._outbox.waiting:
-            self.deliver()
-            yield
+            yield from self._deliver()
         if self._rewriting is not None:
             yield from self._rewriting.counting()
 
@@ -298,11 +297,11 @@ class Loop:
         self._post.flush()
 
     def _deliver_all(self) -> None:
-        self.deliver()
+        whole(self._deliver())
         while self._outbox.waiting:
-            self.deliver()
+            whole(self._deliver())
 
-    def deliver(self) -> None:
+    def _deliver(self) -> Steps[None]:
         """Give the frontier what waits for it, of links a portion, and the post what is for the shards of others."""
         now = self._clock.now()
         links, outcomes = self._post.post(self._outbox.take_links(self._link_bytes), self._outbox.take_outcomes(), now)
@@ -310,6 +309,8 @@ class Loop:
             self._rewriting.note(outcomes.printed)
         self._put_links(links, now)
         self._frontier.put_outcomes(outcomes, now)
+        yield
+        yield from self._frontier.learn(outcomes.judged)
 
     def _put_links(self, links: Links, now: float) -> None:
         """Give the frontier `links` to URLs of its shard, as the rules have them that rewrite links; what these rules
@@ -389,7 +390,7 @@ class Loop:
             await self._rest()
             await self._take(self._gather())
             if self._outbox.full:
-                self.deliver()
+                await self._take(self._deliver())
         self._fetcher.abort()
         await asyncio.sleep(0)
         await self._take(self._gather())

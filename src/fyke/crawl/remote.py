@@ -8,6 +8,7 @@ outbox: one message with those of this agent costs less than a message each.
 from fyke.core.batches import concat
 from fyke.core.clock import Clock
 from fyke.core.messages import Outcomes
+from fyke.core.slices import whole
 from fyke.crawl.outbox import Outbox
 from fyke.crawl.past import Past
 from fyke.crawl.post.events import (
@@ -86,6 +87,7 @@ class Remote:
 
     def _hear(self, outcomes: Outcomes, now: float) -> None:
         self._frontier.put_outcomes(outcomes, now)
+        whole(self._frontier.learn(outcomes.judged))
         if self._rewriting is not None:
             self._rewriting.note(outcomes.printed)
 

@@ -13,11 +13,10 @@ Bounded: `MET`, `COMING` and `FOUND` marks, of which newer ones take the place o
 nobody.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
@@ -58,25 +57,22 @@ class Variants:
     def read(self, url: str, host: int, *, fresh: bool) -> list[int]:
         """The page `url` of `host` was read, and brought new text or not: the places in `VARIANTS` of what it differs
         in from one before."""
-        keys = np.array(variant_keys(url, host), np.uint64)
+        keys = variant_keys(url, host)
         differs = self._differs(url, keys, also_found=not fresh)
-        places, marks = _entries(keys[_told(url)])
-        self._marks[places] = marks
+        for at in _told(url):
+            self._marks[keys[at] % MET] = keys[at] >> 32 | 1
         self._changed = True
         return differs
 
     def differs(self, url: str, host: int) -> list[int]:
         """The places in `VARIANTS` of what `url` of `host` differs in from a page that was read, or was only found."""
-        return self._differs(url, np.array(variant_keys(url, host), np.uint64), also_found=True)
+        return self._differs(url, variant_keys(url, host), also_found=True)
 
-    def _differs(self, url: str, keys: U64, *, also_found: bool) -> list[int]:
+    def _differs(self, url: str, keys: Sequence[int], *, also_found: bool) -> list[int]:
         """The same of a URL with these `variant_keys`. What looks made up in it is reason enough, so that it says
         nothing of others with a query."""
-        places, marks = _entries(keys)
-        met = self._marks[places] == marks
-        if also_found:
-            met[self._found_bare(url)] = True
-        differs: list[int] = np.flatnonzero(met).tolist()
+        met = {at for at, key in enumerate(keys) if int(self._marks[key % MET]) == key >> 32 | 1}
+        differs = sorted(met.union(self._found_bare(url)) if also_found else met)
         return [DIGEST] if DIGEST in differs and DIGEST not in lacks(url) else differs
 
     def _found_bare(self, url: str) -> list[int]:
@@ -90,9 +86,9 @@ class Variants:
     def met(self, urls: pa.RecordBatch) -> Mask:
         """In what each of `urls` (n rows) differs from one that was read or comes: bool[n, len(VARIANTS)]."""
         keys = _keys_of(urls)
-        places, marks = _entries(keys)
         coming = self._coming[keys % np.uint64(COMING)]
-        found: Mask = self._marks[places] == marks
+        marks = (keys >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+        found: Mask = self._marks[keys % np.uint64(MET)] == marks
         found |= (coming["mark"] == keys) & (coming["url"] != u64(urls, "key")[:, None])
         for row, url in enumerate(texts(urls)):
             found[row, self._found_bare(url)] = True
@@ -135,7 +131,3 @@ def _told(url: str) -> list[int]:
 def _keys_of(urls: pa.RecordBatch) -> U64:
     rows = zip(texts(urls), u64(urls, "host").tolist(), strict=True)
     return np.array([variant_keys(url, host) for url, host in rows], np.uint64)
-
-
-def _entries(keys: U64) -> tuple[U64, npt.NDArray[np.uint32]]:
-    return keys % np.uint64(MET), (keys >> np.uint64(32)).astype(np.uint32) | np.uint32(1)

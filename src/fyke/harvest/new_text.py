@@ -105,6 +105,7 @@ _PRINT = np.dtype([("key", np.uint64), ("at", np.int64)])  # the hash of a gram,
 # Of a polynomial hash of 64 bits (Karp and Rabin 1987): an odd number, and the code of each letter.
 _BASE = np.uint64(0xD6E8FEB86659FD93)
 _CODES = (np.arange(1, 257, dtype=np.uint64) * _MIX) ^ (np.arange(1, 257, dtype=np.uint64) * _MIX >> np.uint64(29))
+_PLACE = np.uint64(READ_BYTES - 1)
 _NONE = np.uint64((1 << 64) - 1)  # more than any that is kept
 
 
@@ -181,10 +182,12 @@ class NewText:
         found = fingerprints_by_columns(text) if fingerprints is None else np.frombuffer(fingerprints(text), _PRINT)
         is_met = np.ones(len(found), np.bool_)
         strange = sought(self._met_prints, found["key"], domain)
-        is_met[strange[np.unique(found["key"][strange], return_index=True)[1]]] = False  # once: titles are headings
+        is_met[strange[_firsts(found["key"][strange])]] = False  # once: titles are headings
         lengths = np.fromiter(map(len, new), np.int64, len(new))
         ends = np.cumsum(lengths + 1) - 1
-        says = (np.frombuffer(said, np.uint8) != GONE) & ~_covered(found["at"][is_met], ends - lengths, ends)
+        says = np.frombuffer(said, np.uint8) != GONE
+        if is_met.any():
+            says &= ~_covered(found["at"][is_met], ends - lengths, ends)
         says[ends[:-1]] = False
         new_of = np.add.reduceat(says, ends - lengths, dtype=np.int64)
         brought = float(new_of[unmet][new_of[unmet] * MET_SHARE >= lengths[unmet]].sum())
@@ -192,7 +195,7 @@ class NewText:
 
     def _enter(self, text: Sequence[bytes], domain: int) -> list[bytes]:
         """Remember the blocks `text`; those that were not met before."""
-        return [text[at] for at in _enter(self._met, _hashes(text), domain).tolist()]
+        return [text[at] for at in _enter(self._met, _hashes(text), domain).tolist()] if text else []
 
 
 def _covered(
@@ -207,6 +210,15 @@ def _covered(
     edges = np.bincount(begin, minlength=ends[-1] + 1) - np.bincount(end, minlength=ends[-1] + 1)
     covered: npt.NDArray[np.bool_] = np.cumsum(edges)[:-1] > 0
     return covered
+
+
+def _firsts(keys: U64) -> npt.NDArray[np.intp]:
+    """The places of those among `keys` (uint64[n], n at most `READ_BYTES`) that are like none before. Of each 49 bits
+    count: so key and place are sorted as one number, in a fifth of the time."""
+    numbers = np.sort(keys & ~_PLACE | np.arange(len(keys), dtype=np.uint64))
+    is_first = np.append(True, (numbers[1:] ^ numbers[:-1]) > _PLACE)[: len(keys)]
+    places: npt.NDArray[np.intp] = (numbers[is_first] & _PLACE).astype(np.intp)
+    return places
 
 
 def _hashes(text: Sequence[bytes]) -> U64:

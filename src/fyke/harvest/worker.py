@@ -37,6 +37,8 @@ BATCH_PAGES = 64
 BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
 TOGETHER_BYTES = 2 << 20  # of links written out that are resolved together; a page that has more is large
 TOGETHER_LINKS = 2_000  # that take long each, the same: ten microseconds
+STEP_BYTES = 1 << 16  # of pages that are read in a step, each as if it had
+PAGE_BYTES = 1 << 12  # more than it has
 TURN_BYTES = 4 << 20
 TURN_S = 0.05
 MOST_LATER = 512  # exchanges with large pages for which there is no room aside: each may hold a file
@@ -101,8 +103,8 @@ class Harvest:
         return is_late or self._turn_bytes >= TURN_BYTES
 
     def reap(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
-        """What is in `exchanges`, and in large ones of before. Their bodies are still open, for the archive. After each
-        large one `NO_SHEAF`, where nothing is under way and others may have their turns."""
+        """What is in `exchanges`, and in large ones of before. Their bodies are still open, for the archive. In between
+        `NO_SHEAF`, where others may have their turns."""
         self._turn_ends_at = self._aside.pace.now() + TURN_S if self._aside is not None else 0.0
         self._turn_bytes = 0
         to_parse = deque(self._next)
@@ -274,11 +276,15 @@ class Harvest:
         known = self._content_seen.known([key for keys in places for key in keys])
         together: list[PageRead] = []
         waiting: set[int] = set()
-        together_bytes = together_links = 0
+        together_bytes = together_links = step_bytes = 0
         for at, ((exchange, page), keys) in enumerate(zip(batch, places, strict=True)):
             if at and self._late:
                 self._next = list(batch[at:])
                 break
+            if step_bytes >= STEP_BYTES:
+                yield NO_SHEAF
+                step_bytes = 0
+            step_bytes += page.size_bytes + PAGE_BYTES
             compare(page, self._copy_of, self._most_bytes)
             if exchange.outcome is Outcome.UNCHANGED:  # its links are known
                 together.append(PageRead(exchange, page, (), 0))
