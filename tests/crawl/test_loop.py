@@ -23,7 +23,7 @@ from fyke.core.clock import VirtualClock
 from fyke.core.config import CrawlSection, FrontierSection, Scope
 from fyke.core.messages import Links, Rules
 from fyke.core.outcomes import Outcome
-from fyke.core.slices import Steps
+from fyke.core.slices import Steps, whole
 from fyke.core.urls import locate, split
 from fyke.core.visits import Visit, visits_of
 from fyke.crawl import loop as loop_module
@@ -321,11 +321,11 @@ def test_traps_wait_while_a_page_that_may_lead_on_is_not_read_to_its_end(
         crawl.turn()
     monkeypatch.setattr(type(frontier._stages), "others_wait", False)
     for _ in range(100):
-        frontier.turn(now, hungry=True, quiet=False)
+        whole(frontier.steps(now, hungry=True, quiet=False))
     waiting = len(frontier._stages.traps)
-    assert waiting and not frontier.turn(now, hungry=True, quiet=False)
+    assert waiting and not whole(frontier.steps(now, hungry=True, quiet=False))
     assert len(frontier._stages.traps) == waiting
-    assert frontier.turn(now, hungry=True, quiet=True)
+    assert whole(frontier.steps(now, hungry=True, quiet=True))
     assert len(frontier._stages.traps) < waiting
     crawl.close()
 

@@ -233,10 +233,32 @@ def test_what_was_asked_later_is_missed(whole: Path, tmp_path: Path) -> None:
     assert in_process("check", str(folder)).status == 0
     (folder / "state" / "asked.json").unlink()
     assert "asked.json: it is gone" in in_process("check", str(folder)).out
+    refused = [crawl(folder, folder / "fyke.toml", "--again").errors]
+    refused += [
+        in_process(*words).errors
+        for words in (["cloak", str(folder), "--as", "a"], ["block", str(folder), "another.example"])
+    ]
+    for said in refused:
+        assert "asked.json is damaged: it is gone" in said, "a blocked host may be asked"
     mended = in_process("check", "--repair", str(folder))
-    assert mended.status == 1 and "asked.json" in mended.out, mended
+    assert mended.status == 1 and "which hosts were blocked" in mended.out, mended
+    assert in_process("check", "--repair", str(folder)).status == 0, "it was told once"
     assert crawl(folder, folder / "fyke.toml", "--again").status == 0
-    assert in_process("check", str(folder)).status == 0, "it goes on without what was asked, and knows that"
+    assert in_process("check", str(folder)).status == 0
+
+
+@pytest.mark.parametrize("how", ["torn", "folder"])
+def test_what_was_asked_later_and_is_damaged_goes_aside(how: str, whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    assert in_process("block", str(folder), "elsewhere.example").status == 0
+    assert crawl(folder, folder / "fyke.toml", "--again").status == 0
+    path = folder / "state" / "asked.json"
+    path.unlink()
+    path.mkdir() if how == "folder" else path.write_text('{"seeds": 3')
+    assert crawl(folder, folder / "fyke.toml", "--again").status == 3
+    assert in_process("check", "--repair", str(folder)).status == 1
+    assert list((folder / "damaged" / "state").iterdir()), "nothing goes away"
+    assert crawl(folder, folder / "fyke.toml", "--again").status == 0
 
 
 def test_what_was_asked_while_no_crawl_ran_is_missed(whole: Path, tmp_path: Path) -> None:

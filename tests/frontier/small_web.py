@@ -16,6 +16,7 @@ from fyke.core.config import CrawlSection, FrontierSection, Scope
 from fyke.core.messages import Links, Outcomes, Rules, ended_batch, learned_batch
 from fyke.core.outcomes import Outcome
 from fyke.core.site import SiteSection
+from fyke.core.slices import whole
 from fyke.core.urls import locate, split
 from fyke.core.visits import visits_of
 from fyke.disk.store import Store
@@ -164,7 +165,7 @@ class Crawl(Shard[Frontier, Progress]):
     def turn(self) -> bool:
         """Once around: whether the frontier moved, or anything was taken or answered."""
         self.turns += 1
-        moved = self.stage.turn(self.now, hungry=self.stage.need > Need.NONE)
+        moved = whole(self.stage.steps(self.now, hungry=self.stage.need > Need.NONE))
         refused = self.stage.refused()
         self.model.refused.update(texts(refused))
         ended = ended_batch((visit, Outcome.ROBOTS_FORBADE) for visit in visits_of(refused))

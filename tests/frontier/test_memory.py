@@ -11,6 +11,7 @@ import numpy as np
 from fyke.core.batches import url_batch
 from fyke.core.config import CrawlSection, FrontierSection, Scope
 from fyke.core.messages import Links
+from fyke.core.slices import whole
 from fyke.core.urls import locate
 from fyke.disk.checkpoint import Checkpoint
 from fyke.frontier.filters import filters_for
@@ -33,7 +34,7 @@ def peaks(directory: Path, batches: int, stretches: int) -> list[int]:
             first = number * BATCH
             urls = [locate(f"http://www.d{n % DOMAINS}.example/{n}") for n in range(first, first + BATCH)]
             frontier.put_links(Links(url_batch(urls), np.zeros(BATCH, np.uint64)))
-            frontier.turn(0.0, hungry=False)
+            whole(frontier.steps(0.0, hungry=False))
             if (number + 1) % batches == 0:
                 found.append(tracemalloc.get_traced_memory()[1])
                 tracemalloc.reset_peak()

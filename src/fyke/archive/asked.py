@@ -7,9 +7,9 @@ read by both, and by those who explain. Invariant: what was asked is safe on the
 from collections.abc import Iterable
 from pathlib import Path
 
-from fyke.core.errors import BadUrl, StateDamaged
+from fyke.core.errors import BadUrl
 from fyke.core.urls import canonical, split
-from fyke.disk.files import allowed, write_whole
+from fyke.disk.files import allowed, damaged, write_whole
 from fyke.disk.sealed import sealed, unsealed_or_old
 
 NAME = "asked.json"
@@ -32,7 +32,7 @@ class AskedLater:
                     found = unsealed_or_old("asked", self._path.read_bytes())
                 self.seeds, self.blocked = list(found["seeds"]), list(found["blocked"])
             except (OSError, ValueError, KeyError, TypeError):
-                raise StateDamaged(f"{self._path} is damaged: put it back from a copy, or delete it") from None
+                raise damaged(self._path, "no checksum fits it") from None
 
     def __repr__(self) -> str:
         return f"AskedLater({len(self.seeds)} seeds, {len(self.blocked)} hosts blocked)"

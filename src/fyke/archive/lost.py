@@ -36,9 +36,7 @@ def lost_files(directory: CrawlDirectory) -> list[Path]:
             states[part.part] = saved_state(part.shard)
         except StateDamaged:  # which is told by who reads it
             states[part.part] = {}
-    asked = directory.state / ASKED
-    if any(any(state.get("asked", {}).values()) for state in states.values()) and not asked.is_file():
-        found.append(asked)
+    found += _asked(directory, states)
     if any(states.values()):
         found += [folder for folder in (directory.warc, directory.tables) if not folder.is_dir()]
     for part in directory.parts:
@@ -47,6 +45,12 @@ def lost_files(directory: CrawlDirectory) -> list[Path]:
     found += [path for name in OF_INDEX if is_gone_of_index(path := directory.tables / f"{name}.parquet")]
     found += _turns(directory, states) if directory.tables.is_dir() else []
     return list(dict.fromkeys(found))
+
+
+def require_asked(directory: CrawlDirectory) -> None:
+    """Raises StateDamaged when it is gone what people asked of the crawl: a host may be blocked, and would be asked."""
+    for path in _asked(directory, {part.part: saved_state(part.shard) for part in directory.parts}):
+        raise damaged(path, GONE)
 
 
 def require_rows(directory: CrawlDirectory, name: str) -> None:
@@ -84,6 +88,13 @@ def is_gone_of_index(path: Path) -> bool:
 
 def _settings_are_there(directory: CrawlDirectory) -> bool:
     return directory.holds_crawl and directory.settings.stat().st_size > 0
+
+
+def _asked(directory: CrawlDirectory, states: Mapping[int, Mapping[str, Any]]) -> list[Path]:
+    """What was asked of the crawl, if it is gone."""
+    path = directory.state / ASKED
+    was_there = any(any(state.get("asked", {}).values()) for state in states.values())
+    return [path] if was_there and not path.is_file() else []
 
 
 def _of_part(part: CrawlDirectory, state: Mapping[str, Any], gone: list[Path]) -> list[Path]:

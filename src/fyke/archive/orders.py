@@ -19,6 +19,7 @@ from typing import Any
 from fyke.archive.asked import AskedLater, host_named
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.inspect import CrawlStatus, status_of
+from fyke.archive.lost import require_asked
 from fyke.archive.statistics import CrawlStatistics
 from fyke.core.errors import BadUrl, DirectoryInUse
 
@@ -123,6 +124,7 @@ async def block(directory: CrawlDirectory, host: str, blocked: bool) -> str:
 
 def _written(directory: CrawlDirectory, name: str, blocked: bool) -> str:
     """Block or unblock in the file itself: no crawl runs, and none can begin meanwhile."""
+    require_asked(directory)
     if not AskedLater(directory.state).block(name, blocked):
         return f"{name} was {'blocked before' if blocked else 'not blocked'}"
     if blocked:

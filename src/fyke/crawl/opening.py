@@ -15,6 +15,7 @@ from typing import Any
 
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory
+from fyke.archive.lost import require_asked
 from fyke.archive.records import pack
 from fyke.archive.table_files import series
 from fyke.archive.tables import ExtractedTable, LinksTable, PagesTable
@@ -100,6 +101,7 @@ class Prepared:
         crawl_order(config.frontier)  # the frontier makes its own: here a wrong one costs no directory yet
         budget_function(config.frontier)
         self.schemes = schemes_of(self.protocols)
+        require_asked(directory)
         self.seeds = seeds_of([*config.crawl.seeds, *AskedLater(directory.state).seeds], self.schemes)
         self.sites = Sites(config.site)
         self.hours = HostHours(config.politeness.hours, config.site)

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, crawl_clock
+from fyke.archive.lost import require_asked
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
 from fyke.core.messages import SOON_S
@@ -27,7 +28,9 @@ FOLDER = "cloaking"  # of the measurement, in the directory of the crawl
 
 @contextmanager
 def may_be_asked(directory: CrawlDirectory) -> Iterator[Callable[[str], bool]]:
-    """Whether the host of a URL may be asked now: a person did not block it, and it does not rest for long."""
+    """Whether the host of a URL may be asked now: a person did not block it, and it does not rest for long. Raises
+    StateDamaged where nobody knows."""
+    require_asked(directory)
     now, blocked = crawl_clock(directory).now(), frozenset(AskedLater(directory.state).blocked)
     with ReadBooks(part.hosts for part in directory.parts) as books:
 

@@ -2,7 +2,7 @@
 
     Links -> filter -> seen -> level -> star -> beast -> robots gate -> order -> ready -> window -> Visits
 
-An engine: the loop hands in `Links` and `Outcomes`, calls `turn`, and takes `visits` out. All go through the
+An engine: the loop hands in `Links` and `Outcomes`, takes its `steps`, and takes `visits` out. All go through the
 stages as batches of columns. Up to `beast` URLs are pushed, by merges that wait until they are worth it; from
 there on they are pulled, as the window of what the fetcher holds runs low.
 
@@ -211,10 +211,6 @@ class Frontier:
         """Of the URLs that a merge would read, those seen before: 0 to 1."""
         seen = self._stages.seen
         return len(seen) / max(1, len(seen) + seen.pending)
-
-    def turn(self, now: float, *, hungry: bool, quiet: bool = True) -> bool:
-        """`steps`, one after the other."""
-        return whole(self.steps(now, hungry=hungry, quiet=quiet))
 
     def steps(self, now: float, *, hungry: bool, quiet: bool = True) -> Steps[bool]:
         """Move what was found on towards the ready queues; whether anything moved. Between two steps URLs may be put,

@@ -10,10 +10,13 @@ import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+from fyke.archive.asked import NAME as ASKED
+from fyke.archive.asked import AskedLater
 from fyke.archive.check import Fault
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.inspect import asked_faults, file_faults, hosts_faults
 from fyke.archive.lost import GONE, lost_files
+from fyke.archive.mending import DamagedFolder
 from fyke.archive.reading import GENERATION, generation, rows_recorded
 from fyke.archive.table_files import TABLES
 from fyke.archive.turns import COUNTED, rows_by_part, write_turns
@@ -49,6 +52,7 @@ def repair(directory: CrawlDirectory, progress: Tell) -> Iterator[Note]:
                 yield from _mended(case, config)
             if len(cases) > 1:
                 yield from _mended_together(cases)
+            yield from _asked(directory)
             yield from _not_mended(directory)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -82,8 +86,24 @@ def _mended_together(cases: list[Case]) -> Iterator[Note]:
         yield Note(f"{TABLES}/turns", "in which order rows of several agents came is written anew")
 
 
+def _asked(directory: CrawlDirectory) -> Iterator[Note]:
+    """What people asked of the crawl: where it is lost, they are told, and it may go on as if nobody had."""
+    path = directory.state / ASKED
+    try:
+        AskedLater(directory.state)
+        fit = path not in lost_files(directory)
+    except StateDamaged:
+        fit = False
+    if not fit:
+        if os.path.lexists(path):
+            DamagedFolder(directory.path).take(path)
+        AskedLater(directory.state).keep()
+        what = "which hosts were blocked and which seeds were added is not known any more: say it again"
+        yield Note(f"state/{ASKED}", f"{what}, or put the file back from a copy", lost=True)
+
+
 def _not_mended(directory: CrawlDirectory) -> Iterator[Note]:
-    """What people asked, and is lost or damaged: nothing gives it back. What is lost of the archive was told."""
+    """What is lost or damaged, and nothing gives it back. What is lost of the archive was told."""
     lost = lost_files(directory)
     for fault in (*(Fault(str(path), GONE) for path in lost), *asked_faults(directory, lost)):
         path = Path(fault.place)
