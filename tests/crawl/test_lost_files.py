@@ -226,6 +226,24 @@ def test_a_checkpoint_that_is_gone_is_named(which: int, whole: Path, tmp_path: P
     assert in_process("check", str(folder)).status == 0
 
 
+def test_a_repair_leaves_nothing_that_came_after_an_older_checkpoint(site: SmallSite, tmp_path: Path) -> None:
+    """Rows of pages that came after it are in files that it knows nothing of."""
+    folder, config = tmp_path / "crawl", settings(tmp_path, store={**STORE, "checkpoint_s": 1000.0})
+    for more in (["--pages", "20"], []):
+        assert crawl(folder, config, site.url, *more).status == 0
+    shard = CrawlDirectory(folder).shard
+    number = manifests.numbers(shard)[0]
+    (shard / manifests.Manifest(number).name).unlink()
+    before = newest(shard)
+    assert before is not None and not before.participants["pages"]["segments"], "its files are all finished"
+    mended = in_process("check", "--repair", str(folder))
+    assert mended.status == 0, mended
+    checked = in_process("check", str(folder))
+    assert checked.status == 0, (mended, checked)
+    assert crawl(folder, config, site.url).status == 0
+    assert in_process("check", str(folder)).status == 0
+
+
 def test_what_was_asked_later_is_missed(whole: Path, tmp_path: Path) -> None:
     folder = copied(whole, tmp_path)
     assert in_process("block", str(folder), "elsewhere.example").status == 0

@@ -142,7 +142,7 @@ def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
 def _commit(case: Case, bad: list[Path]) -> Iterator[Note]:
     """The manifest that fits what is there now; then what was damaged of the state goes aside."""
     shard = case.directory.shard
-    if case.manifest is not None and (case.changed or case.fell_back or bad or manifests.lone(shard)):
+    if case.manifest is not None and (case.changed or case.fell_back or bad):
         number = manifests.numbers(shard)[0] + 1
         states = {**case.state, **case.changed}
         Snapshot(

@@ -43,9 +43,10 @@ class Case:
 
     @property
     def fell_back(self) -> bool:
-        """Whether a newer manifest was not whole."""
-        numbers = manifests.numbers(self.directory.shard)
-        return self.manifest is not None and self.manifest.number != numbers[0]
+        """Whether a newer manifest was not whole, or may be gone."""
+        shard = self.directory.shard
+        newest = manifests.numbers(shard)[0] if self.manifest is not None else 0
+        return self.manifest is not None and (self.manifest.number != newest or bool(manifests.lone(shard)))
 
     def place(self, path: Path) -> str:
         """`path` as people read it."""

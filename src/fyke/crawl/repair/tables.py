@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from fyke.archive.checksum import checksum_holds, write_checksum
 from fyke.archive.lost import OF_INDEX, is_gone_of_index
-from fyke.archive.mending import RowsPiece, fits, pieces, write_anew
+from fyke.archive.mending import RowsPiece, fits, journal_holds, pieces, write_anew
 from fyke.archive.reading import GENERATION, TableFile, generation, read_file, rows_recorded, segments
 from fyke.archive.schemas import SCHEMAS
 from fyke.archive.table_files import TABLES, series
@@ -97,15 +97,22 @@ class TableRepair:
         return f"are lost here; fyke extract {self._case.folder} makes the table once more out of the archive"
 
     def _put_aside_what_came_after(self, name: str, state: dict[str, Any]) -> Iterator[Note]:
-        """Files younger than the checkpoint, which are read before their journals: those that are damaged."""
-        sealed = state.get("sealed", 0)
-        for segment in self._segments(name)[sealed:]:
+        """Files younger than the checkpoint, which are read before their journals: those that are damaged, and where a
+        checkpoint is gone those of which it counts a whole journal, or nothing. They have rows of what is gone."""
+        own, sealed = series(name, self._case.directory.part), state.get("sealed", 0)
+        counted = sealed + len(state.get("segments", []))
+        for serial, segment in enumerate(self._segments(name)[sealed:], sealed):
             path = segment.path.with_suffix(".parquet")
-            if os.path.lexists(path) and not (path.is_file() and checksum_holds(path)):
+            if not os.path.lexists(path):
+                continue
+            damaged = not (path.is_file() and checksum_holds(path))
+            needed = serial < counted and not journal_holds(self._case.folder, own, state, serial)
+            if damaged or (self._case.fell_back and not needed):
                 self._case.aside.take(path)
                 self._case.drop_checksum(path)
                 self._case.mended = True
-                yield Note(self._case.place(path), "it is damaged, younger than the checkpoint, and put aside")
+                what = "damaged, " if damaged else ""
+                yield Note(self._case.place(path), f"it is {what}younger than the checkpoint, and put aside")
 
     def _new_generation(self) -> None:
         """Before a row changes its number, so that nobody goes on counting from the old ones."""
