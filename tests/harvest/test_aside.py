@@ -87,7 +87,7 @@ def test_a_turn_ends_when_it_took_long_enough(tmp_path, clock: VirtualClock) -> 
         turns = [[one.page.url for sheaf in harvest.reap(given[:5]) for one in sheaf.reaped]]
         turns += [[one.page.url for sheaf in harvest.reap(given[5:]) for one in sheaf.reaped]]
         while harvest.behind:
-            assert harvest.waiting
+            assert harvest.waiting and harvest.crowded, "others that come meanwhile would fill the memory"
             turns.append([one.page.url for sheaf in harvest.reap([]) for one in sheaf.reaped])
         assert [url for turn in turns for url in turn] == [exchange.visit.url for exchange in given]
         assert all(turns)

@@ -88,8 +88,8 @@ class Harvest:
 
     @property
     def crowded(self) -> bool:
-        """Whether so many large pages wait that no more exchanges should come in."""
-        return len(self._later) >= MOST_LATER
+        """Whether so many large pages wait, or any of the last turn, that no more exchanges should come in."""
+        return bool(self._next) or len(self._later) >= MOST_LATER
 
     @property
     def behind(self) -> bool:
