@@ -87,27 +87,6 @@ def test_what_was_saved_is_read_back(shared_book, hosts, records):
         assert shared_book.robots(origin) == record
 
 
-@given(st.lists(HOSTS, max_size=3), st.lists(ROBOTS, max_size=3), st.lists(WORDS, max_size=3))
-def test_who_is_expected_is_found_as_if_it_was_not(shared_book, hosts, records, others):
-    """Also after the book was written; of the others some are in it, and some are not."""
-
-    def told():
-        found = [shared_book.host(name) for name in names]
-        return [one and row_of(one) for one in found], [shared_book.robots(origin) for origin in origins]
-
-    names = [one.name for one in hosts] + others
-    origins = [record.origin for record in records] + others
-    before = told()
-    shared_book.expect(names, origins)
-    assert told() == before
-    shared_book.save_hosts(hosts)
-    for record in records:
-        shared_book.save_robots(record)
-    rows, rules = told()
-    assert rows[: len(hosts)] == [row_of({one.name: one for one in hosts}[name]) for name in names[: len(hosts)]]
-    assert rules[: len(records)] == [{one.origin: one for one in records}[origin] for origin in origins[: len(records)]]
-
-
 def test_hosts(tmp_path):
     with HostBook(tmp_path / "hosts.db") as book:
         assert book.host("a.test") is None and book.robots("http://a.test:80") is None

@@ -120,9 +120,6 @@ class HostBook(Closing):
         self._read_only = read_only
         self._unwritten: dict[str, tuple[Any, ...]] = {}  # rows of rules, by origin
         self._unwritten_bytes = 0
-        # Names and origins that were expected, and are not in the book.
-        self._no_hosts: set[str] = set()
-        self._no_robots: set[str] = set()
         if read_only and not path.is_file():
             raise NotACrawl(f"{path} does not exist: no crawl has remembered hosts here")
         with self._explained():
@@ -205,22 +202,8 @@ class HostBook(Closing):
             return DirectoryError(f"cannot use {self._path} ({error}): check the disk and the permissions")
         return error  # our own mistake
 
-    def expect(self, names: Iterable[str], origins: Iterable[str]) -> None:
-        """These hosts and rules, some hundreds, are asked for next. To look for all of them together takes a tenth of
-        the time that it takes one by one, and of those that newcomers bring hardly any is there."""
-        for table, texts, absent in (("hosts", names, self._no_hosts), ("robots", origins, self._no_robots)):
-            keys = {_signed(text): text for text in texts}
-            query = f"SELECT key FROM {table} WHERE key IN ({', '.join('?' * len(keys))})"
-            with self._explained():
-                for (key,) in self._connection.execute(query, list(keys)):
-                    del keys[key]
-            absent.clear()
-            absent.update(keys.values())
-
     def host(self, name: str) -> Host | None:
         """What is remembered of the host `name`."""
-        if name in self._no_hosts:
-            return None
         with self._explained():
             row = self._connection.execute(f"{_HOST} WHERE key = ?", (_signed(name),)).fetchone()
         return _host_of(self._whole(row)) if row and row[1] == name else None
@@ -241,8 +224,6 @@ class HostBook(Closing):
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """What is done within is done whole or not at all; the rules that wait to be written are written before it."""
-        self._no_hosts.clear()
-        self._no_robots.clear()
         self._connection.execute("BEGIN IMMEDIATE")
         with self._connection:
             self._connection.executemany(_SAVE_ROBOTS, self._unwritten.values())
@@ -265,7 +246,7 @@ class HostBook(Closing):
     def robots(self, origin: str) -> RobotsRecord | None:
         """The robots.txt of `origin` as last fetched, expired or not."""
         row = self._unwritten.get(origin)
-        if row is None and origin not in self._no_robots:
+        if row is None:
             with self._explained():
                 row = self._connection.execute(f"{_ROBOTS} WHERE key = ?", (_signed(origin),)).fetchone()
         return self._robots_of(self._whole(row)[1:]) if row and row[1] == origin else None

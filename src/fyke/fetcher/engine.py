@@ -80,11 +80,7 @@ class Fetcher:
     def put(self, visits: pa.RecordBatch) -> None:
         """Let `visits` (schema `URLS`) wait at their hosts; those of kind `RULES` have their origins' rules brought."""
         now = self._clock.now()
-        rows = self._recalled(visits)
-        rules = [visit.parts for visit in rows if visit.kind is Kind.RULES]
-        if rules:
-            self._rooms.book.expect((parts.host for parts in rules), (parts.origin for parts in rules))
-        for visit in rows:
+        for visit in self._recalled(visits):
             if visit.kind is Kind.RULES:
                 self._rules.bring(visit.parts.origin, now)
             else:
