@@ -46,7 +46,7 @@ DECODE_S = 0.02  # that it may take to decode a body on the loop
 PACKED_BYTES = 1 << 20  # of a body; to make more ready for the archive would hold up the loop
 STORED_BYTE_S = 5e-9  # that a byte of a large page is expected to take until it is archived
 SLOW_BYTES = 2 << 20  # that may be read in the time that a page takes which takes long, at least
-LINKS_BYTES = 8 << 20  # that such a page counts for, at least: a short document may bring as much in links, and more
+LINKS_BYTES = 16 << 20  # that such a page counts for, at least: a short document may bring as much in links
 TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
 
 
@@ -294,11 +294,8 @@ class Harvest:
                 yield self._sheaf(together)
                 together, waiting, together_bytes, together_links = [], set(), 0, 0
             page.duplicate = any(key in known or self._content_seen.entered(key) for key in keys)
-            level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
-            is_page = exchange.visit.purpose is Purpose.PAGE
-            _judge_kind(page)
-            read = PageRead(exchange, page, keys, level, self._binder.hops(exchange))
-            to_read = exchange.outcome in TO_PARSE and is_page and not page.duplicate
+            read = self._begun(exchange, page, keys)
+            to_read = exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate
             if to_read and self._parse_aside(read):
                 continue
             page_bytes, slow_links = written_bytes(page), self._binder.slow_links(read, TOGETHER_LINKS)
@@ -312,6 +309,12 @@ class Harvest:
             together_links += slow_links
         if together:
             yield self._sheaf(together)
+
+    def _begun(self, exchange: Exchange, page: Page, keys: tuple[int, ...]) -> PageRead:
+        """A page of which it was asked whether it was seen, by its `keys`, and nothing is read yet."""
+        level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
+        _judge_kind(page)
+        return PageRead(exchange, page, keys, level, self._binder.hops(exchange))
 
     def _parse_aside(self, read: PageRead) -> bool:
         """Have a page read aside, if that must be; whether it is."""
