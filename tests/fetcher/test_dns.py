@@ -12,7 +12,8 @@ from fyke.core.config import DnsSection
 from fyke.core.errors import ConfigurationError
 from fyke.core.outcomes import Outcome
 from fyke.fetcher.addresses import is_public
-from fyke.fetcher.dns_query import SOCKETS, ServerAddress, server_of
+from fyke.fetcher.dns_datagrams import SOCKETS, ServerAddress
+from fyke.fetcher.dns_query import server_of
 from fyke.fetcher.names import FAILURE_TTL_S, MOST_NAMES, MOST_TTL_S, Resolver
 
 PUBLIC, OTHER, SIX = "93.184.216.34", "8.8.4.4", "2606:2800:220:1::1"

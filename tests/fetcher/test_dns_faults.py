@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from fyke.core.config import DnsSection
 from fyke.core.outcomes import Outcome
+from fyke.fetcher import dns_datagrams, dns_query
 from fyke.fetcher import dns_message as dns
-from fyke.fetcher import dns_query
-from fyke.fetcher.dns_query import BURST, MOST_UNREADABLE, NameServers
+from fyke.fetcher.dns_datagrams import BURST, MOST_UNREADABLE
+from fyke.fetcher.dns_query import NameServers
 from ports import free_port
 
 PUBLIC, OTHER = "93.184.216.34", "8.8.4.4"
@@ -228,12 +229,12 @@ async def test_names_that_fail_leave_no_garbage_to_be_collected() -> None:
 
 async def test_a_server_that_is_gone_costs_nothing_where_there_is_another() -> None:
     alive = Server(good)
-    async with asking(alive, timeout_s=60, tries=2) as servers:
-        gone = next(iter(servers._open))
-        servers._servers.insert(0, gone._replace(port=1))  # nobody listens there
-        servers._open[servers._servers[0]] = []
+    async with asking(alive):
+        nobody = f"127.0.0.1:{free_port()}"
+        servers = NameServers(DnsSection(servers=[nobody, alive.address], timeout_s=60, tries=2))
         async with asyncio.timeout(20):
             assert (await servers.ask("a.test")).outcome is Outcome.OK
+        await servers.close()
 
 
 async def test_the_server_that_answered_last_is_asked_first() -> None:
@@ -345,7 +346,7 @@ async def test_thousands_are_asked_over_a_few_sockets_with_numbers_and_ports_dra
 
 async def test_names_without_an_answer_keep_no_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many more than a server's buffer is taken to hold; and none is taken for read for the time that passed."""
-    monkeypatch.setattr(dns_query, "TAKEN_S", 3600.0)
+    monkeypatch.setattr(dns_datagrams, "TAKEN_S", 3600.0)
     server = Server(lambda query: [] if name_of(query).startswith("silent") else good(query))
     async with asking(server, timeout_s=60) as servers:
         silent = [asyncio.ensure_future(servers.ask(f"silent{number}.test")) for number in range(10 * BURST)]
@@ -356,7 +357,8 @@ async def test_names_without_an_answer_keep_no_others_waiting(monkeypatch: pytes
         for one in silent:
             one.cancel()
         await asyncio.gather(*silent, return_exceptions=True)
-        assert servers._buffer._value == BURST
+        async with asyncio.timeout(20):
+            assert (await servers.ask("b.test")).outcome is Outcome.OK
 
 
 async def test_a_server_that_says_it_failed_is_not_asked_the_same_at_once() -> None:
@@ -456,3 +458,33 @@ def test_what_others_write_is_read(chain: list[str], six: bool) -> None:
     said = dns.read(bytes(reply.pack()), reply.header.id, dns.question_of(names[0], kind))
     assert said.addresses == ("2606:2800:220:1::1" if six else PUBLIC,)
     assert said.ttl_s == (500 if len(names) == 1 else 102 - len(names))
+
+
+async def test_of_what_was_asked_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither while one question waits for long, nor when it ended."""
+    monkeypatch.setattr(dns_datagrams, "IN_FLIGHT", 20)
+    server = Server(lambda query: [] if name_of(query).startswith("silent") else good(query))
+    async with asking(server, timeout_s=1.0, tries=1) as servers:
+        silent = asyncio.ensure_future(servers.ask("silent.test"))
+        ((_, datagrams),) = servers._servers
+        for portion in range(20):
+            await asyncio.gather(*(servers.ask(f"h{portion}-{number}.test") for number in range(10)))
+            assert len(datagrams._sent) <= 2 * 20
+        assert (await silent).outcome is Outcome.DNS_FAILED
+        await asyncio.sleep(0.01)
+        assert not (datagrams._sent or datagrams._untaken or datagrams._unsent or datagrams._waiting)
+
+
+async def test_no_more_wait_than_may_and_all_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dns_datagrams, "IN_FLIGHT", 8)
+    server = Server(lambda query: [] if name_of(query).startswith("silent") else good(query))
+    async with asking(server, timeout_s=0.1, tries=1) as servers:
+        names = [f"{'silent' if number % 3 else 'good'}{number}.test" for number in range(60)]
+        asked = [asyncio.ensure_future(servers.ask(name)) for name in names]
+        most = 0
+        while not all(one.done() for one in asked):
+            most = max(most, sum(len(channel.waiting) for channel in servers._servers[0][1]._open))
+            await asyncio.sleep(0.005)
+        ended = {name[:4]: one.result().outcome for name, one in zip(names, asked, strict=True)}
+    assert most <= 8
+    assert ended == {"good": Outcome.OK, "sile": Outcome.DNS_FAILED}

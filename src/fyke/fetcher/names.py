@@ -25,7 +25,8 @@ from fyke.core.clock import Clock
 from fyke.core.config import DnsSection
 from fyke.core.outcomes import Outcome
 from fyke.fetcher.addresses import PROXIED, is_in, is_local_name, is_name, is_public, literal, local, read_hosts_file
-from fyke.fetcher.dns_query import SOCKETS, DnsReply, NameServers
+from fyke.fetcher.dns_datagrams import SOCKETS
+from fyke.fetcher.dns_query import DnsReply, NameServers
 
 LEAST_TTL_S, MOST_TTL_S = 60.0, 86400.0  # an answer is believed, whatever TTL it has
 MOST_NAMES = 50_000  # whose answers are kept in memory

@@ -1,0 +1,281 @@
+"""Questions to one name server and its answers, as datagrams.
+
+Called by `fyke.fetcher.dns_query` only, which says who is asked what. A broad crawl asks for thousands of names at
+once: so a question is a future and two notes, and one alarm tells all of those that wait too long.
+
+Up to `SOCKETS` sockets are open, connected, so that only the server's own answers come in, from ports the kernel draws.
+A question takes one of them and a number at random; a socket that was asked `QUESTIONS` is replaced. What comes in
+is an answer when its number is awaited and it repeats the question; all else is counted and passed over, and the
+question goes on waiting. Of answers that cannot be read the `MOST_UNREADABLE`th fails the question: whoever sends what
+is counted here knows number and question, and could as well have answered. Who guesses at them fails nothing.
+
+A server takes questions out of its buffer one after the other: so an answer says that all before it were taken, also
+those to which nothing is answered. Where as many as may be are not known to be, something is asked that every server
+answers: names without an answer keep no others waiting.
+
+Invariants: each question gets an answer or a word why there is none, once, `timeout_s` after it was sent at the latest;
+no more than `BURST` may wait in the server's buffer, and no more than `IN_FLIGHT` for their answers.
+"""
+
+import asyncio
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+from fyke.fetcher import dns_message as dns
+
+SOCKETS = 16  # open, besides those that still wait for an answer
+QUESTIONS = 1000  # that a socket is asked
+IN_FLIGHT = 4000  # 250 a socket, whose buffer holds as many answers
+BURST = 128  # questions that may wait in a server's buffer, which holds two or three hundred
+TAKEN_S = 0.05  # after which a server that runs has taken a question out of it
+MOST_UNREADABLE = 4  # answers to one question
+
+TIMED_OUT = "no name server answered in time"
+UNREACHED = "no name server could be reached"
+_UNREADABLE = "the name server's answers are malformed"
+_PROBE = dns.question_of("localhost", dns.A)  # every server answers it by itself (RFC 6761, 6.3)
+_DATAGRAM_BYTES = 4096  # more than was asked for; what is longer is cut, and malformed
+_AT_ONCE = 16  # datagrams that are read before others have their turn: the worst take a millisecond each
+
+Said = dns.DnsAnswer | str  # what a server answers, or why it does not: an exception would be in a ring with the future
+
+
+class ServerAddress(NamedTuple):
+    """Where a name server listens."""
+
+    host: str
+    port: int
+
+
+class _Asked:
+    """A question that waits for its answer."""
+
+    __slots__ = ("answer", "channel", "late_at", "number", "place", "question", "unreadable")
+
+    def __init__(self, question: bytes, answer: asyncio.Future[Said]) -> None:
+        self.question = question
+        self.answer = answer
+        self.unreadable = 0  # answers that came
+
+    def sent(self, channel: "_Socket", number: int, place: int, late_at: float) -> None:
+        """It is on its way: the `place`th of all, waited for until `late_at` by the loop's clock."""
+        self.channel, self.number, self.place, self.late_at = channel, number, place, late_at
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is waited for no more."""
+        return self.channel.waiting.get(self.number) is not self
+
+
+class _Socket:
+    """A UDP socket that speaks to the server, and the questions it waits for an answer to, by their numbers."""
+
+    __slots__ = ("asked", "end", "waiting")
+
+    def __init__(self, server: ServerAddress) -> None:
+        """Raises OSError."""
+        self.asked = 0
+        self.waiting: dict[int, _Asked] = {}
+        family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
+        self.end = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        try:
+            where = socket.getaddrinfo(*server, family, socket.SOCK_DGRAM, 0, socket.AI_NUMERICHOST)
+            self.end.connect(where[0][4])
+        except OSError:
+            self.end.close()
+            raise
+
+
+class Datagrams:
+    """What is asked of `server`. Belongs to the event loop it is first used on."""
+
+    def __init__(self, server: ServerAddress, sockets: int, timeout_s: float, *, alone: bool) -> None:
+        """`alone`: there is no other server, so that it is waited for also where nobody listens: it may come back."""
+        self._server = server
+        self._sockets = sockets
+        self._timeout_s = timeout_s
+        self._alone = alone
+        self._open: list[_Socket] = []
+        self._retired: set[_Socket] = set()
+        self._unsent: deque[_Asked] = deque()
+        self._sent: deque[_Asked] = deque()  # in order; some were answered since
+        self._count = 0  # of all that were sent
+        self._waiting = 0  # for their answers
+        self._untaken: dict[int, float] = {}  # what may still be in its buffer, by place, and until when
+        self._probed_until = 0.0
+        self._alarms: dict[Callable[[], None], asyncio.TimerHandle] = {}
+
+    @property
+    def open_sockets(self) -> int:
+        return len(self._open) + len(self._retired)
+
+    @property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    def ask(self, question: bytes) -> asyncio.Future[Said]:
+        """What comes of `question`."""
+        asked = _Asked(question, self._loop.create_future())
+        self._unsent.append(asked)
+        self._send()
+        return asked.answer
+
+    def close(self) -> None:
+        """Break off what is being asked."""
+        for alarm in self._alarms.values():
+            alarm.cancel()
+        self._alarms.clear()
+        for asked in self._unsent:
+            asked.answer.cancel()
+        self._unsent.clear()
+        self._retired.update(self._open)
+        self._open.clear()
+        for channel in list(self._retired):
+            self._end(channel, "the resolver was closed")
+            self._close_if_done(channel)
+
+    # -- questions
+
+    def _send(self) -> None:
+        """Let go what may be on its way."""
+        while self._unsent and len(self._untaken) < BURST and self._waiting < IN_FLIGHT:
+            asked = self._unsent.popleft()
+            if not asked.answer.done() and self._is_sent(asked):
+                self._untaken[asked.place] = asked.late_at - self._timeout_s + TAKEN_S
+                self._arm(self._take_old, TAKEN_S)
+        if len(self._untaken) >= BURST:
+            self._probe()
+
+    def _is_sent(self, asked: _Asked) -> bool:
+        drawn = os.urandom(4)
+        number = int.from_bytes(drawn[:2], "big")
+        try:
+            channel = self._socket(int.from_bytes(drawn[2:], "big"))
+            while number in channel.waiting:
+                number = (number + 1) & 0xFFFF
+            with suppress(BlockingIOError):  # lost, as datagrams are
+                channel.end.send(dns.query(number, asked.question))
+        except OSError:
+            asked.answer.set_result(UNREACHED)
+            return False
+        self._count += 1
+        self._waiting += 1
+        channel.asked += 1
+        channel.waiting[number] = asked
+        asked.sent(channel, number, self._count, self._loop.time() + self._timeout_s)
+        self._sent.append(asked)
+        if len(self._sent) > 2 * IN_FLIGHT:
+            self._sent = deque(one for one in self._sent if not one.is_over)
+        self._arm(self._end_late, self._timeout_s)
+        return True
+
+    def _probe(self) -> None:
+        """Find out whether the server took all that it was asked, if that is not under way."""
+        now = self._loop.time()
+        if now >= self._probed_until:
+            self._probed_until = now + TAKEN_S  # then time will tell
+            probe = _Asked(_PROBE, self._loop.create_future())
+            if self._is_sent(probe):
+                probe.answer.add_done_callback(self._probed)
+
+    def _probed(self, _: asyncio.Future[Said]) -> None:
+        self._probed_until = 0.0
+
+    def _socket(self, drawn: int) -> _Socket:
+        """One of the sockets, as `drawn`. Raises OSError where none can be opened."""
+        if len(self._open) >= self._sockets:
+            channel = self._open[drawn % len(self._open)]
+            if channel.asked < QUESTIONS:
+                return channel
+            self._open.remove(channel)  # it is closed when its last question is answered
+            self._retired.add(channel)
+            self._close_if_done(channel)
+        channel = _Socket(self._server)
+        self._loop.add_reader(channel.end.fileno(), self._read, channel)
+        self._open.append(channel)
+        return channel
+
+    # -- answers
+
+    def _read(self, channel: _Socket) -> None:
+        for _ in range(_AT_ONCE):
+            try:
+                self._take(channel, channel.end.recv(_DATAGRAM_BYTES))
+            except BlockingIOError:
+                break
+            except OSError:  # nobody listens there
+                if not self._alone:
+                    self._end(channel, UNREACHED)
+                break
+        self._send()
+
+    def _take(self, channel: _Socket, message: bytes) -> None:
+        number = int.from_bytes(message[:2], "big")
+        asked = channel.waiting.get(number)
+        if asked is None:
+            return  # too late
+        try:
+            said: Said = dns.read(message, number, asked.question)
+        except dns.Malformed as error:
+            asked.unreadable += isinstance(error, dns.Unreadable)
+            if asked.unreadable < MOST_UNREADABLE:
+                return
+            said = _UNREADABLE
+        self._settle(asked, said)
+        while self._untaken and (first := next(iter(self._untaken))) <= asked.place:
+            del self._untaken[first]
+
+    def _settle(self, asked: _Asked, said: Said) -> None:
+        channel = asked.channel
+        del channel.waiting[asked.number]
+        self._waiting -= 1
+        if not asked.answer.done():
+            asked.answer.set_result(said)
+        self._close_if_done(channel)
+
+    def _end(self, channel: _Socket, why: str) -> None:
+        for asked in list(channel.waiting.values()):
+            self._settle(asked, why)
+
+    def _close_if_done(self, channel: _Socket) -> None:
+        if channel in self._retired and not channel.waiting:
+            self._retired.discard(channel)
+            self._close(channel)
+
+    def _close(self, channel: _Socket) -> None:
+        self._loop.remove_reader(channel.end.fileno())
+        channel.end.close()
+
+    # -- what comes late, or never
+
+    def _arm(self, what: Callable[[], None], in_s: float) -> None:
+        """Have `what` called in so many seconds, if it is not to be called anyway."""
+        if what not in self._alarms:
+            self._alarms[what] = self._loop.call_later(in_s, what)
+
+    def _take_old(self) -> None:
+        """Let others go: the server had time to take these questions."""
+        del self._alarms[self._take_old]
+        now = self._loop.time()
+        while self._untaken and (first := next(iter(self._untaken.items())))[1] <= now:
+            del self._untaken[first[0]]
+        if self._untaken:
+            self._arm(self._take_old, first[1] - now)
+        self._send()
+
+    def _end_late(self) -> None:
+        """End what was waited for long enough."""
+        del self._alarms[self._end_late]
+        now = self._loop.time()
+        while self._sent and ((first := self._sent[0]).is_over or first.late_at <= now):
+            self._sent.popleft()
+            if not first.is_over:
+                self._untaken.pop(first.place, None)
+                self._settle(first, TIMED_OUT)
+        if self._sent:
+            self._arm(self._end_late, self._sent[0].late_at - now)
+        self._send()
