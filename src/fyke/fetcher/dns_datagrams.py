@@ -178,12 +178,7 @@ class Datagrams:
         now = self._loop.time()
         if now >= self._probed_until:
             self._probed_until = now + TAKEN_S  # then time will tell
-            probe = _Asked(_PROBE, self._loop.create_future())
-            if self._is_sent(probe):
-                probe.answer.add_done_callback(self._probed)
-
-    def _probed(self, _: asyncio.Future[Said]) -> None:
-        self._probed_until = 0.0
+            self._is_sent(_Asked(_PROBE, self._loop.create_future()))
 
     def _socket(self, drawn: int) -> _Socket:
         """One of the sockets, as `drawn`. Raises OSError where none can be opened."""
@@ -226,6 +221,8 @@ class Datagrams:
                 return
             said = _UNREADABLE
         self._settle(asked, said)
+        if asked.question is _PROBE:
+            self._probed_until = 0.0
         while self._untaken and (first := next(iter(self._untaken))) <= asked.place:
             del self._untaken[first]
 
