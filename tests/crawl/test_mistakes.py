@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import termios
@@ -14,7 +15,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -690,6 +691,24 @@ def test_a_start_that_fails_leaves_the_settings_as_they_were(
     assert fyke("check", str(into)).returncode == 0
     assert crawl(into, into / "fyke.toml", "--pages", "25").status == 0
     assert (into / "fyke.toml").read_bytes() != before
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_no_agent_begins_before_all_were_opened(late: int, tmp_path: Path) -> None:
+    """Else one may take a checkpoint with the settings of a start that fails."""
+    into, haste = tmp_path / "crawl", settings(tmp_path, politeness=FAST, store={"checkpoint_s": 0.2})
+    with small_site(pages=60) as site:
+        assert crawl(into, haste, site.url, "--pages", "10", "--agents", "2").status == 0
+        before, asked = (into / "fyke.toml").read_bytes(), site.asked.total()
+        books = sorted((into / "state").rglob("*hosts*.sqlite"))
+        with closing(sqlite3.connect(books[late])) as taken:
+            taken.execute("BEGIN IMMEDIATE")
+            run = crawl(into, into / "fyke.toml", "--pages", "25")
+            assert run.status == DIRECTORY and books[late].name in run.errors, run
+        assert ((into / "fyke.toml").read_bytes(), site.asked.total()) == (before, asked)
+        assert fyke("check", str(into)).returncode == 0
+        assert crawl(into, into / "fyke.toml", "--pages", "25").status == 0
+        assert site.asked.total() >= asked + 15
 
 
 def test_a_port_in_use() -> None:

@@ -66,7 +66,9 @@ class Member:
             "block": lambda order: self._each(lambda agent: agent.block(order["host"], order["blocked"])),
             "allow": lambda order: self._agents[order["agent"]].allow(int(order["pages"])),
             "recall": self._recall,
+            "begin": lambda order: self.may_begin.set(),
         }
+        self.may_begin = asyncio.Event()  # all agents of the crawl were opened
 
     def __repr__(self) -> str:
         return f"Member({list(self._agents)})"
@@ -154,6 +156,8 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
             told = Member(agents, writer)
             obeying = asyncio.create_task(told.obey(reader))
             told.tell(begun=numbers, process=os.getpid())
+            waiting = asyncio.create_task(told.may_begin.wait())
+            await _first_failure([waiting, obeying], [waiting])
             running = [asyncio.create_task(agent.run()) for agent in agents.values()]
             await _first_failure([*running, obeying], running)
             obeying.cancel()

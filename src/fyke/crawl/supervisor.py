@@ -7,7 +7,7 @@ crawl's folder, has the control socket, and says who may begin how many pages wh
 
 Invariant: the pages that agents may have never add up to more than the limit. An agent that dies is started again, from
 its checkpoint; what it was allowed and had not used is anybody's again. So is one that stands still while the crawl is
-to end: it is killed, and ends after it was started again.
+to end: it is killed, and ends after it was started again. No agent asks for anything before all were opened once.
 """
 
 import asyncio
@@ -95,6 +95,7 @@ class Supervisor:
         self._stopped_at = 0.0
         self._failure: errors.FykeError | None = None
         self._held = False
+        self._all_began = False
         self._deaths = 0
         self._began = time.monotonic()
         self._answered = asyncio.Event()
@@ -179,6 +180,9 @@ class Supervisor:
             self._tell(process, do="hold", held=self._held)
             if self._ending is not None:
                 self._tell(process, do="stop", ending=self._ending.value)
+            self._all_began |= all(process.begun for process in self._processes)
+            if self._all_began:
+                self._tell_all(do="begin")
         elif "stands" in said:
             for agent, figures in said["figures"].items():
                 self._known[int(agent)].note(figures)
@@ -281,9 +285,8 @@ class Supervisor:
         if self._forever and (waiting or not any(stand.later for stand in stands)):
             return  # what is left comes back when it is due
         if waiting:
-            if (until := min(waiting)) - self._clock.now() > self._config.crawl.wait_s and not self._hours.begin_at(
-                until
-            ):
+            until = min(waiting)
+            if until - self._clock.now() > self._config.crawl.wait_s and not self._hours.begin_at(until):
                 self.stop(Ending.RESTING)
             return
         taken = tuple(stand.checkpoints for stand in stands)
