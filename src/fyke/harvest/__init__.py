@@ -3,6 +3,6 @@
 `fyke.crawl` makes one `Parser` and hands it every answer. Nothing here does I/O or remembers pages.
 """
 
-from fyke.harvest.parser import Parser, fingerprint
+from fyke.harvest.parser import Parser
 
-__all__ = ["Parser", "fingerprint"]
+__all__ = ["Parser"]

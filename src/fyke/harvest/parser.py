@@ -71,11 +71,6 @@ class _MediaType:
     plugins: tuple[ProcessingModule, ...]
 
 
-def fingerprint(content: bytes) -> int:
-    """The xxh3-64 of `content`: bodies with the same are the same page."""
-    return xxhash.xxh3_64_intdigest(content)
-
-
 class Parser:
     """Turns answers into pages; `product` is our name in robots directives.
 
@@ -122,9 +117,8 @@ class Parser:
         media_type, _ = describe(exchange, content)
         if exchange.visit.kind is Kind.LISTING and content.startswith(GZIP):
             media_type = "application/gzip"  # whatever the server calls it: most have no name for it
-        page = Page(
-            exchange, media_type, content, links=PageLinks(exchange.visit.url), fingerprint=fingerprint(content)
-        )
+        number = xxhash.xxh3_64_intdigest(content)  # bodies with the same are the same page
+        page = Page(exchange, media_type, content, links=PageLinks(exchange.visit.url), fingerprint=number)
         listers = self._kind(media_type).listers
         if listers:
             page.charset = charset_of(content, label_of(exchange))
