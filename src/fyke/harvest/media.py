@@ -15,9 +15,8 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from fyke.core.urls import split
-from fyke.core.visits import Exchange
+from fyke.core.visits import HTML, Exchange
 
-HTML = "text/html"
 GOPHER_MENU = "application/gopher-menu"
 FTP_LISTING = "text/ftp-dir-listing"
 OCTETS = "application/octet-stream"

@@ -24,7 +24,7 @@ from fyke.core.pace import haste
 from fyke.core.plugins import ProcessingModule
 from fyke.core.resolve import MOST_WRITTEN_BYTES
 from fyke.core.urls import MAX_HREF_CHARS
-from fyke.core.visits import HELD_BYTES, HTML_TYPES, Exchange, Page, PageLinks
+from fyke.core.visits import HELD_BYTES, HTML, HTML_TYPES, Exchange, Page, PageLinks
 from fyke.harvest.charset import charset_of, install
 from fyke.harvest.documents import Documents, installed
 from fyke.harvest.feed import JsonFeed, XmlLinks
@@ -32,7 +32,7 @@ from fyke.harvest.fields import Extractor
 from fyke.harvest.headers import read_headers
 from fyke.harvest.links import MOST_LINKS, HtmlLinks, fit
 from fyke.harvest.listing import FtpListing, GopherMenu
-from fyke.harvest.media import FTP_LISTING, GOPHER_MENU, GZIP, HTML, describe, label_of
+from fyke.harvest.media import FTP_LISTING, GOPHER_MENU, GZIP, describe, label_of
 from fyke.harvest.requisites import CssLinks
 from fyke.harvest.sitemap import GzipSitemap, TextSitemap
 
