@@ -35,7 +35,7 @@ _BLOCKS = [
     *("p", "div", "h1", "h2", "h3", "h4", "h5", "h6", "li", "tr", "dt", "dd", "br", "hr", "pre", "blockquote", "title"),
     *("section", "article", "header", "footer", "table", "ul", "ol", "dl", "figcaption"),
 ]
-_ODF_BREAKS = {"p": "\n", "h": "\n", "table-cell": "\t"}
+_ODF_BREAKS = {"p": "\n", "h": "\n", "table-cell": "\t", "tab": "\t", "line-break": "\n"}
 
 
 class _LimitReached(Exception):
@@ -233,8 +233,7 @@ def _numbered(pattern: re.Pattern[str], names: list[str]) -> list[str]:
 def _read_odf(package: _Package) -> None:
     if "content.xml" in package.names:
         package.parse("meta.xml", _Noted(package, ""))
-        breaks = {**_ODF_BREAKS, "tab": "\t", "line-break": "\n"}
-        package.parse("content.xml", _XmlPart(package, "p h", breaks, "tracked-changes"))
+        package.parse("content.xml", _XmlPart(package, "p h", _ODF_BREAKS, "tracked-changes"))
 
 
 def _read_epub(package: _Package) -> None:
