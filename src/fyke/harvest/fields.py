@@ -56,8 +56,7 @@ class Extractor:
         self.name = section.table
         self._match = section.match
         self._each = _selector(section.table, "each", section.each) if section.each else None
-        fields = {name: _section(field) for name, field in section.fields.items()}
-        self._fields = [_Column(section.table, name, field) for name, field in fields.items()]
+        self._fields = [_Column(section.table, name, _section(field)) for name, field in section.fields.items()]
         columns = [("url", pa.string()), *((field.name, field.kind) for field in self._fields)]
         self.schema = pa.schema(columns, metadata={"description": f"Extracted: {section.table}."})
         try:

@@ -38,8 +38,8 @@ def groups_of(page: Page, level: int = 0) -> list[Group]:
             Group(LinkKind.PAGE, links.pages, visit.depth + 1, Kind.PAGE, _said(page)),
             Group(LinkKind.REQUISITE, links.requisites, visit.depth + 1, Kind.REQUISITE),
             Group(LinkKind.NOFOLLOW, links.nofollow, 0, NOT_FOLLOWED),
+            Group(LinkKind.PAGE, links.listings, level, Kind.LISTING),
         ]
-        groups.append(Group(LinkKind.PAGE, links.listings, level, Kind.LISTING))
     return [group for group in groups if group.hrefs]
 
 
