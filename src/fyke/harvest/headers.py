@@ -15,46 +15,20 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical
 from fyke.core.visits import Exchange, Page
 
+# What `search` leads to is a description for browsers more often than a page.
 PAGE_RELS = frozenset(
     {
-        "alternate",
-        "amphtml",
-        "appendix",
-        "author",
-        "bookmark",
-        "canonical",
-        "chapter",
-        "contents",
-        "copyright",
-        "first",
-        "glossary",
-        "help",
-        "index",
-        "last",
-        "license",
-        "next",
-        "prev",
-        "previous",
-        "section",
-        "start",
-        "subsection",
-        "toc",
-        "top",
-        "up",
+        "alternate", "amphtml", "appendix", "author", "bookmark", "canonical", "chapter", "contents", "copyright",
+        "first", "glossary", "help", "index", "last", "license", "next", "prev", "previous", "section", "start",
+        "subsection", "toc", "top", "up",
     }
-)  # fmt: skip; what `search` leads to is a description for browsers more often than a page
+)  # fmt: skip
 REQUISITE_RELS = frozenset(
     {
-        "stylesheet",
-        "icon",
-        "apple-touch-icon",
-        "apple-touch-icon-precomposed",
-        "mask-icon",
-        "preload",
-        "modulepreload",
-        "manifest",
+        "stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon", "preload",
+        "modulepreload", "manifest",
     }
-)
+)  # fmt: skip
 _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[^,;="\s]+\s*(?:=\s*(?:"[^"]*"|[^,;"]*))?)*)')
 _REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^,;"\s]*))', re.IGNORECASE)
 _REFRESH = re.compile(r"\s*[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*=\s*)?(\"[^\"]*|'[^']*|.*)", re.IGNORECASE | re.DOTALL)
