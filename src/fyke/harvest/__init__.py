@@ -1,6 +1,6 @@
 """What is in this page? Media type, charset, links, title, and whatever processing modules find.
 
-`fyke.crawl` makes one `Parser` and hands it every answer. Nothing here does I/O or remembers pages.
+`worker` is handed every answer, has it read by one `Parser`, and gives links as columns.
 """
 
 from fyke.harvest.parser import Parser

@@ -1,6 +1,6 @@
 """How many sitemaps the indexes of each host have named: a bound on what one host may have read.
 
-Asked by `fyke.harvest.worker` for each index. Invariant: no more than `hosts` are counted at a time.
+Asked by `fyke.harvest.binder` for each page that names some. Invariant: no more than `hosts` are counted at a time.
 """
 
 from collections import Counter
@@ -12,10 +12,8 @@ INDEXING_HOSTS = 10_000  # whose sitemaps are counted at a time
 
 
 class NamedSitemaps:
-    """How many sitemaps the indexes of each host have named, so that no chain of indexes is without end.
-
-    Bounded: of many hosts, those that named few are forgotten. Keys are those of hosts.
-    """
+    """A number by the key of each host, so that no chain of indexes is without end. Of many hosts, those that named few
+    are forgotten."""
 
     def __init__(self, saved: Mapping[str, int], most: int = MOST_SITEMAPS, hosts: int = INDEXING_HOSTS) -> None:
         self._named = Counter({int(host): count for host, count in saved.items()})

@@ -1,9 +1,8 @@
-"""The room's one door: from an answer to a page.
+"""From an answer to a page: called by `fyke.harvest.worker`, and by who reads answers again out of the archive.
 
-Called by `fyke.crawl`'s loop for every answer. Two steps, since a body met before needs only the first:
-`page_of` tells media type, fingerprint, and whether it is a sitemap or feed; `process` does the rest: charset,
-header, built-in modules, rows, plug-ins, each chosen by media type. The body of an error page or redirect is not
-mined: its relative links are a trap, and whatever it says the header says better.
+Two steps, since a body met before needs only the first: `page_of` tells media type, fingerprint, and whether it is a
+sitemap or feed; `process` does the rest: charset, header, built-in modules, rows, plug-ins, each chosen by media type.
+The body of an error page or redirect is not mined: its relative links are a trap, and the header says it better.
 
 Invariant: whatever the bytes, a page comes back; a plug-in that raises harms neither it nor the others.
 """

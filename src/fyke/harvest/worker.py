@@ -169,7 +169,7 @@ class Harvest:
         self._aside.put(partial(self._opened_aside, exchange), size_bytes, self._body_bytes(exchange))
 
     def _aside_bytes(self, exchange: Exchange, page: Page | None) -> int:
-        """What the page of `exchange` takes aside; 0 where it is read here. None: it is not open yet."""
+        """What the page of `exchange` takes aside; 0 where it is read here. Without `page` it is not open yet."""
         if page is not None:
             return self._held_bytes(page) if self._is_large(page) else 0
         return self._body_bytes(exchange)
