@@ -51,9 +51,6 @@ class Ranking:
         self._sorted: U64 = np.sort(self._places["in_degree"])
         self._changed = False
 
-    def __len__(self) -> int:
-        return len(self._places)
-
     def note(self, domains: U64, in_degrees: npt.NDArray[np.integer]) -> None:
         """`domains` (uint64[n], distinct) have these `in_degrees` [n] now."""
         stay = self._places[~np.isin(self._places["domain"], domains)]
