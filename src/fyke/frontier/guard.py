@@ -172,7 +172,7 @@ class TrapGuard:
             if fresh:
                 self.probes.fresh(url, found, host, domain)
             of_sharp += _rows(sharp, host, differs, fresh, own)
-            if own not in tried and (fresh or not differs) and not self._yields.knows(own):
+            if own not in tried and (fresh or not differs) and not self._yields.pages(own):
                 of_coarse += self._of_coarse(coarse, host, domain, in_folder, fresh=fresh)
             tried.add(own)
         return of_sharp, of_coarse

@@ -77,10 +77,6 @@ class Yields:
         promising: npt.NDArray[np.bool_] = (counts["pages"] > 0) & (counts["fresh"] > 1.01 * once_stale)
         return promising
 
-    def knows(self, key: int) -> bool:
-        """Whether a page of the shape was counted."""
-        return self.pages(key) > 0
-
     def pages(self, key: int) -> int:
         """How many pages of the shape were counted."""
         place = int(np.searchsorted(self.counts["key"], np.uint64(key)))
