@@ -162,12 +162,6 @@ def _name(n: int) -> str:
     return f"asleep-{n:02}"
 
 
-def asleep_queues(state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The saved queues of a saved `Asleep`, by name; their rows have the schema `WAITING`."""
-    queues: Mapping[str, Any] = state.get("queues", {})
-    return queues
-
-
 def _until(batch: pa.RecordBatch) -> npt.NDArray[np.float64]:
     return batch.column("until").to_numpy()  # type: ignore[no-any-return]
 

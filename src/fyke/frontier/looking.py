@@ -22,7 +22,7 @@ from fyke.disk.drum import Drum
 from fyke.disk.operations import Values
 from fyke.disk.queue import DiskQueue
 from fyke.frontier.again import ENDED, KNOWN
-from fyke.frontier.asleep import WAITING, asleep_queues
+from fyke.frontier.asleep import WAITING
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
 from fyke.frontier.found import NewLinks
@@ -86,7 +86,7 @@ class FrontierSeen(Closing):
         for name, rows in state.get("ready", {}).items():
             yield "in line, on disk", self._queue(name, rows)
         yield BLOCKED, self._queue("blocked", state.get("blocked"))
-        for name, rows in asleep_queues(state.get("asleep", {})).items():
+        for name, rows in state.get("asleep", {}).get("queues", {}).items():
             yield "for its host to wake, which rests for long", self._queue(name, rows, WAITING)
         yield TRAPPED, self._queue("traps", state.get("traps", {}).get("queue"))
         yield OVER_QUOTA, self._queue("quota", state.get("quota", {}).get("queue"))
