@@ -31,7 +31,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import NO_KEYS, U64, URLS, numbers, u64
-from fyke.core.choices import Enforcement
 from fyke.core.sorting import Groups, Places, grouped
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
@@ -340,13 +339,3 @@ def _sum_before(cost: U64, groups: Groups) -> U64:
     """The `cost` of the rows before each in its group: uint64[n], in the order of `groups`."""
     before: U64 = np.cumsum(cost) - cost
     return before - before[groups.starts][groups.of]
-
-
-def enforcer(kind: Enforcement, store: Store, state: Mapping[str, Any] | None = None, sizes: Sizes = SIZES) -> Enforcer:
-    """The enforcer that `kind` names, on the files of `store`."""
-    match kind:
-        case Enforcement.BEAST:
-            return Beast(store, state, sizes)
-        case Enforcement.NAIVE:
-            return NaiveEnforcer(store, state, sizes)
-    return Backlog(store, state)

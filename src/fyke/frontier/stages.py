@@ -17,7 +17,7 @@ from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.again import Again
 from fyke.frontier.asleep import Asleep
-from fyke.frontier.beast import Backlog, Enforcer, enforcer
+from fyke.frontier.beast import Backlog, Beast, Enforcer, NaiveEnforcer
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
@@ -85,8 +85,8 @@ class Stages:
         function, budget = budget_function(config), config.default_budget_urls
         self.star = Star(store, self.domains, function, budget, memory, saved.get("star"), sizes)
         self.backlog = Backlog(store, saved.get("backlog"))
-        alone = kind is Enforcement.NONE
-        self.beast: Enforcer = self.backlog if alone else enforcer(kind, store, saved.get("beast"), sizes)
+        enforcer = {Enforcement.BEAST: Beast, Enforcement.NAIVE: NaiveEnforcer}.get(kind)
+        self.beast: Enforcer = enforcer(store, saved.get("beast"), sizes) if enforcer else self.backlog
         self.again = Again(store, memory, saved.get("again"), self.domains)
         self.traps = Traps(store, config.trap_pages, saved.get("traps"), probes=config.probes)
         self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"), sizes)
