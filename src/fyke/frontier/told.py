@@ -21,9 +21,7 @@ from fyke.frontier.revisit.belief import Column
 
 MOST = 1 << 20
 NEWS = pa.schema([DATED.field("key"), DATED.field("at")])
-TOLD = NEWS.append(
-    pa.field("times", pa.uint8())
-)  # how many dates that page was told of, each later than the one before
+TOLD = NEWS.append(pa.field("times", pa.uint8()))  # dates that page was told of, each later than the one before
 
 
 class Signals:
@@ -89,7 +87,7 @@ class Told:
         self._waiting.put(signals.left())
 
     def of(self, key: int, since: float) -> float:
-        """How many signals there are of one page; nothing is taken."""
+        """How many signals came of one page after `since` (unix seconds); nothing is taken."""
         both = pa.concat_batches([*self._waiting.scan(), NONE.left()])
         news = pa.concat_batches([*self._news.scan(), NONE.left().select(NEWS.names)])
         signals = Signals(_by_page(_joined(both, news), both.num_rows, 0.0))
