@@ -1,9 +1,8 @@
 """What may be fetched, in order: the ready queues, and the visits for which a host had no room.
 
-Filled by the frontier with URLs that passed every stage; emptied by the loop into the workbench,
-whose hosts each hold only their share. The crawl order (`fyke.frontier.order`) gives each URL one of `LEVELS`
-queues, as Mercator's front queues do; a level is drained twice as fast as the one after it. Differs: by turns
-and not by chance.
+Filled with URLs that passed every stage; emptied into the window, of which each host holds only its share
+(`fyke.frontier.window`). The crawl order (`fyke.frontier.order`) gives each URL one of `LEVELS` queues, as Mercator's
+front queues do; a level is drained twice as fast as the one after it. Differs: by turns and not by chance.
 
 What exceeds a host's share comes back here and waits on disk in one of `SPILLS` queues by host, so that a
 slow giant delays only its own pages and never crowds out the rest (IRLbot, section 1.3). A spill queue is
