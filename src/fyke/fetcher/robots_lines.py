@@ -21,9 +21,8 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
-_BY_ZEROS: dict[
-    tuple[bool, ...], str
-] = {  # which of the first four bytes are, where the first letters are of ASCII (RFC 4627, section 3)
+# By which of the first four bytes are zero, where the first letters are of ASCII (RFC 4627, section 3).
+_BY_ZEROS: dict[tuple[bool, ...], str] = {
     (False, True, False, True): "utf-16-le",
     (True, False, True, False): "utf-16-be",
     (False, True, True, True): "utf-32-le",
