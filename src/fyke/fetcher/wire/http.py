@@ -141,10 +141,8 @@ class Http:
         protocol = _PROTOCOLS.get(head[:8]) or _PROTOCOLS.get(head[:7])
         if protocol is None:  # libcurl takes "http/" too, and calls its status 200
             if exchange.outcome.answered:
-                exchange.outcome, exchange.detail = (
-                    Outcome.BAD_ANSWER,
-                    "the answer has no head: no status line, or no end",
-                )
+                exchange.outcome = Outcome.BAD_ANSWER
+                exchange.detail = "the answer has no head: no status line, or no end"
             return
         exchange.head = head
         exchange.effective_protocol = protocol
