@@ -108,18 +108,15 @@ class Resolver:
                 self.asking(name)
         return answer
 
-    def refresh(self, hosts: Iterable[str]) -> int:
-        """Start asking for those of `hosts` whose answer is missing or near its end; how many."""
+    def refresh(self, hosts: Iterable[str]) -> None:
+        """Start asking for those of `hosts` whose answer is missing or near its end."""
         now = self._clock.now()
-        started = 0
         for name in map(_plain, hosts):
             answer = self._answers.get(name)
             if answer is None:
                 answer = self._without_dns(name)
             if name not in self._in_flight and (answer is None or now >= min(answer.refresh_at, answer.expires_at)):
                 self.asking(name)
-                started += 1
-        return started
 
     def load(self, saved: Iterable[tuple[str, tuple[str, ...], float]]) -> None:
         """Believe (host, addresses, expires_at) triples from an earlier run, unless something newer is known.
