@@ -1,6 +1,6 @@
 """Which module speaks this scheme? The built-in protocol modules and the plug-ins, plug-ins first.
 
-The crawl asks it for every visit. A plug-in that raises costs its page and is counted by its class
+The fetcher's engine asks it for every visit. A plug-in that raises costs its page and is counted by its class
 name. Invariant: `done` is called at most once for a visit, also by a plug-in that calls it twice or
 calls it and then raises, and never from inside `fetch`. This is the last door before the wire: nothing is asked of an
 address that is not public, but at a host and port that `may_be_private` knows.
