@@ -80,14 +80,10 @@ def _learn(again: Again, batch: pa.RecordBatch, part: int, owned: Callable[[U64]
     copies["fingerprint"] = batch.column("fingerprint").to_numpy()
     copies[~held] = np.zeros(1, COPY)
     forgotten = np.isin(outcomes, (Outcome.REDIRECTED.value, Outcome.GONE.value))
-    columns = {
-        "visited": visited.astype(np.uint8),
-        "news": np.select([same, whole], [News.SAME, News.CHANGED], News.NONE).astype(np.uint8),
-        "at": batch.column("fetched_at").cast(pa.int64()).to_numpy() / 1e6,
-    }
-    ended = urls
-    for name, column in columns.items():
-        ended = ended.append_column(ENDED.field(name), pa.array(column))
+    news = np.select([same, whole], [News.SAME, News.CHANGED], News.NONE)
+    at = batch.column("fetched_at").cast(pa.int64()).to_numpy() / 1e6
+    columns = (visited.astype(np.uint8), news.astype(np.uint8), at)
+    ended = pa.RecordBatch.from_arrays([*urls.columns, *map(pa.array, columns)], schema=ENDED)
     again.learn(ended, held | forgotten, copies)
 
 
