@@ -207,9 +207,8 @@ class Rooms:
 
     def _open_frontier(self, saved: dict[str, Any]) -> None:
         config = self._config
-        moved: dict[str, Any] = {
-            name: saved[name] for name in ("landed", "leased", "blocked") if name in saved
-        }  # where 0.1 had them
+        # Where 0.1 had them.
+        moved: dict[str, Any] = {name: saved[name] for name in ("landed", "leased", "blocked") if name in saved}
         self.frontier = Frontier(
             self._store,
             config.frontier,
