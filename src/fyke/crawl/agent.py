@@ -4,7 +4,7 @@
 a crawl that has several (`member`). Order matters at both ends: a crawl is restored before anything is written, and
 closed so that its last checkpoint says what is on the disk.
 
-Invariant: between `open` and `close` the directory is held by this process alone.
+Invariant: from entering it to leaving it the directory is held by this process alone.
 """
 
 import asyncio

@@ -148,7 +148,7 @@ class Steering:
 
 
 class Steered(Protocol):
-    """The crawl that is controlled: an agent."""
+    """The crawl that is controlled: an agent, or the supervisor of several."""
 
     def hold(self, held: bool) -> None: ...
 

@@ -1,6 +1,6 @@
 """How the crawl stands: figures of all rooms, added up over this run and those before it.
 
-Asked by the panel, the log, the control socket and the checkpoint, which keeps them as `totals`; made by the agent.
+Asked by the panel, the control socket and the checkpoint, which keeps them as `totals`; made by `opening`.
 """
 
 from collections import Counter

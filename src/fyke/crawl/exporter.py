@@ -29,7 +29,7 @@ def address_of(text: str) -> tuple[str, int]:
 class Exporter:
     """Answers at `address` for the crawl called `name`. Use as an async context manager.
 
-    `figures` is as `fyke.crawl.control.Steering.figures`.
+    `figures` is as `fyke.crawl.control.Steered.figures`.
     """
 
     def __init__(self, address: str, name: str, figures: Callable[[], dict[str, Any]]) -> None:

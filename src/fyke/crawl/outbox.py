@@ -11,8 +11,8 @@ and on nothing else (`fyke.core.plugins.UrlFilter`); and when the scope grows, t
 A page may bring tens of thousands of links. They are taken out in portions, so that nobody waits long for them;
 the outcomes of visits wait until all links are out, since a visit is not over before its links are where it left off.
 
-Invariants: what was put in is in the next messages, or was in an earlier one with the same URL, kind and depth,
-given or not alike. The outcome of a visit is never in a message before its links.
+Invariants: what was put in is in the next messages, or was in an earlier one with the same URL, kind, depth (where that
+counts) and `given`. The outcome of a visit is never in a message before its links.
 """
 
 from collections import deque
