@@ -212,7 +212,7 @@ class Filters:
             if not urls.num_rows:
                 break
             before = urls.num_rows
-            urls = keep(urls, self._ask(wanted, urls) | (numbers(urls, "kind") == Kind.SEED))
+            urls = keep(urls, self._ask(wanted, urls))
             if urls.num_rows < before:
                 self.left_out[_name(wanted)] += before - urls.num_rows
         return urls
@@ -221,28 +221,26 @@ class Filters:
         """Which rows of `urls` every filter accepts: bool[n]. Nothing is counted."""
         mask: Mask = np.ones(urls.num_rows, bool)
         for wanted in self._filters:
-            mask &= self._ask(wanted, urls) | (numbers(urls, "kind") == Kind.SEED)
+            mask &= self._ask(wanted, urls)
         return mask
 
     def refusal(self, url: pa.RecordBatch) -> str:
         """The name of the first filter that refuses `url` (one row), or the empty string."""
-        for wanted in self._filters:
-            if not (self._ask(wanted, url) | (numbers(url, "kind") == Kind.SEED))[0]:
-                return _name(wanted)
-        return ""
+        return next((_name(wanted) for wanted in self._filters if not self._ask(wanted, url)[0]), "")
 
     def _ask(self, wanted: UrlFilter, urls: pa.RecordBatch) -> Mask:
-        mask: Mask
+        """Which of `urls` (n rows) a filter accepts, seeds in any case: bool[n]."""
+        seeds: Mask = numbers(urls, "kind") == Kind.SEED
         try:
             mask = np.asarray(wanted.accept(urls), bool)
         except Exception:  # noqa: BLE001 - a plug-in may raise anything; it then widens nothing
             mask = np.zeros(0, bool)
         if mask.shape == (urls.num_rows,):
-            return mask
+            return mask | seeds
         if urls.num_rows > 1:  # find the row that it cannot bear, so that only this one is lost
             return np.concatenate([self._ask(wanted, urls.slice(row, 1)) for row in range(urls.num_rows)])
         self.failures[type(wanted).__name__] += urls.num_rows
-        return np.zeros(urls.num_rows, bool)
+        return seeds
 
 
 def filters_for(
