@@ -372,19 +372,9 @@ class Slot:
         """What came of the request, which ended so."""
         request, body = self.request, self.body
         exchange = Exchange(
-            request.visit,
-            how.outcome,
-            self.started,
-            self.curl.getinfo(pycurl.TOTAL_TIME),
-            request.address,
-            how.detail,
-            0,
-            request.head,
-            b"",
-            body,
-            how.truncated(body.size),
-            kept_broke=self.asked > 1,
-        )
+            request.visit, how.outcome, self.started, self.curl.getinfo(pycurl.TOTAL_TIME), request.address, how.detail,
+            request=request.head, body=body, truncated=how.truncated(body.size), kept_broke=self.asked > 1,
+        )  # fmt: skip
         request.dialect.conclude(exchange, self.lines, self.curl)
         exchange.detail = exchange.detail[:MOST_DETAIL_CHARS]
         return exchange
