@@ -229,7 +229,7 @@ def test_a_page_that_was_never_seen_again_is_believed_to_be_like_others_of_its_d
 def test_known_pages_have_their_share_of_what_is_handed_out_while_new_ones_wait(tmp_path: Path, share: float) -> None:
     crawl = Crawl(tmp_path, small_web(1), sizes=Sizes(batch=10, ready=10, ordered=20, asks=3))
     frontier = crawl.frontier
-    frontier.supply.known_share = share
+    frontier.supply.revisit_share = share
     known, new = [(1, number) for number in range(400)], [(2, number) for number in range(400)]
     learn(frontier.again, ended(known, Visited.THERE, News.CHANGED, DAY))
     plan(frontier.again, 2 * DAY, None)

@@ -80,13 +80,13 @@ class Gathering:
 
         Returns how many visits that were begun as pages turned out to be sitemaps or feeds, or no news.
         """
-        errands = 0
+        vain = 0
         for sheaf in self._harvest.reap(fetched.exchanges):
             if sheaf is NO_SHEAF:
                 yield from self._barn.write_links()
                 yield
             else:
-                errands += yield from self._keep(sheaf, outbox)
+                vain += yield from self._keep(sheaf, outbox)
             del sheaf  # freed before the next is read, since each may be large
         for origin, rules, until in fetched.learned:
             outbox.put_learned(origin, rules, until)
@@ -95,10 +95,10 @@ class Gathering:
             sitemaps = [locate(url) for url in fetched.sitemaps]
             outbox.put_links(Links(url_batch(sitemaps, kind=Kind.LISTING), np.zeros(len(sitemaps), np.uint64)))
         yield from self._barn.write_links()
-        return errands
+        return vain
 
     def _keep(self, sheaf: Sheaf, outbox: Outbox) -> Steps[int]:
-        """Keep what is in `sheaf`, then tell of it; how many of its visits were errands."""
+        """Keep what is in `sheaf`, then tell of it; how many of its visits brought no page."""
         portions = [sheaf.reaped[start : start + STEP_PAGES] for start in range(0, len(sheaf.reaped), STEP_PAGES)]
         for portion in portions:
             self._barn.store(portion)
@@ -109,12 +109,12 @@ class Gathering:
             outbox.put_links(self._links(sheaf.pointers))
             if self._listens and sheaf.pointers.dated.any():
                 outbox.put_dated(dates_of(sheaf.pointers))
-        errands = 0
+        vain = 0
         for portion in portions:
-            errands += sum(self._tell(reaped, outbox) for reaped in portion)
+            vain += sum(self._tell(reaped, outbox) for reaped in portion)
             if portion is not portions[-1]:
                 yield
-        return errands
+        return vain
 
     def _links(self, pointers: Pointers) -> Links:
         links = links_to_follow(pointers)

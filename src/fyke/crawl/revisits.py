@@ -42,7 +42,7 @@ class Revisits:
         self._plan: Iterator[None] | None = None
         self._took_s = 0.0
         self.next_at = 0.0  # unix seconds
-        frontier.supply.known_share = asked.share
+        frontier.supply.revisit_share = asked.share
 
     def __repr__(self) -> str:
         return f"Revisits({self._frontier.again!r}, next plan at {self.next_at:.0f})"

@@ -292,7 +292,7 @@ class HostBook(Closing):
                 origin, RobotsState(state), fetched_at, expires_at, status, reason, zlib.decompress(body), failures
             )
         except (zlib.error, ValueError) as error:
-            raise StateDamaged(f"{self._path} is damaged ({origin}: {error}): move it away and resume") from error
+            raise self._error(sqlite3.DataError(f"{origin}: {error}")) from error
 
     def close(self) -> None:
         """Let go of the file, and of rules that were not written with hosts; twice does no harm. Nothing is written:

@@ -241,11 +241,8 @@ class Datagrams:
     def _close_if_done(self, channel: _Socket) -> None:
         if channel in self._retired and not channel.waiting:
             self._retired.discard(channel)
-            self._close(channel)
-
-    def _close(self, channel: _Socket) -> None:
-        self._loop.remove_reader(channel.end.fileno())
-        channel.end.close()
+            self._loop.remove_reader(channel.end.fileno())
+            channel.end.close()
 
     # -- what comes late, or never
 

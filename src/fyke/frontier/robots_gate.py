@@ -80,9 +80,7 @@ class RobotsGate:
         self._asks = DiskQueue(store, "robots-asks", ORIGINS, saved.get("asks"))
         self._held = DiskQueue(store, "robots-held", ORIGINS, saved.get("held"))
         self._newcomers = Newcomers()
-        self._trials: set[int] = (
-            set()
-        )  # origins whose hosts are asked for pages that cannot be there: they wait for none
+        self._trials: set[int] = set()  # origins of hosts asked for pages that cannot be there: they wait for none
         self._looked = 0  # of those held, since a visit was over
         self._unreached: list[int] = []  # domains of origins that were not reached, since visits were last wanted
         self._lately: dict[int, tuple[int, float]] = {}

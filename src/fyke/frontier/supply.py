@@ -29,7 +29,7 @@ class Supply:
         self._ready_rows = ready_rows
         self._round_s = round_s
         self._round_ends_at = float(saved.get("round_ends_at", 0.0))  # unix seconds
-        self.known_share = 1.0  # of what is pulled, pages that are visited again, while new ones wait too
+        self.revisit_share = 1.0  # of what is pulled, pages that are visited again, while new ones wait too
         self._known_ahead = 0.0  # by so many rows they had more than that
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class Supply:
         known_first = self._known_ahead <= 0
         batch = self._known(level) if known_first else self._new(now, dry=dry)
         if batch is not None:
-            share = self.known_share
+            share = self.revisit_share
             self._known_ahead += batch.num_rows * (1 - share if known_first else -share)
             return batch
         self._known_ahead = 0.0
