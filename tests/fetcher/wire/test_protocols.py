@@ -49,6 +49,32 @@ async def test_a_304_that_nobody_asked_for_is_no_page():
         assert answer.detail == "status 304 ends no request of ours"
 
 
+@pytest.mark.parametrize(
+    ("fields", "outcome", "detail"),
+    [
+        (b"Content-Range: bytes 0-1/9", Outcome.BAD_ANSWER, "a part that was not asked for: bytes 0-1/9"),
+        (b"Content-Range: bytes 7-8/9", Outcome.BAD_ANSWER, "a part that was not asked for: bytes 7-8/9"),
+        (b"Content-Range: bytes 0-1/*", Outcome.BAD_ANSWER, "a part that was not asked for: bytes 0-1/*"),
+        (b"Content-Range: bytes 0-1/2", Outcome.OK, ""),
+        (b"content-type: multipart/byteranges; boundary=x", Outcome.BAD_ANSWER, "several in one body"),
+    ],
+)
+async def test_a_part_that_nobody_asked_for_is_no_page(fields, outcome, detail):
+    """Else it would stand for the page, or for rules of which others are missing."""
+    head = b"HTTP/1.1 206 Partial Content\r\n%s\r\nContent-Length: 2\r\n\r\nhi" % fields
+    async with web(saying(head)) as server, Client() as client:
+        answer = await client.get(server.url())
+        assert (answer.outcome, answer.status) == (outcome, 206)
+        assert answer.detail.endswith(detail)
+
+
+async def test_a_status_of_another_kind_may_name_a_range():
+    """It means nothing there (RFC 9110, 14.4)."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Range: bytes 7-8/9\r\nContent-Length: 2\r\n\r\nhi"
+    async with web(saying(head)) as server, Client() as client:
+        assert (await client.get(server.url())).outcome is Outcome.OK
+
+
 @pytest.mark.parametrize("length", [b"abc", b"-1", b"", b"5x", b"0x2", b"3\r\nContent-Length: 4"])
 async def test_a_length_that_is_none_is_passed_over(length):
     """At the second visit to it; others are still held to their length."""

@@ -9,7 +9,8 @@ A Content-Length that is no number is passed over (Fetch Standard, "extract a le
 like any that was, made again, then to the end of the connection. So are several that differ: libcurl does not tell.
 
 A 3xx with a Location is REDIRECTED. One without leads nowhere and is taken at its word: OK (300 may
-carry a list of choices). A 304 is UNCHANGED where the request asked for it (`condition_of`), else a BAD_ANSWER.
+carry a list of choices). A 304 is UNCHANGED where the request asked for it (`condition_of`), else a BAD_ANSWER. So is a
+206 that has a part of what was asked for, since we ask for no part; one that has all of it, or does not say, is OK.
 
 Invariants: `exchange.head` is the final answer's: interim answers (1xx) and trailers are not in it. An
 exchange whose outcome is `answered` has a head, with a version that we know. 101 is final: what follows it is
@@ -44,6 +45,7 @@ _VALIDATOR = re.compile(r"[!-~](?:[ -~]{0,250}[!-~])?")
 _BLANK = re.compile(rb"\n\r*\n")
 _INTERIM = re.compile(rb"HTTP/\S{1,8} 1(?!01)")
 _FETCHED = re.compile(rb"HTTP/\S{1,8} 2")
+_RANGE = re.compile(r"bytes[ =]0+-(\d{1,18})/(\d{1,18})", re.IGNORECASE)
 _PROTOCOLS = {b"HTTP/1.1": "http/1.1", b"HTTP/1.0": "http/1.0", b"HTTP/2 ": "h2", b"HTTP/3 ": "h3"}
 
 
@@ -152,6 +154,8 @@ class Http:
             exchange.outcome = Outcome.UNCHANGED if asked else outcome_of(code, exchange)
             if exchange.outcome is Outcome.BAD_ANSWER:
                 exchange.detail = f"status {code} ends no request of ours"
+        elif code == 206 and exchange.outcome.answered and (part := _part_of(exchange)):
+            exchange.outcome, exchange.detail = Outcome.BAD_ANSWER, f"a part that was not asked for: {part[:80]}"
 
     def _note_version(self, exchange: Exchange, head: bytes, curl: Any) -> None:
         """Keep the recorded request true: on a connection that last answered in HTTP/1.0, libcurl asks in it."""
@@ -231,6 +235,15 @@ def outcome_of(code: int, exchange: Exchange) -> Outcome:
     if code >= 300 and code != 304:
         return Outcome.REDIRECTED if exchange.header("location") else Outcome.OK
     return Outcome.BAD_ANSWER
+
+
+def _part_of(exchange: Exchange) -> str:
+    """Which part of what was asked for a 206 says that it has; empty where that is all of it, or not said."""
+    if _essence(exchange.headers("content-type")) == "multipart/byteranges":
+        return "several in one body"
+    said = exchange.header("content-range")
+    found = _RANGE.fullmatch(said)
+    return "" if found and int(found[1]) + 1 == int(found[2]) else said
 
 
 def _longest_rules(_: Sequence[bytes]) -> tuple[int, str] | None:
