@@ -58,6 +58,20 @@ def test_everything_else_forbids_all_until_retried(outcome):
     assert record.expires_at == NOW + FIRST_RETRY_S
 
 
+@pytest.mark.parametrize(
+    ("outcome", "status", "detail", "reason"),
+    [
+        (Outcome.BROKEN_OFF, 200, "end of response with 9 bytes missing", "end of response with 9 bytes missing"),
+        (Outcome.THROTTLED, 200, "it takes long to unfold", "it takes long to unfold"),
+        (Outcome.SERVER_ERROR, 500, "", "the server answered 500"),
+        (Outcome.TIMED_OUT, 0, "", "timed_out"),
+    ],
+)
+def test_why_there_are_no_rules_is_said_by_what_went_wrong(outcome, status, detail, reason):
+    """Not by the status of an answer that broke off, which was 200."""
+    assert record_of(exchange(outcome, status, detail=detail)).reason == f"robots.txt could not be had: {reason}"
+
+
 def test_no_status_but_2xx_brings_rules():
     assert record_of(exchange(Outcome.OK, 304)).state is RobotsState.DISALLOW_ALL
     assert record_of(exchange(Outcome.CLIENT_ERROR, 429)).state is RobotsState.DISALLOW_ALL

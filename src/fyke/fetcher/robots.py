@@ -142,7 +142,7 @@ def _judged(exchange: Exchange) -> tuple[RobotsState, str]:
         return RobotsState.ALLOW_ALL, f"no robots.txt: the server answered {status or exchange.detail or outcome}"
     if outcome is Outcome.ADDRESS_REFUSED:  # nor is anything else asked of it, as each visit will say for itself
         return RobotsState.ALLOW_ALL, f"robots.txt was not asked for: {exchange.detail}"
-    what = f"the server answered {status}" if status else exchange.detail or outcome.value
+    what = exchange.detail or (f"the server answered {status}" if status else outcome.value)  # a 200 may break off
     return RobotsState.DISALLOW_ALL, f"robots.txt could not be had: {what}"
 
 
