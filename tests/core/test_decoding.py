@@ -169,6 +169,17 @@ def test_chunks(body, content, fault):
     assert decode_body(answer(body, transfer="chunked"), LIMIT)[:2] == (content, fault)
 
 
+@pytest.mark.parametrize(
+    "transfer", ["chunked, chunked", "chunked\r\nTransfer-Encoding: chunked", "chunked, gzip, Chunked"]
+)
+def test_a_body_is_chunked_once_however_often_that_is_named(transfer):
+    """Else the lines with the sizes of chunks stand in the middle of pages, and of rules of robots.txt."""
+    body = gzip.compress(b"hello") if "gzip" in transfer else b"hello"
+    exchange = answer(chunk(body, 2), transfer=transfer)
+    assert decode_body(exchange, LIMIT) == (b"hello", "", False)
+    assert expected_steps(exchange) < float("inf")
+
+
 def test_layers_are_undone_in_order_and_limited():
     body = gzip.compress(b"hello")
     assert decode_body(answer(chunk(body, 3), transfer="gzip, chunked"), LIMIT)[:2] == (b"hello", "")

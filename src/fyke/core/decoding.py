@@ -73,8 +73,7 @@ def accepted_codings() -> tuple[str, ...]:
 
 def unfolds(exchange: Exchange) -> bool:
     """Whether the content may be longer than the body, as its headers have it."""
-    coded = _codings(exchange, "transfer-encoding") + _codings(exchange, "content-encoding")
-    return any(coding != "chunked" for coding in coded)
+    return any(coding != "chunked" for coding in _codings_of(exchange))
 
 
 def expected_steps(exchange: Exchange) -> float:
@@ -83,7 +82,7 @@ def expected_steps(exchange: Exchange) -> float:
     body = exchange.body
     if not _CODED.search(exchange.head) or not body.size:
         return 0
-    coded = _codings(exchange, "content-encoding") + _codings(exchange, "transfer-encoding")
+    coded = _codings_of(exchange)
     if len(coded) - coded.count("chunked") > 1:
         return inf
     return sum(body.size / _STEP_BYTES.get(coding, inf) for coding in coded)
@@ -119,10 +118,10 @@ def decoding(exchange: Exchange, most_bytes: int, most_ratio: int = MOST_RATIO) 
     body = exchange.body
     if not _CODED.search(exchange.head):
         return Decoded(body.read(most_bytes), "")
-    coded = _codings(exchange, "content-encoding") + _codings(exchange, "transfer-encoding")
+    coded = _codings_of(exchange)
     if not coded or not body.size:
         return Decoded(body.read(most_bytes), "")
-    if len(coded) - coded.count("chunked") > MAX_LAYERS or coded.count("chunked") > 1:
+    if len(coded) - coded.count("chunked") > MAX_LAYERS:
         return Decoded(body.read(most_bytes), f"more than {MAX_LAYERS} codings: {', '.join(coded)[:80]}")
     cap = min(most_bytes, most_ratio * body.size)
     faults = [f"unknown coding {coding[:20]!r}" for coding in reversed(coded) if coding not in _DECODERS]
@@ -149,6 +148,15 @@ def _beside(body: Document, content: bytes) -> Document:
     with suppress(OSError):
         document.write(content)
     return document
+
+
+def _codings_of(exchange: Exchange) -> list[str]:
+    """The codings of a body, in the order they were applied. It is `chunked` once, and last, however often that is
+    named (RFC 9112, 6.1): servers behind others name it again."""
+    coded = _codings(exchange, "content-encoding") + _codings(exchange, "transfer-encoding")
+    if coded.count("chunked") > 1:
+        coded = [*(coding for coding in coded if coding != "chunked"), "chunked"]
+    return coded
 
 
 def _codings(exchange: Exchange, field: str) -> list[str]:
