@@ -161,6 +161,9 @@ def test_a_corrupt_stream_gives_what_came_before():
         (b"5\r\nhel", b"hel", "chunked is cut"),
         (b"5\r\nhello\r\nzz\r\n", b"hello", "chunked is corrupt"),
         (b"5\r\nhello\r\n-1\r\n", b"hello", "chunked is corrupt"),
+        (b"5;" + b"a" * 100_000 + b"\r\nhello\r\n0;" + b"b" * 100_000 + b"\r\n\r\n", b"hello", ""),
+        (b"5;" + b"a" * (16384 - 2) + b"\nhello\n0\n\n", b"hello", ""),  # its end is the first of a piece
+        (b"5\r\nhello\r\n5;" + b"a" * 100_000, b"hello", "chunked is corrupt"),
         (b"<html>not at all", b"<html>not at all", "body is not chunked"),
         (b"fffffffffffffff\r\nhi", b"hi", "chunked is cut"),
     ],

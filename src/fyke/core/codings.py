@@ -32,7 +32,7 @@ _STEP = 256 << 10  # output taken at a time: the most that is lost to a corrupt 
 _MOST_MEMBERS = 1 << 12  # of a gzip stream: each costs as much as 10 KB of content
 _MOST_CHUNKS = 1 << 20  # of a body
 _BREATH = 256  # chunks
-_SIZE_BYTES = 16 << 10  # of the line with the size of a chunk; libcurl takes no longer ones
+_SIZE_BYTES = 16 << 10  # of the line with the size of a chunk, read at a time
 _ZSTD_WINDOW = 8 << 20  # RFC 9659: no more may be asked of a client
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -102,7 +102,7 @@ def dechunk(stream: BinaryIO, cap: int) -> Slices[Layer]:
     stream.seek(0)
     fault, count, room = "", 0, cap
     while not fault:
-        line = stream.readline(_SIZE_BYTES)
+        line = _size_line(stream)
         size_line = _CHUNK_SIZE.fullmatch(line)
         if size_line is None:
             fault = "is corrupt" if line else "is cut"
@@ -126,6 +126,15 @@ def dechunk(stream: BinaryIO, cap: int) -> Slices[Layer]:
     if fault and not count and (plain := _first(stream, cap)):
         return Layer(plain, "is not chunked")
     return Layer(taken(whole), fault)
+
+
+def _size_line(stream: BinaryIO) -> bytes:
+    """The line with the size of a chunk; of an extension that is long the rest is passed over."""
+    line = rest = stream.readline(_SIZE_BYTES)
+    while len(rest) == _SIZE_BYTES and not rest.endswith(b"\n"):
+        rest = stream.readline(_SIZE_BYTES)
+        breathe()
+    return line if rest is line else line[:-1] + rest[-1:]
 
 
 def _copied(stream: BinaryIO, whole: BytesIO, size: int) -> int:
