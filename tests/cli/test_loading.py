@@ -166,6 +166,16 @@ def test_a_stack_that_is_too_small(tmp_path: Path) -> None:
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "ulimit -s" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("files", [6, 10, 60])
+def test_files_that_are_too_few(files: int, tmp_path: Path) -> None:
+    """With a dozen the event loop broke while it was made, and again while it was closed."""
+    command = [sys.executable, "-m", "fyke", "crawl", "http://127.0.0.1:9/", "--into", str(tmp_path / "crawl")]
+    few = ["bash", "-c", f'ulimit -n {files}; exec "$@"', "-", *command]
+    done = subprocess.run(few, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "ulimit -n" in done.stderr, done.stderr
+    assert not (tmp_path / "crawl").exists()
+
+
 def test_our_own_mistake_shows_itself(tmp_path: Path) -> None:
     done = run(MISSING, "fyke.crawl.run", *COMMANDS[2], folder=tmp_path)
     assert done.returncode == 1 and "Traceback" in done.stderr

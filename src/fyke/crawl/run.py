@@ -44,6 +44,7 @@ from fyke.crawl.summary import Summary, nothing_reached
 from fyke.crawl.supervisor import Supervisor
 from fyke.disk.files import lock, real_path, writing
 from fyke.fetcher.access import unused_proxies
+from fyke.fetcher.connections import other_connections
 from fyke.frontier.quota import NAME as PAGES_RULE
 from fyke.frontier.quota import PageLimits
 from fyke.progress import Progress
@@ -141,6 +142,7 @@ class _CrawlRun:
             console.print(f"fyke: {unused}", highlight=False, soft_wrap=True, markup=False)
         there = directory.path.exists()
         try:
+            other_connections(config.fetch.connections)  # who may open too few files may not even have an event loop
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 return runner.run(self.to_its_end(listed))
         except FykeError:
