@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 from collections.abc import Callable
+from dataclasses import replace
 
 from fyke.core.clock import SystemClock
 from fyke.core.document import Document
@@ -65,6 +66,34 @@ def test_what_takes_long_is_done_in_slices() -> None:
         assert sorted(came) == [(f"http://h{number}.test:80", RULES) for number in range(4)]
 
     played(work)
+
+
+def test_rules_whose_rest_is_lost_in_their_coding_could_not_be_had() -> None:
+    """It may forbid something. Plain text in the place of a coding is read, and so is what our limits leave."""
+    lines = b"".join(b"Disallow: /%x\n" % (number * 7919**3) for number in range(500)) + RULES
+    packed = gzip.compress(lines)
+    corrupt = packed[:1000] + bytes(byte ^ 255 for byte in packed[1000:1010]) + packed[1010:]
+    met: list[tuple[Outcome, str, bytes]] = []
+
+    def then(of: Exchange, content: bytes) -> None:
+        met.append((of.outcome, of.detail, content))
+
+    def work(unfolding: Unfolding, slicer: Slicer) -> None:
+        for body in (packed[:-20], corrupt, lines, packed, gzip.compress(lines + b"#" * (600 << 10))):
+            assert unfolding.read(answer(0, body, "gzip"), then)
+            while slicer:
+                slicer._slice()
+        cut_by_us = replace(answer(0, packed[:-20], "gzip"), outcome=Outcome.TOO_LARGE)
+        assert unfolding.read(cut_by_us, then)
+        while slicer:
+            slicer._slice()
+
+    played(work)
+    assert met[0] == (Outcome.BROKEN_OFF, "gzip is cut", b"")
+    assert met[1] == (Outcome.BROKEN_OFF, "gzip is corrupt", b"")
+    assert met[2:4] == [(Outcome.OK, "", lines)] * 2
+    assert met[4][0] is Outcome.OK and met[4][2].startswith(lines)
+    assert met[5][0] is Outcome.TOO_LARGE and met[5][2]
 
 
 def test_few_are_unfolded_beside_each_other_those_first_that_take_least() -> None:

@@ -4,10 +4,12 @@ A server may send half a megabyte that takes half a second to unfold, and any nu
 long waits in line: `AT_ONCE` are unfolded beside each other, those that are expected to take least first, and a copy of
 what waits is in memory up to `MEMORY_BYTES`, then on disk. Called by `fyke.fetcher.rules_desk`.
 
-Invariant: `MOST_WAITING` wait at most; of more it is said that they cannot be had, so that they are asked for again.
+Invariants: `MOST_WAITING` wait at most; of more it is said that they cannot be had, so that they are asked for again.
+So it is of rules whose rest is lost in their coding, as where the answer itself broke off: it may forbid something.
 """
 
 import heapq
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -15,6 +17,7 @@ from itertools import count
 
 from fyke.core.decoding import Decoded, decode_body, decoding, expected_steps
 from fyke.core.document import Document, SharedMemory
+from fyke.core.outcomes import Outcome
 from fyke.core.slices import Slicer
 from fyke.core.visits import Exchange
 
@@ -23,6 +26,7 @@ NOW_STEPS = 2_000  # that it may take to be done at once: nearly all are
 AT_ONCE = 8
 MEMORY_BYTES = 8 << 20
 MOST_WAITING = 512  # each may hold a file
+_LOST = re.compile(r"\w is (?:cut|corrupt)\b")  # of a fault: not what our limits leave out, nor plain text
 
 Then = Callable[[Exchange, bytes], None]
 
@@ -46,7 +50,7 @@ class Unfolding:
         False, if too many wait."""
         steps = expected_steps(exchange)
         if steps <= NOW_STEPS:
-            then(exchange, decode_body(exchange, self._most_bytes).content)
+            _give(exchange, decode_body(exchange, self._most_bytes), then)
             return True
         if len(self._waiting) >= MOST_WAITING:
             return False
@@ -65,5 +69,12 @@ class Unfolding:
     def _unfolded(self, exchange: Exchange, then: Then, decoded: Decoded) -> None:
         self._going_on -= 1
         exchange.body.close()
-        then(exchange, decoded.content)
+        _give(exchange, decoded, then)
         self._go_on()
+
+
+def _give(exchange: Exchange, decoded: Decoded, then: Then) -> None:
+    if exchange.outcome is Outcome.OK and _LOST.search(decoded.fault):
+        then(replace(exchange, outcome=Outcome.BROKEN_OFF, detail=decoded.fault), b"")
+    else:
+        then(exchange, decoded.content)
