@@ -33,6 +33,25 @@ def test_what_the_server_says(answer: Answer, field: str, expected: tuple[str, s
 
 
 @pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (["text/plain", "text/html"], ("text/html", "")),
+        (["text/html", "image/png"], ("image/png", "")),
+        (["text/html; charset=koi8-r", "text/html"], ("text/html", "koi8-r")),
+        (["text/html; charset=koi8-r", "text/html; charset=utf-8"], ("text/html", "utf-8")),
+        (["text/plain; charset=koi8-r", "text/html"], ("text/html", "")),
+        (["text/html", "", "nonsense", "*/*"], ("text/html", "")),
+        (["", "nonsense"], ("text/plain", "")),
+    ],
+)
+def test_of_several_types_the_last_counts_as_in_browsers(
+    answer: Answer, fields: list[str], expected: tuple[str, str]
+) -> None:
+    """A server says what it takes all files for, and the program behind it what this one is."""
+    assert describe(answer(media_type="\r\nContent-Type: ".join(fields)), b"just words") == expected
+
+
+@pytest.mark.parametrize(
     ("content", "expected"),
     [
         (b"", "text/plain"),

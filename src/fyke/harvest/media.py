@@ -74,9 +74,8 @@ _EXTENSIONS = mimetypes.MimeTypes(filenames=())
 
 def describe(exchange: Exchange, content: bytes) -> tuple[str, str]:
     """The media type of an answer and the charset label given with it (both lower case; `""`: none)."""
-    field = _FIELD.search(exchange.head)
-    if field is not None:
-        value = field[1].strip(b" \t")
+    value = _said(exchange.head)
+    if value is not None:
         essence, label = _parsed(value)
         if essence in _GENERIC:
             return sniff(content), label
@@ -92,8 +91,20 @@ def describe(exchange: Exchange, content: bytes) -> tuple[str, str]:
 
 def label_of(exchange: Exchange) -> str:
     """The charset label alone, of an answer that `describe` found to be text."""
-    field = _FIELD.search(exchange.head)
-    return _parsed(field[1].strip(b" \t"))[1] if field is not None else ""
+    value = _said(exchange.head)
+    return _parsed(value)[1] if value is not None else ""
+
+
+def _said(head: bytes) -> bytes | None:
+    """The Content-Type of an answer: of several the last that names a type, of those of that type the last with a
+    charset (Fetch Standard, "extract a MIME type"). None: there is none."""
+    values = [value.strip(b" \t") for value in _FIELD.findall(head)]
+    if len(values) > 1:
+        types = [_parsed(value)[0] for value in values]
+        essence = next((one for one in reversed(types) if one not in _GENERIC), types[-1])
+        values = [value for value, one in zip(values, types, strict=True) if one == essence]
+        values = [value for value in values if _parsed(value)[1]] or values
+    return values[-1] if values else None
 
 
 @lru_cache(maxsize=1024)
