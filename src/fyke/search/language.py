@@ -7,10 +7,14 @@ tenth and is right less often, is the same. Invariant: an ISO 639-1 code, or the
 little to tell; the same for the same page.
 """
 
+import os
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from resiliparse.parse.lang import detect_fast
+
+from fyke.disk.files import writing
 
 SAMPLE_CHARS = 500
 LEAST_CHARS = 40  # with fewer the guess is worth less than what the page says of itself
@@ -34,4 +38,5 @@ class LanguageGuesser:
 def _model() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415 - heavy, see above
 
-    return LanguageIdentifier.from_model_file(MODEL_FILE)
+    with writing(Path(os.environ.get("TMPDIR", "/tmp"))):  # the model is unpacked there
+        return LanguageIdentifier.from_model_file(MODEL_FILE)
