@@ -103,7 +103,7 @@ def test_a_cut_body_gives_its_beginning(layer, data, cut):
 @pytest.mark.parametrize("layer", CODED, ids="-".join)
 def test_a_header_that_lies_gives_the_plain_bytes(layer):
     for body in (b"<!doctype html><title>plain</title>" + b"<p>text" * 50, b"plain", b'{"a": 1}', b"\xff\xfe\x00"):
-        content, fault, _ = decode_body(answer(body, layer[0]), LIMIT)
+        content, fault, *_ = decode_body(answer(body, layer[0]), LIMIT)
         assert content == body
         assert fault
 
@@ -118,7 +118,7 @@ def test_an_empty_body_is_sound(layer):
 def test_a_bomb_stops_at_the_cap(layer, limit):
     bomb = ENCODERS[layer](bytes(64 << 20))
     cap = min(limit, MOST_RATIO * len(bomb))
-    (content, fault, is_cut), peak = traced(decode_body, answer(bomb, layer[0]), limit)
+    (content, fault, is_cut, _), peak = traced(decode_body, answer(bomb, layer[0]), limit)
     assert content == bytes(cap)
     assert is_cut
     assert "more than" in fault
@@ -127,7 +127,7 @@ def test_a_bomb_stops_at_the_cap(layer, limit):
 
 def test_a_bomb_in_a_bomb_stops_at_the_cap():
     bomb = gzip.compress(brotli.compress(bytes(64 << 20)))
-    content, fault, _ = decode_body(answer(bomb, "br", "gzip"), 10_000, 1_000_000)
+    content, fault, *_ = decode_body(answer(bomb, "br", "gzip"), 10_000, 1_000_000)
     assert content == bytes(10_000)
     assert "more than" in fault
 
@@ -135,7 +135,7 @@ def test_a_bomb_in_a_bomb_stops_at_the_cap():
 def test_of_layers_as_large_as_their_content_one_is_in_memory():
     cap = 16 << 20
     stored = gzip.compress(gzip.compress(bytes(range(256)) * (cap >> 8), 0), 0)
-    (content, fault, _), peak = traced(decode_body, answer(stored, "gzip", "gzip"), cap + (64 << 10), 1_000_000)
+    (content, fault, *_), peak = traced(decode_body, answer(stored, "gzip", "gzip"), cap + (64 << 10), 1_000_000)
     assert content == bytes(range(256)) * (cap >> 8) and not fault
     assert peak < 1.5 * cap
 
@@ -145,7 +145,7 @@ def test_a_corrupt_stream_gives_what_came_before():
     coded = bytearray(gzip.compress(data))
     coded[len(coded) // 2] ^= 0xFF
     coded[len(coded) // 2 + 1] ^= 0xFF
-    content, fault, _ = decode_body(answer(bytes(coded), "gzip"), LIMIT)
+    content, fault, *_ = decode_body(answer(bytes(coded), "gzip"), LIMIT)
     assert len(content) > len(data) // 4
     assert fault
 
@@ -179,7 +179,7 @@ def test_a_body_is_chunked_once_however_often_that_is_named(transfer):
     """Else the lines with the sizes of chunks stand in the middle of pages, and of rules of robots.txt."""
     body = gzip.compress(b"hello") if "gzip" in transfer else b"hello"
     exchange = answer(chunk(body, 2), transfer=transfer)
-    assert decode_body(exchange, LIMIT) == (b"hello", "", False)
+    assert decode_body(exchange, LIMIT) == (b"hello", "", False, False)
     assert expected_steps(exchange) < float("inf")
 
 
@@ -192,7 +192,7 @@ def test_layers_are_undone_in_order_and_limited():
 
 
 def test_an_unknown_coding_is_passed_over():
-    content, fault, _ = decode_body(answer(gzip.compress(b"hello"), "utf-8", "gzip"), LIMIT)
+    content, fault, *_ = decode_body(answer(gzip.compress(b"hello"), "utf-8", "gzip"), LIMIT)
     assert content == b"hello"
     assert "utf-8" in fault
 
@@ -205,7 +205,7 @@ def test_a_stream_of_crumbs_is_cut(coding):
     exchange = answer(
         crumb * (most + 1), "gzip" if coding == "gzip" else "", transfer="" if coding == "gzip" else coding
     )
-    content, fault, is_cut = decode_body(exchange, LIMIT)
+    content, fault, is_cut, _ = decode_body(exchange, LIMIT)
     assert content == b"xy" * most
     assert is_cut
     assert "has more than" in fault

@@ -26,6 +26,7 @@ from fyke.core.slices import Slices
 
 MOST_IDLE_BYTES = 1 << 20  # input of a layer in pieces that bring less than half of their size
 BEYOND = "more than"  # is in a fault that is none of the stream's: what is beyond one of our limits was left out
+CUT, CORRUPT = "is cut", "is corrupt"  # faults after which the rest of the stream is lost
 _PIECE = 8 << 10  # input taken at a time: what is copied when output reaches its limit, and a unit of work
 _FIRST_PIECE = 1 << 10  # and at first, since a stream may be thousands of small members
 _STEP = 256 << 10  # output taken at a time: the most that is lost to a corrupt stream
@@ -105,7 +106,7 @@ def dechunk(stream: BinaryIO, cap: int) -> Slices[Layer]:
         line = _size_line(stream)
         size_line = _CHUNK_SIZE.fullmatch(line)
         if size_line is None:
-            fault = "is corrupt" if line else "is cut"
+            fault = CORRUPT if line else CUT
             break
         size = int(size_line[1], 16)
         if not size:
@@ -120,7 +121,7 @@ def dechunk(stream: BinaryIO, cap: int) -> Slices[Layer]:
         copied = _copied(stream, whole, min(size, room))
         room -= copied
         if copied < size:
-            fault = "is cut" if room else _too_long(cap)
+            fault = CUT if room else _too_long(cap)
         else:
             _skip_line_end(stream)
     if fault and not count and (plain := _first(stream, cap)):
@@ -179,17 +180,17 @@ def _collect(pieces: _Pieces, cap: int, step_bytes: int) -> Slices[Layer]:
             breathe()
             yield 1 + size // step_bytes + len(piece) // _OUT_STEP_BYTES
     except _Cut:
-        fault = "is cut"
+        fault = CUT
     except _TooMany:
         fault = f"has {BEYOND} {_MOST_MEMBERS} members"
     except _CORRUPT:
-        fault = "is corrupt"
+        fault = CORRUPT
     return Layer(taken(whole), fault)
 
 
 def _or_plain(layer: Layer, stream: BinaryIO, cap: int, name: str) -> Layer:
     """Formats without a mark of their own: at fault, and with less in it than came, is something else."""
-    if layer.fault == "is corrupt" or (layer.fault == "is cut" and not layer.content):
+    if layer.fault == CORRUPT or (layer.fault == CUT and not layer.content):
         plain = _first(stream, cap)
         if len(layer.content) <= len(plain):
             return Layer(plain, f"is not {name}")

@@ -20,6 +20,8 @@ from fyke.core.codings import (
     BEYOND,
     BROTLI_STEP_BYTES,
     CHUNKED_STEP_BYTES,
+    CORRUPT,
+    CUT,
     DEFLATE_STEP_BYTES,
     GZIP_STEP_BYTES,
     ZSTD_STEP_BYTES,
@@ -64,6 +66,7 @@ class Decoded(NamedTuple):
     content: bytes
     fault: str
     is_cut: bool = False  # whether a limit of ours left something of a layer out
+    is_broken: bool = False  # whether the rest of a layer is lost, since it is cut or corrupt
 
 
 def accepted_codings() -> tuple[str, ...]:
@@ -127,7 +130,7 @@ def decoding(exchange: Exchange, most_bytes: int, most_ratio: int = MOST_RATIO) 
     faults = [f"unknown coding {coding[:20]!r}" for coding in reversed(coded) if coding not in _DECODERS]
     coded = [coding for coding in reversed(coded) if coding in _DECODERS]
     content = b"" if coded else body.read(most_bytes)
-    is_cut = False
+    is_cut = is_broken = False
     of = body
     with ExitStack() as held:
         for place, coding in enumerate(coded):
@@ -137,9 +140,10 @@ def decoding(exchange: Exchange, most_bytes: int, most_ratio: int = MOST_RATIO) 
                 held.callback(of.close)
             content, fault = yield from _DECODERS[coding](of.open(), cap)
             is_cut = is_cut or BEYOND in fault
+            is_broken = is_broken or fault in (CUT, CORRUPT)
             if fault:
                 faults.append(f"{coding} {fault}" if not fault.startswith("is not") else f"body {fault}")
-    return Decoded(content, "; ".join(faults), is_cut)
+    return Decoded(content, "; ".join(faults), is_cut, is_broken)
 
 
 def _beside(body: Document, content: bytes) -> Document:

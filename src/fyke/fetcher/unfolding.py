@@ -9,7 +9,6 @@ So it is of rules whose rest is lost in their coding, as where the answer itself
 """
 
 import heapq
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -26,7 +25,6 @@ NOW_STEPS = 2_000  # that it may take to be done at once: nearly all are
 AT_ONCE = 8
 MEMORY_BYTES = 8 << 20
 MOST_WAITING = 512  # each may hold a file
-_LOST = re.compile(r"\w is (?:cut|corrupt)\b")  # of a fault: not what our limits leave out, nor plain text
 
 Then = Callable[[Exchange, bytes], None]
 
@@ -74,7 +72,7 @@ class Unfolding:
 
 
 def _give(exchange: Exchange, decoded: Decoded, then: Then) -> None:
-    if exchange.outcome is Outcome.OK and _LOST.search(decoded.fault):
+    if exchange.outcome is Outcome.OK and decoded.is_broken:
         then(replace(exchange, outcome=Outcome.BROKEN_OFF, detail=decoded.fault), b"")
     else:
         then(exchange, decoded.content)

@@ -25,6 +25,7 @@ _FIELD = re.compile(rb"\n[cC][oO][nN][tT][eE][nN][tT]-[tT][yY][pP][eE][ \t]*:([^
 _TOKEN = r"[!#$%&'*+.^_`|~0-9a-z-]{1,127}"  # RFC 6838, 4.2
 _ESSENCE = re.compile(rf"{_TOKEN}/{_TOKEN}")
 _CHARSET = re.compile(r";\s*charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^;,\s]+))", re.IGNORECASE)
+MOST_FIELDS = 16  # of a head that has this one again and again
 _GENERIC = frozenset({"", "unknown/unknown", "application/unknown", "*/*"})
 _APACHE_FAULT = frozenset(
     {
@@ -98,7 +99,7 @@ def label_of(exchange: Exchange) -> str:
 def _said(head: bytes) -> bytes | None:
     """The Content-Type of an answer: of several the last that names a type, of those of that type the last with a
     charset (Fetch Standard, "extract a MIME type"). None: there is none."""
-    values = [value.strip(b" \t") for value in _FIELD.findall(head)]
+    values = [value.strip(b" \t") for value in _FIELD.findall(head)[-MOST_FIELDS:]]
     if len(values) > 1:
         types = [_parsed(value)[0] for value in values]
         essence = next((one for one in reversed(types) if one not in _GENERIC), types[-1])
