@@ -296,7 +296,7 @@ def test_few_origins_are_handed_out_in_a_turn_to_be_asked_for_their_rules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each is a look at the host book."""
-    monkeypatch.setattr(loop_module, "RULES_A_TURN", 1)
+    monkeypatch.setattr(loop_module, "RULES_A_STEP", 1)
     crawl = SmallCrawl(tmp_path, small_web(2))
     put, asked = crawl.fetcher.put, []
 

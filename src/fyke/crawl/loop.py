@@ -20,8 +20,7 @@ fetcher moves on its own. Everything is on one thread. What comes of a visit is 
 into the outbox, and the outbox is emptied into the frontier before a checkpoint: so a checkpoint between turns finds
 each visit either done or handed out, which is to say waiting.
 
-Invariant: a visit leaves the frontier's window only when record and links are in files that the next
-checkpoint names.
+Invariant: a visit leaves the frontier's window only when record and links are in files that the next checkpoint names.
 """
 
 import asyncio
@@ -53,7 +52,7 @@ ENOUGH = 32  # pages for a turn
 GRACE_S = 2.0
 LINK_BYTES = 1 << 20  # of URLs, that the frontier is given in a turn
 REWRITTEN_BYTES = 1 << 17  # the same, where rules rewrite URLs: one of 2 KB may take 0.4 ms
-RULES_A_TURN = 256  # origins whose robots.txt is asked for from now on: each is a look at the host book
+RULES_A_STEP, RULES_STEPS = 256, 4  # origins asked for their robots.txt, each a look at the host book; in a turn
 MERGE_SHARE = 4  # while visits run low, merges may take this part of the time: one in so many
 
 
@@ -244,11 +243,19 @@ class Loop:
         yield from self._move_on(begun, hungry=hungry)
         self._recall()
         self._fetcher.refuse(self._post.refuse(self._frontier.refused()))
-        rules_room = min(RULES_A_TURN, self._post.rules_room(self._fetcher.rules_room))
-        visits = self._frontier.visits(begun, rules_room) if self._post.ready else EMPTY
-        self._fetcher.put(self._post.route(visits, begun))
-        self._fetcher.pump()
+        yield from self._hand_out(begun)
         self._post.send(begun, idle=self._fetcher.idle)
+
+    def _hand_out(self, now: float) -> Steps[None]:
+        """Give the fetcher what it may have. Hosts that begin come before pages are read, in a few steps."""
+        for _ in range(RULES_STEPS):
+            rules_room = min(RULES_A_STEP, self._post.rules_room(self._fetcher.rules_room))
+            visits = self._frontier.visits(now, rules_room) if self._post.ready else EMPTY
+            self._fetcher.put(self._post.route(visits, now))
+            self._fetcher.pump()
+            if visits.num_rows < RULES_A_STEP:
+                break
+            yield
 
     def _move_on(self, now: float, *, hungry: bool) -> Steps[None]:
         """Let the frontier merge, early if it is `hungry`. What an early merge spends on URLs that were known before is
@@ -283,6 +290,7 @@ class Loop:
 
     def _empty_outbox(self) -> Steps[None]:
         """Deliver all of it."""
+        yield from self._deliver()
         while self._outbox.waiting:
             yield from self._deliver()
         if self._rewriting is not None:
@@ -290,16 +298,11 @@ class Loop:
 
     def settle(self) -> None:
         """Leave nothing on its way within this agent, so that a checkpoint has all of it."""
-        self._deliver_all()
+        whole(self._empty_outbox())
         if self._remote is not None:
             self._remote.receive(self._clock.now())
-            self._deliver_all()
+            whole(self._empty_outbox())
         self._post.flush()
-
-    def _deliver_all(self) -> None:
-        whole(self._deliver())
-        while self._outbox.waiting:
-            whole(self._deliver())
 
     def _deliver(self) -> Steps[None]:
         """Give the frontier what waits for it, of links a portion, and the post what is for the shards of others."""
@@ -394,5 +397,4 @@ class Loop:
         self._fetcher.abort()
         await asyncio.sleep(0)
         await self._take(self._gather())
-        await self._take(self._empty_outbox())
         self.settle()
