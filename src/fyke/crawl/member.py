@@ -154,13 +154,7 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
                 sockets.deliver = agent.put
                 await stack.enter_async_context(sockets)
             told = Member(agents, writer)
-            obeying = asyncio.create_task(told.obey(reader))
-            told.tell(begun=numbers, process=os.getpid())
-            waiting = asyncio.create_task(told.may_begin.wait())
-            await _first_failure([waiting, obeying], [waiting])
-            running = [asyncio.create_task(agent.run()) for agent in agents.values()]
-            await _first_failure([*running, obeying], running)
-            obeying.cancel()
+            await _run_opened(agents, told, reader)
         await told.end(ended=True)
     except FykeError as error:
         await told.end(error=str(error), kind=type(error).__name__)
@@ -169,6 +163,17 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
         await told.end(error=_fault(directory, numbers, error), kind=AgentFailed.__name__)
         return AgentFailed.exit_status
     return 0
+
+
+async def _run_opened(agents: dict[int, Agent], told: Member, reader: asyncio.StreamReader) -> None:
+    """Run `agents`, as soon as all of the crawl were opened."""
+    obeying = asyncio.create_task(told.obey(reader))
+    told.tell(begun=list(agents), process=os.getpid())
+    waiting = asyncio.create_task(told.may_begin.wait())
+    await _first_failure([waiting, obeying], [waiting])
+    running = [asyncio.create_task(agent.run()) for agent in agents.values()]
+    await _first_failure([*running, obeying], running)
+    obeying.cancel()
 
 
 def _fault(directory: CrawlDirectory, numbers: list[int], error: Exception) -> str:

@@ -121,7 +121,7 @@ class Datagrams:
         """What comes of `question`."""
         asked = _Asked(question, self._loop.create_future())
         self._unsent.append(asked)
-        self._send()
+        self._go_on()
         return asked.answer
 
     def close(self) -> None:
@@ -140,17 +140,18 @@ class Datagrams:
 
     # -- questions
 
-    def _send(self) -> None:
+    def _go_on(self) -> None:
         """Let go what may be on its way."""
         while self._unsent and len(self._untaken) < BURST and self._waiting < IN_FLIGHT:
             asked = self._unsent.popleft()
-            if not asked.answer.done() and self._is_sent(asked):
-                self._untaken[asked.place] = asked.late_at - self._timeout_s + TAKEN_S
+            if not asked.answer.done() and self._send(asked):
+                self._untaken[asked.place] = self._loop.time() + TAKEN_S
                 self._arm(self._take_old, TAKEN_S)
         if len(self._untaken) >= BURST:
             self._probe()
 
-    def _is_sent(self, asked: _Asked) -> bool:
+    def _send(self, asked: _Asked) -> bool:
+        """Put `asked` on its way, or end it; whether it is on its way."""
         drawn = os.urandom(4)
         number = int.from_bytes(drawn[:2], "big")
         try:
@@ -178,7 +179,7 @@ class Datagrams:
         now = self._loop.time()
         if now >= self._probed_until:
             self._probed_until = now + TAKEN_S  # then time will tell
-            self._is_sent(_Asked(_PROBE, self._loop.create_future()))
+            self._send(_Asked(_PROBE, self._loop.create_future()))
 
     def _socket(self, drawn: int) -> _Socket:
         """One of the sockets, as `drawn`. Raises OSError where none can be opened."""
@@ -206,7 +207,7 @@ class Datagrams:
                 if not self._alone:
                     self._end(channel, UNREACHED)
                 break
-        self._send()
+        self._go_on()
 
     def _take(self, channel: _Socket, message: bytes) -> None:
         number = int.from_bytes(message[:2], "big")
@@ -259,7 +260,7 @@ class Datagrams:
             del self._untaken[first[0]]
         if self._untaken:
             self._arm(self._take_old, first[1] - now)
-        self._send()
+        self._go_on()
 
     def _end_late(self) -> None:
         """End what was waited for long enough."""
@@ -272,4 +273,4 @@ class Datagrams:
                 self._settle(first, TIMED_OUT)
         if self._sent:
             self._arm(self._end_late, self._sent[0].late_at - now)
-        self._send()
+        self._go_on()

@@ -299,8 +299,7 @@ class Harvest:
             if to_read and self._parse_aside(read):
                 continue
             page_bytes, slow_links = written_bytes(page), self._binder.slow_links(read, TOGETHER_LINKS)
-            is_much = page_bytes > TOGETHER_BYTES or slow_links > TOGETHER_LINKS
-            if self._aside is not None and is_much:
+            if self._aside is not None and (page_bytes > TOGETHER_BYTES or slow_links > TOGETHER_LINKS):
                 self._do_aside_or_later(self._resolved, read)
                 continue
             together.append(read)
