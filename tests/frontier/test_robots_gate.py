@@ -237,6 +237,16 @@ def test_who_is_unreachable_waits_and_is_asked_again(gate: Gate) -> None:
     assert len(gate.turn()) == 4
 
 
+def test_what_an_answer_lets_pass_waits_for_no_other_turn(gate: Gate) -> None:
+    """The answer is told of by a later reading of the clock than the turn goes by."""
+    gate.put([0])
+    gate.turn()
+    gate.wanted()
+    gate.stage.known(ORIGINS[0], Rules.OPEN, gate.now + FAR, gate.now + 0.01)
+    assert gate.stage.recheck(gate.now, hungry=True)
+    assert sum(urls.num_rows for urls in gate.stage.merge(gate.now)) == 1
+
+
 def test_rules_that_are_stale_are_fetched_again(gate: Gate) -> None:
     gate.put([0])
     gate.turn()

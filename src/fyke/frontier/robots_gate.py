@@ -268,7 +268,7 @@ class RobotsGate:
             self._lately[key] = (rules, end)
         else:
             self._unreached.append(locate(robots_url(origin)).domain)
-        self._due = min(self._due, now if rules is not Rules.UNREACHABLE else end)
+        self._due = min(self._due, end if rules is Rules.UNREACHABLE else 0.0)  # at once, also by a clock read earlier
 
     def _allow_again(self) -> None:
         """Let those origins be asked for again whose answers, which came since the last merge, end soon."""
