@@ -37,6 +37,7 @@ from fyke.fetcher.wiring import Wiring
 MOST_UNTAKEN = 512  # exchanges that nobody takes, at which nothing more is begun
 MOST_RULES = 4096  # origins that wait for their rules at a time
 STARTS = 128  # hosts served in a turn of the loop: each is a note of its rest, and may be a look at the host book
+UNNAMED_PARTS = 4  # noting names without an address takes one part in so many of the time
 UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
 STOOD_STILL_S = 2.0  # between two looks at the clock: the process was stopped, or the machine asleep
 LOOK_AHEAD_S = 1.0  # between looks for names to look up again; each finds as many at most as there are connections
@@ -58,14 +59,16 @@ class Fetcher:
         self._returns = Returns(news, rooms.clock)
         self._refusals = Refusals()
         self._hosts = HostDesk(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock, rooms.ours)
-        self._slicer = Slicer(self.pump, (rooms.pace or Pace(rooms.clock)).share())
+        pace = rooms.pace or Pace(rooms.clock)
+        self._slicer = Slicer(self.pump, pace.share())
         self._rules = RulesDesk(
             rooms.bench, self._hosts, rooms.book, config, rooms.clock, self._slicer, shared=rooms.shared
         )
         self._faults = FaultDesk(rooms.bench, self._hosts, self._rules, self._returns, config.politeness, rooms.clock)
         self._names = NameDesk(
-            rooms.bench, self._hosts, self._faults, rooms.resolver, self._returns, rooms.clock, self._pump_soon
-        )
+            rooms.bench, self._hosts, self._faults, rooms.resolver, self._returns, rooms.clock, self._pump_soon,
+            pace.share(UNNAMED_PARTS),
+        )  # fmt: skip
         self._alarm: asyncio.TimerHandle | None = None
         self._pumps_soon = False
         self._aborted = False

@@ -1,5 +1,7 @@
 """Has a host an address that may be asked from here? Else its name is looked up while the host is parked.
 
+Hosts whose names have an address begin first: what comes of the others waits in line for a share of the time.
+
 Invariant: of a host's name one answer at most is waited for, whoever rouses the host meanwhile.
 """
 
@@ -8,6 +10,8 @@ from collections.abc import Callable
 from functools import partial
 
 from fyke.core.clock import Clock
+from fyke.core.pace import Share
+from fyke.core.slices import Slicer, Slices
 from fyke.fetcher.fault_desk import FaultDesk
 from fyke.fetcher.host import Host
 from fyke.fetcher.host_desk import HostDesk
@@ -15,6 +19,7 @@ from fyke.fetcher.names import Resolution, Resolver
 from fyke.fetcher.returns import Returns
 from fyke.fetcher.workbench import Workbench
 
+UNNAMED_STEPS = 50  # that it takes to note that a name has no address; a step is about a microsecond
 Asking = asyncio.Future[Resolution]
 
 
@@ -30,7 +35,9 @@ class NameDesk:
         returns: Returns,
         clock: Clock,
         resumed: Callable[[], None],
+        share: Share,
     ) -> None:
+        """`share` of the time, for names without an address."""
         self._bench = bench
         self._hosts = hosts
         self._faults = faults
@@ -38,6 +45,7 @@ class NameDesk:
         self._returns = returns
         self._clock = clock
         self._resumed = resumed
+        self._unnamed = Slicer(resumed, share)
         self._asked: dict[int, tuple[Asking, Callable[[Asking], None]]] = {}  # by the key of the host that waits
 
     def __len__(self) -> int:
@@ -74,6 +82,17 @@ class NameDesk:
             self._returns.stray(self._faults.pages_of(visit for visit in visits if not visit.errand), visits)
 
     def _answered(self, key: int, asked: Asking) -> None:
+        if asked.cancelled() or asked.exception() is not None or asked.result().addresses:
+            self._take(key, asked)
+            self._resumed()
+        else:
+            self._unnamed.line_up(self._taking(key, asked), lambda _: None)
+
+    def _taking(self, key: int, asked: Asking) -> Slices[None]:
+        self._take(key, asked)
+        yield UNNAMED_STEPS
+
+    def _take(self, key: int, asked: Asking) -> None:
         del self._asked[key]
         host = self._bench.get(key)
         if asked.cancelled() or host is None:
@@ -90,10 +109,10 @@ class NameDesk:
         host.parked = False
         if not self._bench.leave(host, self._clock.now()):
             self._bench.rest(host)
-        self._resumed()
 
     def stop(self) -> None:
         """Let go of what waits for names."""
         for asked, answered in self._asked.values():
             asked.remove_done_callback(answered)
         self._asked.clear()
+        self._unnamed.stop()

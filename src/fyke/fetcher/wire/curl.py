@@ -80,6 +80,7 @@ class CurlEngine:
         self._line = WaitingLine()
         self._handshakes = Handshakes(config.connections)
         self._trimmer = Trimmer()
+        self._trim_at = TRIM_EACH  # handshakes in which certificates came
         self._refused: list[tuple[Done, Exchange]] = []
         self._closed = False
         self._failure: DiskFull | None = None
@@ -252,7 +253,8 @@ class CurlEngine:
     def _make_room(self) -> None:
         """Let libcurl have as many connections as fit: it closes those that were idle longest, of which much lies free
         between what is in use."""
-        if self._handshakes.seen % TRIM_EACH == 0:
+        if self._handshakes.seen >= self._trim_at:
+            self._trim_at = self._handshakes.seen + TRIM_EACH
             self._trimmer.trim()
         self._room = most = self._handshakes.room
         if self._hosts > MANY_TIMES * most:  # none of them is kept until its host's next visit
