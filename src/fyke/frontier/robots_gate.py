@@ -11,7 +11,7 @@ fetcher takes asks (`wanted`) and tells what came of them (`known`). Differs fro
   a host that forbids everything.
 - Rules belong to an origin, scheme, host and port (RFC 9309, section 2.3), not to a host.
 - A bounded set of origins met lately stands in front: a crawl of few hosts never waits for a merge.
-- `waiting` is read again when answers came, not round and round.
+- `waiting` is read again when answers came, not round and round; what these say is in memory, and takes no merge.
 - Of a domain few hosts are asked at a time (`fyke.frontier.newcomers`); who is to wait for them is `held`, but for
   hosts that are made up to try whether the domain has one for every name (`fyke.frontier.probes`).
 
@@ -88,9 +88,11 @@ class RobotsGate:
         self._news: dict[int, tuple[int, int, bool]] = {key: tuple(rest) for key, *rest in saved.get("news", [])}
         self._checking = int(saved.get("checking", 0))  # URLs that wait for a merge
         self._refused: list[pa.RecordBatch] = []
-        self._due = math.inf  # when `waiting` is to be read again
+        self._due = math.inf  # when all in `waiting` is to be checked again
+        self._is_answered = False  # answers came that are in memory, since `waiting` was last read
         self._cost_s = self._read_at = 0.0  # of the last time that `waiting` was read
         self._left = 0  # rows of it that are still to be read
+        self._checks_all = False  # of these, whether memory has answers or not
 
     def __repr__(self) -> str:
         return f"RobotsGate({len(self)} waiting, {len(self._cache)} origins known)"
@@ -123,7 +125,7 @@ class RobotsGate:
     def rests_until(self) -> float:
         """When the first URL here may go on, if answers from servers, or hosts of their domain, are all that they wait
         for; infinite without."""
-        if self.unchecked or self.asks or self._left > 0:
+        if self.unchecked or self.asks or self._left > 0 or (self._is_answered and len(self._waiting)):
             return 0.0
         return self._due if len(self._waiting) else math.inf
 
@@ -132,15 +134,21 @@ class RobotsGate:
     def put(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
         """Those of `urls` that pass at once; the rest is refused, or waits for `merge`."""
         keys = origin_keys(urls)
-        lately = list(map(self._lately.get, keys.tolist()))
-        states = np.fromiter((Rules.UNKNOWN if one is None else one[0] for one in lately), np.uint8, len(lately))
-        fresh = np.fromiter((one is not None and one[1] > now for one in lately), np.bool_, len(lately))
-        passed, unsure = self._sort_out(urls, np.where(fresh, states, Rules.UNKNOWN))
+        states, _ = self._remembered(keys, now)
+        passed, unsure = self._sort_out(urls, states)
         if unsure.any():
             self._check(keys[unsure], keep(urls, unsure))
             if len(self._trials) < MOST_TRIALS:
                 self._trials.update(keys[unsure & (numbers(urls, "kind") == Kind.PROBE)].tolist())
         return passed
+
+    def _remembered(self, keys: U64, now: float) -> tuple[npt.NDArray[np.uint8], Mask]:
+        """What is in memory of the rules of origins with these `keys`: uint8[n], UNKNOWN where that is nothing, or no
+        more true; and where it is no more true: bool[n]."""
+        lately = list(map(self._lately.get, keys.tolist()))
+        states = np.fromiter((Rules.UNKNOWN if one is None else one[0] for one in lately), np.uint8, len(lately))
+        stale = np.fromiter((one is not None and one[1] <= now for one in lately), np.bool_, len(lately))
+        return np.where(stale, np.uint8(Rules.UNKNOWN), states), stale
 
     def _check(self, keys: U64, urls: pa.RecordBatch) -> None:
         """Let `urls`, from origins with these `keys` (uint64[n]), wait for a merge."""
@@ -183,8 +191,7 @@ class RobotsGate:
         known = (states != Rules.UNKNOWN) & (states != Rules.UNREACHABLE)
         unique, first = np.unique(keys[known], return_index=True)
         unique, first = unique[: self._most_lately], first[: self._most_lately]
-        if len(self._lately) + len(unique) > self._most_lately:
-            self._lately.clear()
+        self._make_room(len(unique))
         columns = unique, states[known][first], expires_at[known][first]
         self._lately.update((key, (state, end)) for key, state, end in zip(*(c.tolist() for c in columns), strict=True))
 
@@ -263,12 +270,19 @@ class RobotsGate:
         self._news[key] = (int(rules), end, end < now + self._patience_s)
         self._lately.pop(key, None)
         if rules is not Rules.UNREACHABLE:
-            if len(self._lately) >= self._most_lately:
-                self._lately.clear()
+            self._make_room(1)
             self._lately[key] = (rules, end)
+            self._is_answered = True
         else:
             self._unreached.append(locate(robots_url(origin)).domain)
-        self._due = min(self._due, end if rules is Rules.UNREACHABLE else 0.0)  # at once, also by a clock read earlier
+            self._due = min(self._due, end)
+
+    def _make_room(self, origins: int) -> None:
+        """Forget all that is in memory if there is no room for so many more: what answers said then stands on disk."""
+        if len(self._lately) + origins > self._most_lately:
+            self._lately.clear()
+            if self._is_answered or self._left > 0:
+                self._due = 0.0
 
     def _allow_again(self) -> None:
         """Let those origins be asked for again whose answers, which came since the last merge, end soon."""
@@ -292,27 +306,39 @@ class RobotsGate:
 
     # --- what waits
 
-    def recheck(self, now: float, *, hungry: bool) -> bool:
-        """Check URLs in `waiting` again if there is news for them, a part in a turn; `hungry`: nothing else is to be
-        had. Returns whether any were."""
+    def recheck(self, now: float, *, hungry: bool) -> pa.RecordBatch | None:
+        """Read URLs in `waiting` again if there is news for them, a part in a turn; `hungry`: nothing else is to be
+        had. Those that pass; None where none were read. By answers that came they pass or are refused at once; where
+        it is time to ask again, all are checked."""
         if self._left <= 0 and not self._begin_recheck(now, hungry=hungry):
-            return False
-        batch = self._waiting.get(min(self._rows, self._left))
+            return None
+        urls = self._waiting.get(min(self._rows, self._left))
         self._left -= self._rows
-        if batch is not None:
-            self._check(origin_keys(batch), batch)
-        return batch is not None
+        if urls is None:
+            return None
+        keys = origin_keys(urls)
+        if self._checks_all:
+            self._check(keys, urls)
+            return EMPTY
+        states, stale = self._remembered(keys, now)
+        passed, unsure = self._sort_out(urls, states)
+        self._check(keys[stale], keep(urls, stale))
+        self._waiting.put(keep(urls, unsure & ~stale))
+        return passed
 
     def _begin_recheck(self, now: float, *, hungry: bool) -> bool:
         """Whether all that waits is to be read again from now on."""
-        if now < self._due or not len(self._waiting):
+        is_due = now >= self._due
+        if not (is_due or self._is_answered) or not len(self._waiting):
             return False
         share = HUNGRY_SHARE if hungry else RECHECK_SHARE
         # One batch is always worth it.
         if len(self._waiting) > self._rows and now < self._read_at + self._cost_s * share:
             return False
         self._read_at, self._cost_s = now, len(self._waiting) * self._recheck_row_s
-        self._due = now + self._patience_s
+        self._checks_all, self._is_answered = is_due, False
+        if is_due:
+            self._due = now + self._patience_s
         self._left = len(self._waiting)
         return True
 

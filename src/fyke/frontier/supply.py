@@ -50,10 +50,13 @@ class Supply:
             yield
             if wanted.num_rows < batch.num_rows:  # there may be no end of them
                 break
-        moved |= gate.recheck(now, hungry=hungry)
+        passed = gate.recheck(now, hungry=hungry)
+        if passed is not None:
+            ready.put(passed)
+            moved = True
         if gate.full or (hungry and gate.unchecked):
-            for passed in gate.merge(now):
-                ready.put(passed)
+            for checked in gate.merge(now):
+                ready.put(checked)
                 yield
             moved = True
         return moved
