@@ -26,6 +26,7 @@ from isal import isal_zlib
 from fyke.core.closing import Closing
 from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, NotACrawl, StateDamaged
 from fyke.core.urls import key_of
+from fyke.disk.few_keys import ANY, MOST_KEYS, FewKeys
 from fyke.disk.sealed import (
     COUNT_WRITE,
     OTHER_LAYOUT,
@@ -127,6 +128,7 @@ class HostBook(Closing):
         with self._explained():
             self._connection = self._opened()
             self._prepare()
+            self._host_keys, self._robots_keys = self._keys("hosts"), self._keys("robots")
 
     def __repr__(self) -> str:
         return f"HostBook({str(self._path)!r}{', read_only=True' if self._read_only else ''})"
@@ -164,6 +166,11 @@ class HostBook(Closing):
             run("COMMIT")
             self._digested = True
         self.writes = tally(self._connection)  # how often it was written, by whatever process
+
+    def _keys(self, table: str) -> FewKeys:
+        """Those of rows of `table`; where another process writes it, any may be."""
+        rows = self._connection.execute(f"SELECT key FROM {table}")
+        return FewKeys((key for (key,) in rows), ANY if self._read_only else MOST_KEYS)
 
     def _verify(self) -> None:
         """Raises StateDamaged where the layout is not as it was written; in a small book to write, also for a row."""
@@ -206,8 +213,11 @@ class HostBook(Closing):
 
     def host(self, name: str) -> Host | None:
         """What is remembered of the host `name`."""
+        key = _signed(name)
+        if key not in self._host_keys:
+            return None
         with self._explained():
-            row = self._connection.execute(f"{_HOST} WHERE key = ?", (_signed(name),)).fetchone()
+            row = self._connection.execute(f"{_HOST} WHERE key = ?", (key,)).fetchone()
         return _host_of(self._whole(row)) if row and row[1] == name else None
 
     def _whole(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -221,7 +231,14 @@ class HostBook(Closing):
     def save_hosts(self, hosts: Iterable[Host]) -> None:
         """Remember `hosts` in place of what was known: all or none, and safe against `kill -9` on return."""
         with self._explained(), self._transaction():
-            self._connection.executemany(_SAVE_HOST, map(_row_of, hosts))
+            self._connection.executemany(_SAVE_HOST, map(self._row_of, hosts))
+
+    def _row_of(self, host: Host) -> tuple[object, ...]:
+        _, *fields = _fields_of(host)
+        key = _signed(host.name)
+        self._host_keys.add(key)
+        row = key, *(" ".join(field) if isinstance(field, tuple) else field for field in fields)
+        return *row, row_digest(*row)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -248,13 +265,14 @@ class HostBook(Closing):
     def robots(self, origin: str) -> RobotsRecord | None:
         """The robots.txt of `origin` as last fetched, expired or not."""
         row = self._unwritten.get(origin)
-        if row is None:
+        if row is None and (key := _signed(origin)) in self._robots_keys:
             with self._explained():
-                row = self._connection.execute(f"{_ROBOTS} WHERE key = ?", (_signed(origin),)).fetchone()
+                row = self._connection.execute(f"{_ROBOTS} WHERE key = ?", (key,)).fetchone()
         return self._robots_of(self._whole(row)[1:]) if row and row[1] == origin else None
 
     def save_robots(self, record: RobotsRecord) -> None:
         """Remember `record` in place of what was known of its origin; it is written with others, or with hosts."""
+        self._robots_keys.add(_signed(record.origin))
         row = (
             _signed(record.origin),
             record.origin,
@@ -370,12 +388,6 @@ def _signed(text: str) -> int:
     """The key of `text` as SQLite stores it: a signed 64-bit integer."""
     key = key_of(text.encode())
     return key - (1 << 64) if key >> 63 else key
-
-
-def _row_of(host: Host) -> tuple[object, ...]:
-    _, *fields = _fields_of(host)
-    row = _signed(host.name), *(" ".join(field) if isinstance(field, tuple) else field for field in fields)
-    return *row, row_digest(*row)
 
 
 def _host_of(row: tuple[Any, ...]) -> Host:
