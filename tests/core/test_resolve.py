@@ -183,3 +183,14 @@ def test_too_long_is_dropped_however_it_is_written() -> None:
 
 def test_no_pages_have_no_links() -> None:
     assert LinkResolver().resolve([]).locators() == LinkResolver().resolve([("http://h/", [])]).locators() == []
+
+
+@given(st.from_regex(resolve._PLAIN_ROOT, fullmatch=True))
+@example("http://a.1-2.b")
+@example("https://" + "a" * 247)
+@example("http://" + "a." * 123 + "b")
+@example("http://0x1.example")
+def test_a_plain_root_is_canonical(root: str) -> None:
+    if len(root) <= resolve._LONGEST_ROOT:  # others are not asked for
+        assert canonical(f"{root}/") == f"{root}/"
+        assert resolve._keys_of_root(root.encode()) == locate(f"{root}/")[2:]

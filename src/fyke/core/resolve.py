@@ -65,11 +65,13 @@ _HTTP, _HTTPS = (int.from_bytes(start, "little") for start in (b"http://", b"htt
 _SEVEN_BYTES = (1 << 56) - 1
 _PADDING = 8  # bytes behind the last link, so that as many can be read at any place
 _UPS = 8  # folders that a plain link may leave
-_LONGEST_ROOT = 300  # bytes; no name in the DNS is longer
+_LONGEST_ROOT = 255  # bytes; no name in the DNS is longer
 
 # Of a base: its root, its path up to the last slash, and its file.
 _BASE = re.compile(r"((([a-z][a-z0-9+.-]*):)//[^/?#\\]+)(/(?:[^?#\\]*/)?)([^/?#\\]*)(?:[?#][!-~]*)?")
 # A path that is canonical below a root that is.
+# Such a host stands as it is: its last part is no number, and none is encoded.
+_PLAIN_ROOT = re.compile(r"https?://((?:(?!xn--)[a-z0-9][a-z0-9-]*\.)*(?!xn--)[a-z][a-z0-9-]*)")
 _PLAIN_PATH = re.compile(r"(?:/(?!\.)[A-Za-z0-9_~!$&()*+,;=@.-]*)+")
 
 
@@ -377,8 +379,10 @@ def _read_roots(text: bytes, links: _LinkText, prefixes: _Prefixes, keys: npt.ND
 @lru_cache(maxsize=1 << 14)
 def _keys_of_root(root: bytes) -> tuple[int, int] | None:
     """The keys of host and domain; None when `root` is no canonical scheme, host and port."""
-    url = f"{root.decode()}/"
-    return host_keys(split(url).host) if canonical(url) == url else None
+    text = root.decode()
+    if plain := _PLAIN_ROOT.fullmatch(text):
+        return host_keys(plain[1])
+    return host_keys(split(url).host) if canonical(url := f"{text}/") == url else None
 
 
 def _joined(text: bytes, links: _LinkText, prefixes: _Prefixes, wanted: Mask) -> list[bytes]:

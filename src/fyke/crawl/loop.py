@@ -52,7 +52,7 @@ ENOUGH = 32  # pages for a turn
 GRACE_S = 2.0
 LINK_BYTES = 1 << 20  # of URLs, that the frontier is given in a turn
 REWRITTEN_BYTES = 1 << 17  # the same, where rules rewrite URLs: one of 2 KB may take 0.4 ms
-RULES_A_STEP, RULES_STEPS = 256, 4  # origins asked for their robots.txt, each a look at the host book; in a turn
+RULES_A_STEP, RULES_STEPS = 256, 8  # origins asked for their robots.txt, each a look at the host book; in a turn
 MERGE_SHARE = 4  # while visits run low, merges may take this part of the time: one in so many
 
 
