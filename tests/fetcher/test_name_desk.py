@@ -66,7 +66,7 @@ async def test_a_host_that_is_roused_while_its_name_is_looked_up_waits_on(
         names.answer = answer if answer is FOUND else None
         names.asked[0].set_result(answer)
         for _ in range(20):
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.002)  # a name without an address is told of in a slice
             clock.advance(1.0)
             fetcher.pump()
         assert not faults
@@ -76,6 +76,27 @@ async def test_a_host_that_is_roused_while_its_name_is_looked_up_waits_on(
             assert put_again(fetcher) or bench.visits, "its visits are gone"
             (host,) = bench
             assert host.failures == 1
+
+
+async def test_who_has_an_address_does_not_wait_for_those_that_have_none(tmp_path: Path) -> None:
+    """However many answers come at once."""
+    config = Config.model_validate({"politeness": {"host_delay_s": 0, "address_delay_s": 0}})
+    clock, names = VirtualClock(), SlowNames()
+    server = Server(clock, b"")
+    hosts = [f"h{number}.test" for number in range(500)] + ["a.test"]
+    with fetching(tmp_path, config, clock, server, names) as fetcher:
+        fetcher.put(url_batch([locate(f"http://{host}/robots.txt") for host in hosts], kind=Kind.RULES))
+        while len(names.asked) < len(hosts):
+            fetcher.pump()
+            await asyncio.sleep(0)
+        for asked in names.asked:
+            asked.set_result(FOUND if asked is names.asked[-1] else FAILED)
+        while not server.asked:
+            await asyncio.sleep(0)
+        assert len(fetcher.take().learned) < 50
+        while not fetcher.quiet:
+            await asyncio.sleep(0.002)
+        assert len(fetcher.take().learned) > 450
 
 
 async def test_names_that_fail_hold_no_room_for_rules(tmp_path: Path) -> None:
