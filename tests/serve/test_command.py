@@ -38,6 +38,17 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
             assert told in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_no_memory_to_begin_is_one_line(tmp_path: Path) -> None:
+    made = archive(tmp_path / "crawl", [("http://a.example/", html("x"))])
+    script = (
+        "import sys; from fyke.cli import main; from fyke.serve.watch import Watch;"
+        "Watch._read = lambda _: bytearray(1 << 60); sys.argv = ['fyke', 'serve', *sys.argv[1:]]; main()"
+    )
+    command = [sys.executable, "-c", script, str(made), "--port", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "ulimit -v" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
 def test_says_where_it_is(tmp_path: Path) -> None:
     made = archive(tmp_path / "crawl", [("http://a.example/", html("x"))])
     process = subprocess.Popen(

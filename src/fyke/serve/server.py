@@ -55,8 +55,8 @@ def serve(folders: Sequence[Path], host: str, port: int, token: str | None, read
     with listening:
         server = _AnnouncedServer(config, shelf, lambda: ready(serving))
         server.run(sockets=[listening])
-    if server.unheard is not None:
-        raise server.unheard
+    if server.unable is not None:
+        raise server.unable
 
 
 class FirstFaults(logging.Filter):
@@ -82,14 +82,17 @@ class _AnnouncedServer(uvicorn.Server):
         super().__init__(config)
         self._shelf = shelf
         self._ready = ready
-        self.unheard: Exception | None = None  # why nobody could be told
+        self.unable: Exception | None = None  # why it did not begin
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
         try:
-            self._ready()
+            for crawl in self._shelf:
+                await crawl.watch.look()  # uvicorn would log a traceback of what fails while the application begins
+            await super().startup(sockets)
+            if self.started:
+                self._ready()
         except Exception as error:  # noqa: BLE001 - raised again, once the server has ended in order
-            self.unheard, self.should_exit = error, True
+            self.unable, self.should_exit = error, True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         for crawl in self._shelf:
