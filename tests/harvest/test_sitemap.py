@@ -81,6 +81,14 @@ def test_a_broken_sitemap(read: Read, broken: str) -> None:
     assert set(LINKS) <= set(read(broken, media_type="application/xml").links.pages)
 
 
+def test_wherever_it_breaks_off_no_link_is_a_part_of_one(read: Read) -> None:
+    whole = [URLSET.index(text) + len(text) for text in ("&amp;y=2", "de/a", "com/b")]
+    for end in range(len(URLSET)):
+        found = read(URLSET[:end], media_type="text/xml").links.pages
+        assert found == LINKS[: len(found)], URLSET[:end][-40:]
+        assert len(found) >= sum(at < end - len("]]></loc>") for at in whole)
+
+
 def test_entries_without_a_loc(read: Read) -> None:
     document = "<urlset><url> http://h/1 </url><url>about<loc>http://h/2</loc>it</url></urlset>"
     assert read(document, media_type="text/xml").links.pages == ["http://h/1", "http://h/2"]

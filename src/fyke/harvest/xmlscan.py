@@ -5,7 +5,7 @@ nothing external is loaded, nothing is kept but the path to the current element.
 what Expat refuses is read once more by the HTML parser, which takes anything and expands nothing.
 
 Invariant: never raises, whatever the bytes; memory is bounded by the document and its depth. Text and attributes
-that refer to an entity nobody knows are empty or missing: of a URL only a part would be left.
+that refer to an entity nobody knows, or break off, are empty or missing: of a URL only a part would be left.
 """
 
 import re
@@ -186,13 +186,14 @@ def _local(name: str) -> str:
 
 def _plain(content: bytes) -> bytes:
     """As much of `content` as is parsed by force, without what HTML has no or another word for: what is declared,
-    CDATA, elements closed as they open."""
+    CDATA, elements closed as they open; and without text that breaks off."""
     doctype = _DOCTYPE.match(content)
     if doctype is None and b"<!ENTITY" in content:
         return b""  # who knows where the declarations end
     begin = doctype.end() if doctype is not None else 0
     del doctype  # it holds all of the content
     content = content[begin : begin + MAX_BYTES]
+    content = content[: max(content.rfind(b"<"), content.rfind(b">") + 1)]
     return _replaced(_CLOSED, _opened_and_closed, _replaced(_LITERAL, _in_html, content))
 
 
