@@ -38,7 +38,19 @@ def _broken(web: RunningWeb, into: Path, host_delay_s: float, kills: Sequence[fl
     yield from _named("were asked for and only linked where links do not count", asked & expected.avoided)
     yield from _named("were asked for and are outside", asked - expected.requested - expected.auxiliary)
     for violation in too_soon(rows, host_delay_s, web.crawl_delays(), kills, web.stalls())[:NAMED]:
-        yield f"too soon: {violation}"
+        yield f"too soon: {violation}; before it: {_last_of(rows, violation)}"
+
+
+def _last_of(rows: Any, one: Violation) -> list[tuple[str, int, float, float]]:
+    """The requests to the host of `one` before it, the last few: path, status, and by how many seconds before it each
+    arrived and ended."""
+    columns = [rows[name].to_pylist() for name in ("host", "path", "status", "arrived", "ended")]
+    before = [
+        (path, status, round(one.arrived - arrived, 3), round(one.arrived - ended, 3))
+        for host, path, status, arrived, ended in zip(*columns, strict=True)
+        if host == one.place and arrived < one.arrived
+    ]
+    return before[-NAMED:]
 
 
 def too_soon(
