@@ -117,4 +117,4 @@ def test_who_works_beside_the_loop_takes_less_than_it_while_it_has_something_to_
         Path("/").stat()
     share.given_up = share.hurried = True
     thread.join()
-    assert 0 < took_s[0] < 0.5
+    assert 0 < took_s[0] < 0.25

@@ -18,7 +18,8 @@ from fyke.core.messages import Rules
 from fyke.core.urls import locate, split
 from fyke.disk.store import Store
 from fyke.frontier.newcomers import AT_ONCE, FIRST, HALVED_S
-from fyke.frontier.robots_gate import HUNGRY_SHARE, PATIENCE_S, RECHECK_SHARE, RobotsGate, origins_of
+from fyke.frontier.origins import origins_of
+from fyke.frontier.robots_gate import HUNGRY_SHARE, PATIENCE_S, RECHECK_SHARE, RobotsGate
 from fyke.frontier.sizes import SIZES, Sizes
 
 ORIGINS = [

@@ -69,10 +69,9 @@ _LONGEST_ROOT = 255  # bytes; no name in the DNS is longer
 
 # Of a base: its root, its path up to the last slash, and its file.
 _BASE = re.compile(r"((([a-z][a-z0-9+.-]*):)//[^/?#\\]+)(/(?:[^?#\\]*/)?)([^/?#\\]*)(?:[?#][!-~]*)?")
-# A path that is canonical below a root that is.
-# Such a host stands as it is: its last part is no number, and none is encoded.
+# A root that is canonical: the last part of its host is no number, and none is encoded.
 _PLAIN_ROOT = re.compile(r"https?://((?:(?!xn--)[a-z0-9][a-z0-9-]*\.)*(?!xn--)[a-z][a-z0-9-]*)")
-_PLAIN_PATH = re.compile(r"(?:/(?!\.)[A-Za-z0-9_~!$&()*+,;=@.-]*)+")
+_PLAIN_PATH = re.compile(r"(?:/(?!\.)[A-Za-z0-9_~!$&()*+,;=@.-]*)+")  # canonical below a root that is
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ ANY = -1  # in place of how many are held: any key may be in the table
 class FewKeys:
     """The keys of a table's rows. Invariant: a key that was put is one that may be there."""
 
-    def __init__(self, keys: Iterable[int], most: int = MOST_KEYS) -> None:
+    def __init__(self, keys: Iterable[int], most: int) -> None:
         """At most `most` of them are held; of more, none is."""
         self._most = most
         self._keys: set[int] | None = set(islice(keys, most + 1))

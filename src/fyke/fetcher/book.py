@@ -272,9 +272,10 @@ class HostBook(Closing):
 
     def save_robots(self, record: RobotsRecord) -> None:
         """Remember `record` in place of what was known of its origin; it is written with others, or with hosts."""
-        self._robots_keys.add(_signed(record.origin))
+        key = _signed(record.origin)
+        self._robots_keys.add(key)
         row = (
-            _signed(record.origin),
+            key,
             record.origin,
             record.state.value,
             record.fetched_at,

@@ -37,7 +37,6 @@ from fyke.fetcher.wiring import Wiring
 MOST_UNTAKEN = 512  # exchanges that nobody takes, at which nothing more is begun
 MOST_RULES = 4096  # origins that wait for their rules at a time
 STARTS = 128  # hosts served in a turn of the loop: each is a note of its rest, and may be a look at the host book
-UNNAMED_PARTS = 4  # noting names without an address takes one part in so many of the time
 UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
 STOOD_STILL_S = 2.0  # between two looks at the clock: the process was stopped, or the machine asleep
 LOOK_AHEAD_S = 1.0  # between looks for names to look up again; each finds as many at most as there are connections
@@ -66,12 +65,10 @@ class Fetcher:
         )
         self._faults = FaultDesk(rooms.bench, self._hosts, self._rules, self._returns, config.politeness, rooms.clock)
         self._names = NameDesk(
-            rooms.bench, self._hosts, self._faults, rooms.resolver, self._returns, rooms.clock, self._pump_soon,
-            pace.share(UNNAMED_PARTS),
-        )  # fmt: skip
+            self.bench, self._hosts, self._faults, rooms.resolver, self._returns, self._pump_soon, pace
+        )
         self._alarm: asyncio.TimerHandle | None = None
-        self._pumps_soon = False
-        self._aborted = False
+        self._pumps_soon = self._aborted = False
         self._look_ahead_at = 0.0
         self._looked_at = self._awake_since = self._clock.now()
         self.stood_still_s = 0.0  # in all

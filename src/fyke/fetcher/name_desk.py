@@ -9,8 +9,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
-from fyke.core.clock import Clock
-from fyke.core.pace import Share
+from fyke.core.pace import Pace
 from fyke.core.slices import Slicer, Slices
 from fyke.fetcher.fault_desk import FaultDesk
 from fyke.fetcher.host import Host
@@ -19,6 +18,7 @@ from fyke.fetcher.names import Resolution, Resolver
 from fyke.fetcher.returns import Returns
 from fyke.fetcher.workbench import Workbench
 
+UNNAMED_PARTS = 4  # noting that names have no address takes one part in so many of the time
 UNNAMED_STEPS = 50  # that it takes to note that a name has no address; a step is about a microsecond
 Asking = asyncio.Future[Resolution]
 
@@ -33,19 +33,18 @@ class NameDesk:
         faults: FaultDesk,
         resolver: Resolver,
         returns: Returns,
-        clock: Clock,
         resumed: Callable[[], None],
-        share: Share,
+        pace: Pace,
     ) -> None:
-        """`share` of the time, for names without an address."""
+        """`pace` tells the time, of which names without an address have a share."""
         self._bench = bench
         self._hosts = hosts
         self._faults = faults
         self._resolver = resolver
         self._returns = returns
-        self._clock = clock
+        self._pace = pace
         self._resumed = resumed
-        self._unnamed = Slicer(resumed, share)
+        self._unnamed = Slicer(resumed, pace.share(UNNAMED_PARTS))
         self._asked: dict[int, tuple[Asking, Callable[[Asking], None]]] = {}  # by the key of the host that waits
 
     def __len__(self) -> int:
@@ -107,7 +106,7 @@ class NameDesk:
         else:
             self._faults.unnamed(host, answer.outcome, answer.detail, answer.expires_at)
         host.parked = False
-        if not self._bench.leave(host, self._clock.now()):
+        if not self._bench.leave(host, self._pace.now()):
             self._bench.rest(host)
 
     def stop(self) -> None:

@@ -20,7 +20,6 @@ Invariant: a URL that was put is waiting, or came out as passed or refused, once
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,12 +29,13 @@ import pyarrow as pa
 from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, concat, keep, numbers, u64, url_batch
 from fyke.core.messages import Rules
 from fyke.core.sorting import nth_of_each
-from fyke.core.urls import DEFAULT_PORTS, key_of, locate, robots_url, split
+from fyke.core.urls import key_of, locate, robots_url
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Answers, Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.newcomers import Newcomers
+from fyke.frontier.origins import origin_keys, origins_of
 from fyke.frontier.sizes import SIZES, Sizes
 
 RECORD = np.dtype([("state", "<u1"), ("expires_at", "<u4")])  # unix seconds
@@ -380,32 +380,3 @@ class RobotsGate:
     def close(self) -> None:
         for owned in (self._cache, self._requested, self._waiting, self._asks, self._held):
             owned.close()
-
-
-_PORTS = {scheme.encode(): f":{port}".encode() for scheme, port in DEFAULT_PORTS.items()}
-
-
-def origins_of(urls: pa.RecordBatch) -> list[bytes]:
-    """`scheme://host:port` of each row of `urls`, as `UrlParts.origin` has it."""
-    return [origin for origin, _ in _origins(urls)]
-
-
-def origin_keys(urls: pa.RecordBatch) -> U64:
-    """The xxh3-64 of each row's origin: uint64[n]."""
-    return np.fromiter((key for _, key in _origins(urls)), np.uint64, urls.num_rows)
-
-
-def _origins(urls: pa.RecordBatch) -> Iterator[tuple[bytes, int]]:
-    return (_origin(b"/".join(url.split(b"/", 3)[:3])) for url in urls.column("url").to_pylist())
-
-
-@lru_cache(maxsize=1 << 14)
-def _origin(home: bytes) -> tuple[bytes, int]:
-    """The origin of a canonical URL, and its key, given `home`, which is all of the URL before the path."""
-    scheme, _, authority = home.partition(b"://")
-    is_plain = authority[:1] != b"[" and authority[-1:] != b"." and b".:" not in authority
-    if scheme in _PORTS and is_plain:  # as `split` does, in a third of its time
-        origin = home if b":" in authority else home + _PORTS[scheme]
-    else:
-        origin = split(f"{home.decode()}/").origin.encode()
-    return origin, key_of(origin)

@@ -192,8 +192,8 @@ def _plain(content: bytes) -> bytes:
         return b""  # who knows where the declarations end
     begin = doctype.end() if doctype is not None else 0
     del doctype  # it holds all of the content
-    content = content[begin : begin + MAX_BYTES]
-    content = content[: max(content.rfind(b"<"), content.rfind(b">") + 1)]
+    end = begin + MAX_BYTES
+    content = content[begin : max(content.rfind(b"<", begin, end), content.rfind(b">", begin, end) + 1)]
     return _replaced(_CLOSED, _opened_and_closed, _replaced(_LITERAL, _in_html, content))
 
 

@@ -79,8 +79,7 @@ class CurlEngine:
         self._active: dict[Any, Slot] = {}
         self._line = WaitingLine()
         self._handshakes = Handshakes(config.connections)
-        self._trimmer = Trimmer()
-        self._trim_at = TRIM_EACH  # handshakes in which certificates came
+        self._trimmer, self._trim_at = Trimmer(), TRIM_EACH  # handshakes in which certificates came
         self._refused: list[tuple[Done, Exchange]] = []
         self._closed = False
         self._failure: DiskFull | None = None
@@ -90,9 +89,7 @@ class CurlEngine:
         self._paused: deque[Slot] = deque()  # they wait for their turn
         self._calls = Calls()
         options = constant_options(config)
-        self._threads = TransferThreads(
-            loop, clock, options, config.max_body_bytes, document_folder, self._ended_beside
-        )
+        self._threads = TransferThreads(loop, clock, options, config.max_body_bytes, self._folder, self._ended_beside)
         self._pool = Pool(
             options, config.connections, limit_bytes=config.max_body_bytes, paused=self._paused, calls=self._calls
         )
