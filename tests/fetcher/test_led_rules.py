@@ -57,9 +57,9 @@ def led(folder: Path, waits: str = "") -> Iterator[tuple[Fetcher, Server, Virtua
         yield fetcher, server, clock
 
 
-def lead(fetcher: Fetcher) -> None:
+def lead(fetcher: Fetcher, hosts: int = LED) -> None:
     """The gate asks for the rules of hosts that lead to `well.test`."""
-    fetcher.put(url_batch([locate(f"http://s{n}.test/robots.txt") for n in range(LED)], kind=[Kind.RULES] * LED))
+    fetcher.put(url_batch([locate(f"http://s{n}.test/robots.txt") for n in range(hosts)], kind=[Kind.RULES] * hosts))
 
 
 async def passing(fetcher: Fetcher, clock: VirtualClock, seconds: int) -> list[tuple[str, Rules, float]]:
@@ -118,3 +118,36 @@ async def test_rules_that_are_led_to_a_host_that_sleeps_do_not_wait_for_that(tmp
         await passing(fetcher, clock, 30)
         assert fetcher.rules_room == most
         assert server.paths("well.test") == ["robots.txt", "of/itself"]
+
+
+async def test_rules_are_brought_from_a_host_whose_pages_are_taken_back(tmp_path: Path) -> None:
+    """Pages are taken back where a trap is guessed, or a host is slow. That says nothing against what redirects there:
+    strangers' pages would end for it."""
+    well, few = locate("http://well.test/"), 20
+    with led(tmp_path) as (fetcher, server, clock):
+        lead(fetcher, few)
+        fetcher.put(url_batch([locate(f"http://well.test/{n}") for n in range(20)]))
+        taken_back = 0
+        for _ in range(45):
+            taken_back += fetcher.recall(well.host).num_rows
+            await passing(fetcher, clock, 1)
+        records = [fetcher._rules._book.robots(f"http://s{n}.test:80") for n in range(few)]
+    assert taken_back == 20
+    assert all(record is not None and not record.failures for record in records)
+    assert sorted(server.paths("well.test")) == sorted(f"of/s{n}.test" for n in range(few))
+
+
+async def test_a_host_that_is_blocked_is_asked_for_no_rules(tmp_path: Path) -> None:
+    """Neither for its own nor for those that redirect there, which are out of reach."""
+    well, few = locate("http://well.test/"), 20
+    with led(tmp_path) as (fetcher, server, clock):
+        lead(fetcher, few)
+        fetcher.put(url_batch([well]))
+        await passing(fetcher, clock, 3)
+        asked = server.paths("well.test")
+        fetcher.recall(well.host, rules=True)
+        await passing(fetcher, clock, 30)
+        assert server.paths("well.test") == asked
+        assert fetcher.idle
+        records = [fetcher._rules._book.robots(f"http://s{n}.test:80") for n in range(few)]
+    assert sum(record is not None and record.failures > 0 for record in records) >= few - len(asked)

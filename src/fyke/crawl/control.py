@@ -85,7 +85,7 @@ class Steering:
             return False
         key = host_keys(name)[0]
         self._frontier.block([key])
-        waiting = self._post.give_back(self._fetcher.recall(key), self._clock.now())
+        waiting = self._post.give_back(self._fetcher.recall(key, rules=True), self._clock.now())
         self._frontier.take_back(concat([waiting, self._post.block(key)]))
         return True
 

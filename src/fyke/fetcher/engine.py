@@ -115,13 +115,15 @@ class Fetcher:
         """Visits (schema `URLS`) that are not made here, since their hosts moved, since this was last asked."""
         return self._returns.take_strayed()
 
-    def recall(self, host: int) -> pa.RecordBatch:
-        """The visits that wait at the host with this key, taken out (schema `URLS`): they are not made."""
+    def recall(self, host: int, *, rules: bool = False) -> pa.RecordBatch:
+        """The pages that wait at the host with this key, taken out (schema `URLS`): they are not visited. What brings
+        rules waits on, strangers' rules too that redirect there, unless `rules` are not to be brought either."""
         refused = self._refusals.take_back("host", lambda hosts: np.equal(hosts, host))
         found = self.bench.get(host)
         if found is None:
             return refused
-        return concat([refused, batch_of(self._faults.pages_of(self.bench.drain(found)))])
+        visits = self.bench.drain(found) if rules else self.bench.take_pages(found)
+        return concat([refused, batch_of(self._faults.pages_of(visits))])
 
     def recall_all(self, domains: Callable[[int], bool]) -> list[pa.RecordBatch]:
         """As `recall`, of every host in one of `domains` (by their keys). Errands for other agents are forgotten."""
@@ -338,10 +340,9 @@ class Fetcher:
         if exchange.visit.purpose is Purpose.PAGE and exchange.outcome is not Outcome.OK:
             self.give_back(1)
         self._places.end(host, now, page=exchange.visit.purpose is Purpose.PAGE)
-        host.request = None
         # A server may refuse requests so that libcurl asks anew: the second time in a row it is its fault.
         broke, broke_before = exchange.kept_broke, host.broke
-        host.broke = broke
+        host.request, host.broke = None, broke
         void = (broke and not broke_before) or exchange.started_at < self._awake_since
         # What says nothing of the server: it is still a waiting visit.
         if not exchange.outcome.answered and (self.stopping or (void and not self._aborted)):
@@ -353,8 +354,7 @@ class Fetcher:
             self._pump_soon()
             return
         wait_s = self._faults.account(host, exchange, now)
-        visit = exchange.visit
-        again = self._faults.again(host, exchange)
+        visit, again = exchange.visit, self._faults.again(host, exchange)
         if again:
             visit.tries += 1
             visit.not_before = now + wait_s

@@ -331,13 +331,19 @@ class Workbench:
 
     def put_off_retries(self, host: Host, now: float) -> list[Visit]:
         """The visits of `host` that may not be made soon, though others may, taken out."""
-        gone = [visit for visit in host.visits if visit.not_before > now + SOON_S]
-        return self._keep(host, [visit for visit in host.visits if visit.not_before <= now + SOON_S], gone)
+        return self._take(host, lambda visit: visit.not_before > now + SOON_S)
 
     def put_off_rules(self, host: Host, now: float) -> list[Visit]:
         """The visits of `host` that bring rules, taken out."""
-        gone = [visit for visit in host.visits if visit.purpose is Purpose.ROBOTS]
-        return self._keep(host, [visit for visit in host.visits if visit.purpose is not Purpose.ROBOTS], gone)
+        return self._take(host, lambda visit: visit.purpose is Purpose.ROBOTS)
+
+    def take_pages(self, host: Host) -> list[Visit]:
+        """The visits of `host` that bring no rules, taken out."""
+        return self._take(host, lambda visit: visit.purpose is not Purpose.ROBOTS)
+
+    def _take(self, host: Host, goes: Callable[[Visit], bool]) -> list[Visit]:
+        kept = [visit for visit in host.visits if not goes(visit)]
+        return self._keep(host, kept, [visit for visit in host.visits if goes(visit)])
 
     def _keep(self, host: Host, kept: list[Visit], gone: list[Visit]) -> list[Visit]:
         host.visits = deque(kept)
