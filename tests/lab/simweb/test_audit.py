@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from fyke.lab.simweb import AuditRule, LedgerRow, audit_politeness, table_of
 
 
-def row(arrived, ended, host="a.sim", server="127.1.0.1", path="/", retry_after_s=0.0):
-    return LedgerRow(arrived, ended, "http", server, 1, host, path, "fyke", 200, 1, retry_after_s)
+def row(arrived, ended, host="a.sim", server="127.1.0.1", path="/", retry_after_s=0.0, status=200):
+    return LedgerRow(arrived, ended, "http", server, 1, host, path, "fyke", status, 1, retry_after_s)
 
 
 def rules(rows, **due):
@@ -49,6 +49,9 @@ def test_crawl_delay_counts_once_robots_was_read():
     rows = [row(0, 1), row(3, 4, path="/robots.txt"), row(6, 7), row(12, 13), row(16, 17)]
     assert rules(rows, crawl_delays={"a.sim": 5.0}) == [(AuditRule.CRAWL_DELAY, 6), (AuditRule.CRAWL_DELAY, 16)]
     assert rules(rows, crawl_delays={"b.sim": 5.0}) == []
+    broken_off = row(-3, -2, path="/robots.txt", status=0)
+    assert rules([broken_off, *rows[1:]], crawl_delays={"a.sim": 5.0}) == rules(rows, crawl_delays={"a.sim": 5.0})
+    assert rules([broken_off, row(0, 1)], crawl_delays={"a.sim": 5.0}) == []
 
 
 def test_retry_after_holds_over_other_requests():

@@ -46,6 +46,7 @@ class _AuditColumns(NamedTuple):
     host: npt.NDArray[np.str_]
     server: npt.NDArray[np.str_]
     path: list[str]
+    status: list[int]
 
 
 def audit_politeness(
@@ -60,7 +61,7 @@ def audit_politeness(
     """The violations in a table of requests (columns as `ledger.REQUESTS`), in order of arrival.
 
     `delay_factor` is Mercator's k, capped at `delay_ceiling_s`; `crawl_delays` seconds by host name,
-    due from the end of the host's first robots.txt on. A gap that is short by at most `slack_s` passes.
+    due from the end of the host's first robots.txt that was answered. A gap short by at most `slack_s` passes.
     """
     columns = _columns(requests)
     delays = crawl_delays or {}
@@ -85,8 +86,9 @@ def _columns(requests: Any) -> _AuditColumns:
     def names(name: str) -> npt.NDArray[np.str_]:
         return np.array(requests[name].to_pylist(), np.str_)
 
+    said = (requests["path"].to_pylist(), requests["status"].to_pylist())
     times = (numbers("arrived"), numbers("ended"), numbers("retry_after_s"))
-    return _AuditColumns(*times, names("host"), names("server"), requests["path"].to_pylist())
+    return _AuditColumns(*times, names("host"), names("server"), *said)
 
 
 def _groups(names: npt.NDArray[np.str_], arrived: Floats) -> Iterator[npt.NDArray[np.intp]]:
@@ -115,10 +117,11 @@ def _host_dues(
 
 
 def _crawl_delay(columns: _AuditColumns, rows: npt.NDArray[np.intp], delay_s: float) -> Floats:
-    """What Crawl-delay makes due before each request but the first."""
+    """What Crawl-delay makes due before each request but the first. A robots.txt that was asked for and never answered
+    told nobody."""
     due = np.zeros(len(rows) - 1)
     if delay_s > 0:
-        read = [columns.path[row] == "/robots.txt" for row in rows]
+        read = [columns.path[row] == "/robots.txt" and columns.status[row] > 0 for row in rows]
         due[np.logical_or.accumulate(read)[:-1]] = delay_s
     return due
 
