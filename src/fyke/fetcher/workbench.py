@@ -322,8 +322,7 @@ class Workbench:
         room = soon_visits(host.rests_until - now, MOST_VISITS)
         if len(host.visits) <= 2 * room:  # twice, so that what is a little too much does not go to and fro
             return []
-        kept: list[Visit] = []
-        gone: list[Visit] = []
+        kept, gone = list[Visit](), list[Visit]()
         for visit in host.visits:
             stays = len(kept) < room or (room > 0 and visit.purpose is Purpose.ROBOTS and not visit.led)
             (kept if stays else gone).append(visit)
