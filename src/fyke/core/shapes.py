@@ -107,6 +107,7 @@ def _asked(names: list[str]) -> str:
     return f"?{'&'.join(names)}" if names else ""
 
 
+@lru_cache(KEPT)
 def variants(url: str) -> tuple[str, ...]:
     """What is left of a canonical URL without each of `VARIANTS`: two that have it in common are variants."""
     url = url[:MOST_CHARS]

@@ -89,7 +89,6 @@ class TrapGuard:
         self._accused: set[int] = set()
         self._tried: Counter[int] = Counter()  # by folder and name
         self._changed = False
-        self._note_owners()
 
     def __repr__(self) -> str:
         return f"TrapGuard({self.barren} barren shapes)"
@@ -97,10 +96,7 @@ class TrapGuard:
     @property
     def barren(self) -> int:
         """Shapes that bring nothing, and places, hosts and domains where all is made up."""
-        return len(self._yields.barren) + len(self.probes)
-
-    def _note_owners(self) -> None:
-        self._owners = np.union1d(self._yields.barren["owner"], self.probes.owners)
+        return self._yields.barren + len(self.probes)
 
     def learn(self, judged: pa.RecordBatch) -> bool:
         """Pages were read, and redirects followed (schema `JUDGED`). Returns whether a shape is barren no more."""
@@ -126,15 +122,11 @@ class TrapGuard:
 
     def _count(self, sharp: Sequence[Row], coarse: Sequence[Row]) -> bool:
         """Count what was said of shapes. Returns whether one is barren no more."""
-        before = set(self._yields.barren["key"].tolist())
-        self._yields.add(np.array(sharp, COUNT))
-        self._yields.add(np.array(coarse, COUNT), PATIENCE)
+        fell, rose = self._yields.add(np.array(sharp, COUNT))
+        of_coarse_fell, of_coarse_rose = self._yields.add(np.array(coarse, COUNT), PATIENCE)
+        self._accused.update(fell, of_coarse_fell)
         self._changed = True
-        self._note_owners()
-        barren = self._yields.barren
-        accused = barren["owner"][~np.isin(barren["key"], np.fromiter(before, np.uint64, len(before)))]
-        self._accused.update(accused.tolist())
-        return not before.issubset(barren["key"].tolist())
+        return rose or of_coarse_rose
 
     def _shown(self, judged: pa.RecordBatch) -> tuple[list[Row], list[Row]]:
         """What pages and redirects say of each of their sharp shapes, and of their coarse ones: rows of `COUNT`."""
@@ -196,7 +188,6 @@ class TrapGuard:
         about_of, fresh_of = u64(judged, "via").tolist(), judged.column("fresh").to_pylist()
         answers = zip(texts(judged), about_of, fresh_of, strict=True)
         self._accused |= {self.probes.answered(url, about, made_up=fresh) for url, about, fresh in answers} - {0}
-        self._note_owners()
 
     def take_accused(self) -> set[int]:
         """Hosts and domains of shapes that became barren since this was last asked: what is out of them may be one."""
@@ -221,13 +212,21 @@ class TrapGuard:
         its query from what was read, another number else."""
         reasons = np.full(urls.num_rows, -1)
         self._variants.found(u64(urls, "key"))
-        if not len(self._owners) or not urls.num_rows:
+        if not (self._yields.owners or self.probes.owners):
             return reasons
-        accused = np.isin(u64(urls, "host"), self._owners) | np.isin(u64(urls, "domain"), self._owners)
-        rows = np.flatnonzero(accused & (numbers(urls, "kind") == Kind.PAGE))
+        rows = np.flatnonzero(self._are_accused(urls) & (numbers(urls, "kind") == Kind.PAGE))
         if len(rows):
             reasons[rows] = self._reasons_together(urls.take(pa.array(rows)))
         return reasons
+
+    def _are_accused(self, urls: pa.RecordBatch) -> Mask:
+        """Of which of `urls` (n rows) the host or the domain has shapes that are barren, or makes up pages: bool[n]."""
+        barren, made_up = self._yields.owners, self.probes.owners
+        owners = zip(u64(urls, "host").tolist(), u64(urls, "domain").tolist(), strict=True)
+        accused = (
+            host in barren or domain in barren or host in made_up or domain in made_up for host, domain in owners
+        )
+        return np.fromiter(accused, np.bool_, urls.num_rows)
 
     def _reasons_together(self, urls: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """The same of n > 0 `urls`. Where variants bring nothing, those that are none are on their way from now on, and

@@ -190,9 +190,11 @@ class Probes:
 
     def make_up(self, places: U64, hosts: U64, domains: U64) -> Mask:
         """Which of these places (`place_key`), their hosts or domains (uint64[n] each) are convicted: bool[n]."""
-        of_domain = np.isin(domains ^ np.uint64(_DOMAIN), self._convicted) & ~self.proven(hosts, ASK_AFTER)
-        convicted: Mask = np.isin(places, self._convicted) | np.isin(hosts, self._convicted) | of_domain
-        return convicted
+        of_domain = self._are_convicted(domains ^ np.uint64(_DOMAIN)) & ~self.proven(hosts, ASK_AFTER)
+        return self._are_convicted(places) | self._are_convicted(hosts) | of_domain
+
+    def _are_convicted(self, keys: U64) -> Mask:
+        return np.fromiter(map(self._convicted.__contains__, keys.tolist()), np.bool_, len(keys))
 
     def proven(self, hosts: U64, pages: int = ASK_SOON) -> Mask:
         """Which of these hosts (uint64[n]) had so many fresh pages: bool[n]."""
@@ -233,8 +235,8 @@ class Probes:
     def _judge(self) -> None:
         are_hosts = self._records["key"] == self._records["owner"]
         convicted = self._records[self._records["made"] >= np.where(are_hosts, MANY, TRIES)]
-        self._convicted = convicted["key"]
-        self.owners: U64 = np.unique(convicted["owner"])  # domains, and hosts with places, that are convicted, sorted
+        self._convicted = set(convicted["key"].tolist())
+        self.owners = set(convicted["owner"].tolist())  # domains, and hosts with places, that are convicted
 
     def state(self) -> dict[str, Any]:
         records = self._records[self._records["key"] != 0]

@@ -1,9 +1,11 @@
-"""Of pages whose URLs have a shape in common, how many brought something new? A column for each shape.
+"""Of pages whose URLs have a shape in common, how many brought something new? A row for each shape.
 
 The latest pages count most. A shape begins as if all were fresh; it is barren once less than one in `BARREN` was, and
 no more so with one in `FERTILE`. Bounded: of more shapes than `most` half are kept, those with the most pages.
 """
 
+from collections import Counter
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -20,71 +22,95 @@ Counts = npt.NDArray[Any]
 
 
 class Yields:
-    """Of each shape, what share of its pages was fresh, the latest counting most: columns, sorted by key."""
+    """Of each shape, what share of its pages was fresh, the latest counting most: rows that are found by a shape's key.
+
+    What pages cost does not grow with the shapes that are known. `owners` has those of barren shapes.
+    """
 
     def __init__(self, after: int, counts: Counts, most: int = MOST_SHAPES) -> None:
         """A shape begins as if all were fresh, and falls to one in `BARREN` by `after` that are not."""
         self._after = max(after, 1)
         self._most = most
-        self.counts = counts
+        self._take_in(counts)
 
-    def add(self, seen: Counts, patience: int = 1) -> None:
+    def _take_in(self, counts: Counts) -> None:
+        self._rows = np.concatenate([np.zeros(1, COUNT), counts])  # the first is of what is not known
+        self._places = {key: place for place, key in enumerate(counts["key"].tolist(), 1)}
+        self.owners = Counter(counts["owner"][counts["barren"]].tolist())  # of so many barren shapes each
+        self.barren = self.owners.total()
+
+    @property
+    def counts(self) -> Counts:
+        """What is known of each shape (dtype `COUNT`)."""
+        return self._rows[1 : 1 + len(self._places)]
+
+    def add(self, seen: Counts, patience: int = 1) -> tuple[list[int], bool]:
         """Count pages (dtype `COUNT`, [n]), in order; the `fresh` of each is 1 or 0. Shapes take `patience` times as
-        many to fall as others."""
+        many to fall as others. Returns the owners of those that became barren, and whether any is so no more."""
         kept = BARREN ** (-1 / (self._after * patience))
         keys, first, now = np.unique(seen["key"], return_index=True, return_inverse=True)
-        counts = self._with(keys, seen["owner"][first])
-        places = np.searchsorted(counts["key"], keys)
+        places = self._entered(keys, seen["owner"][first])
         pages = np.bincount(now, minlength=len(keys))
         order = np.argsort(now[::-1], kind="stable")
         later = np.empty(len(now), np.int64)  # pages of the same shape that come after each
         later[len(now) - 1 - order] = np.arange(len(now)) - np.repeat(np.cumsum(pages) - pages, pages)
         added = np.bincount(now, seen["fresh"] * (1 - kept) * kept**later, len(keys))
-        touched = counts[places]
+        touched = self._rows[places]
+        was_barren = touched["barren"].copy()
         touched["fresh"] = touched["fresh"] * kept**pages + added
         touched["pages"] += pages.astype(np.uint32)
         touched["barren"] |= touched["fresh"] * BARREN <= 1.0001
         touched["barren"] &= touched["fresh"] * FERTILE < 1
-        counts[places] = touched
-        if len(counts) > self._most:
-            most = np.argpartition(counts["pages"], len(counts) - self._most // 2)[-self._most // 2 :]
-            counts = counts[np.sort(most)]
-        self.counts = counts
+        self._rows[places] = touched
+        fell: list[int] = touched["owner"][touched["barren"] & ~was_barren].tolist()
+        rose: list[int] = touched["owner"][was_barren & ~touched["barren"]].tolist()
+        self._note_barren(fell, rose)
+        before = self.barren
+        if len(self._places) > self._most:
+            self._forget()
+        return fell, bool(rose) or self.barren < before
 
-    def _with(self, keys: U64, owners: U64) -> Counts:
-        """The counts, and one for each of `keys` (uint64[n], in order) that is not among them."""
-        new = self.of(keys)["key"] != keys
-        begun = np.zeros(int(new.sum()), COUNT)
+    def _note_barren(self, fell: list[int], rose: list[int]) -> None:
+        self.barren += len(fell) - len(rose)
+        self.owners.update(fell)
+        for owner in rose:
+            self.owners[owner] -= 1
+            if not self.owners[owner]:
+                del self.owners[owner]
+
+    def _entered(self, keys: U64, owners: U64) -> npt.NDArray[np.int64]:
+        """The rows of the shapes with these `keys` (uint64[n], each once); those that are not known begin."""
+        places = self._places_of(keys)
+        new = np.flatnonzero(places == 0)
+        known = 1 + len(self._places)
+        places[new] = np.arange(known, known + len(new))
+        if known + len(new) > len(self._rows):
+            self._rows = np.concatenate([self._rows[:known], np.zeros(known + len(new), COUNT)])
+        begun = np.zeros(len(new), COUNT)
         begun["key"], begun["owner"], begun["fresh"] = keys[new], owners[new], 1
-        return (
-            np.insert(self.counts, np.searchsorted(self.counts["key"], begun["key"]), begun)
-            if len(begun)
-            else self.counts
-        )
+        self._rows[places[new]] = begun
+        self._places.update(zip(begun["key"].tolist(), places[new].tolist(), strict=True))
+        return places
+
+    def _places_of(self, keys: U64) -> npt.NDArray[np.int64]:
+        return np.fromiter(map(self._places.get, keys.tolist(), repeat(0)), np.int64, len(keys))
+
+    def _forget(self) -> None:
+        """Keep those with the most pages, half as many as there may be."""
+        half, counts = self._most // 2, self.counts
+        self._take_in(counts[np.argpartition(counts["pages"], len(counts) - half)[-half:]])
 
     def of(self, keys: U64) -> Counts:
         """The counts of shapes (dtype `COUNT`, [n]), zeros for those that are not known."""
-        found = np.zeros(len(keys), COUNT)
-        if len(self.counts):
-            places = np.minimum(np.searchsorted(self.counts["key"], keys), len(self.counts) - 1)
-            known = self.counts["key"][places] == keys
-            found[known] = self.counts[places[known]]
+        found: Counts = self._rows[self._places_of(keys)]
         return found
+
+    def pages(self, key: int) -> int:
+        """How many pages of the shape were counted."""
+        return int(self._rows["pages"][self._places.get(key, 0)])
 
     def are_promising(self, counts: Counts) -> npt.NDArray[np.bool_]:
         """Of which shapes with these `counts` the latest pages were fresh, however few were read: bool, as `counts`."""
         once_stale = BARREN ** (-1 / self._after)
         promising: npt.NDArray[np.bool_] = (counts["pages"] > 0) & (counts["fresh"] > 1.01 * once_stale)
         return promising
-
-    def pages(self, key: int) -> int:
-        """How many pages of the shape were counted."""
-        place = int(np.searchsorted(self.counts["key"], np.uint64(key)))
-        known = place < len(self.counts) and int(self.counts["key"][place]) == key
-        return int(self.counts["pages"][place]) if known else 0
-
-    @property
-    def barren(self) -> Counts:
-        """Those that are barren."""
-        barren: Counts = self.counts[self.counts["barren"]]
-        return barren
