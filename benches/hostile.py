@@ -115,13 +115,15 @@ def _beside(mixes: dict[str, tuple[list[str], int, int]], rounds: int, rest_s: f
     casts = {"alone": Cast([], 0, 0, NORMAL_HOSTS, NORMAL_PAGES)}
     for name, (behaviours, hosts, pages) in mixes.items():
         casts[name] = Cast(behaviours, hosts, pages, NORMAL_HOSTS, NORMAL_PAGES)
+    most_s = 15 + 2 * rest_s * NORMAL_PAGES
     seen: dict[str, list[Judged]] = {name: [] for name in casts}
     for _ in range(rounds):
         for name, cast in casts.items():
             with tempfile.TemporaryDirectory() as folder:
-                options = ["--for", "15s"]
+                options = ["--for", f"{most_s:.0f}s"]
+                patience_s = 200 + most_s
                 done = judged(
-                    cast, Path(folder), settings, options=options, patience_s=200, asked_why=False, apart=True
+                    cast, Path(folder), settings, options=options, patience_s=patience_s, asked_why=False, apart=True
                 )
             seen[name].append(done)
             print(f"{name[:40]:<40} {_last_normal(done)}", flush=True)
