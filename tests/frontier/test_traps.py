@@ -1,5 +1,6 @@
 """The laws of the guard: what brings nothing waits, all else does not, nothing is lost, memory is bounded."""
 
+import tracemalloc
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +15,12 @@ from fyke.core.batches import Kind, concat, texts, u64, url_batch
 from fyke.core.messages import judged_batch
 from fyke.core.urls import key_of, locate
 from fyke.core.visits import visits_of
+from fyke.disk.store import Store
 from fyke.frontier.guard import PATIENCE, RECENT
 from fyke.frontier.guard import TRIED as TRIED_QUERIES
 from fyke.frontier.tally import FREE, TRIED
 from fyke.frontier.traps import FEW_ACTIVE, LATELY, LET_THROUGH, MOST_OWED, Traps
+from fyke.frontier.yields import COUNT, MOST_SHAPES
 
 AFTER = 8
 
@@ -560,3 +563,23 @@ def test_without_a_guard_what_waited_goes_on(guard: Guard) -> None:
     assert passed(guard, numbered("/day/", 50, 20_000)) == 50
     assert guard.stage.cleared().num_rows == 50
     assert len(guard.stage) == 0
+
+
+def test_links_and_pages_cost_the_same_however_many_shapes_are_known(tmp_path: Path) -> None:
+    pages = numbered("/page/", 200)
+    known = np.zeros(MOST_SHAPES - 10_000, COUNT)
+    known["key"], known["barren"] = np.arange(1, len(known) + 1) << 20, True
+    known["owner"] = np.where(np.arange(len(known)) % 2, known["key"], locate(pages[0]).host)
+    store = Store(tmp_path)
+    guard = Traps(store, AFTER, {"file": store.write_array("trap-shapes", known, ""), "counts": len(known)})
+    assert guard.barren == len(known)
+    links, judged = batch(pages), judged_batch([(visit, True) for visit in visits_of(batch(pages[:16]))])
+    guard.learn(judged)  # room for more is made now and then
+    taken = []
+    for work, given in ((guard.learn, judged), (guard.divert, links)):
+        tracemalloc.start()
+        work(given)
+        taken.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    guard.close()
+    assert max(taken) < 512 << 10, "a copy of what is known would be some megabytes"

@@ -79,7 +79,7 @@ class TrapGuard:
         self._after = after
         self._file = str(state.get("file", ""))
         self._pages_file = str(state.get("recent_file", ""))
-        counts = store.array(self._file if after else "", COUNT, int(state.get("counts", 0))).copy()
+        counts = store.array(self._file if after else "", COUNT, int(state.get("counts", 0)))
         recent = store.array(self._pages_file if after else "", _PAGE, int(state.get("recent", 0)))
         self._yields = Yields(after, counts, most)
         self._recent = np.zeros(RECENT, _PAGE)
