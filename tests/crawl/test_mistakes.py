@@ -574,8 +574,9 @@ def test_the_newest_manifest_is_torn(stopped: Path, tmp_path: Path, quick: Path,
     into = copied(stopped, tmp_path)
     newest = max((into / "state").rglob("manifest*"))
     newest.write_bytes(newest.read_bytes()[:-40])
-    done = fyke("check", str(into))
-    assert done.returncode == 1 and newest.name in done.stdout
+    harmless(into, quick, site)
+    done = fyke("check", "--repair", str(into))
+    assert done.returncode == 0 and newest.name in done.stdout
     mended(into, quick, site)
 
 

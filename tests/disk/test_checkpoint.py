@@ -52,7 +52,7 @@ def test_files_are_cut_to_their_recorded_length_and_strangers_left_alone(tmp_pat
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "file gone"])
-def test_a_torn_manifest_falls_back_to_the_one_before(tmp_path: Path, damage: str) -> None:
+def test_a_torn_manifest_is_refused_and_the_one_before_has_all_it_names(tmp_path: Path, damage: str) -> None:
     with Checkpoint(tmp_path) as checkpoint:
         old = checkpoint.store.write("table", "keys", [b"old"])
         commit(checkpoint, seen={"n": 1})
@@ -66,12 +66,16 @@ def test_a_torn_manifest_falls_back_to_the_one_before(tmp_path: Path, damage: st
     else:
         flipped = data.replace(b'"n":2', b'"n":3')
         manifest.write_bytes({"cut": data[:-20], "flip": flipped, "empty": b""}[damage])
+    with pytest.raises(StateDamaged, match=manifest.name):
+        Checkpoint(tmp_path)
+    assert (tmp_path / new).exists() is (damage != "file gone")
+    manifest.unlink()
     with Checkpoint(tmp_path) as checkpoint:
         assert checkpoint.store.participant("seen") == {"n": 1}
         assert (tmp_path / old).read_bytes() == b"old"
         assert not (tmp_path / new).exists()
         commit(checkpoint)
-        assert checkpoint.number == 3
+        assert checkpoint.number == 2
 
 
 def test_no_whole_manifest_is_an_error_and_deletes_nothing(tmp_path: Path) -> None:

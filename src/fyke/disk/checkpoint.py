@@ -1,10 +1,10 @@
 """How a shard survives the plug: numbered manifests, each written once.
 
 The crawl loop calls `take`, which is quick, lets `make_durable` run in a worker thread, and calls `committed`
-back on the loop. Opening a directory reads the newest whole manifest, cuts grown files to their recorded
+back on the loop. Opening a directory reads the newest manifest, cuts grown files to their recorded
 lengths and deletes what no kept manifest names, among names of the shard's own kind only.
 
-The two newest manifests are kept with every file they name, so that falling back to the older one is real.
+The two newest manifests are kept with every file they name, so that a repair can go back to the older one.
 That costs one checkpoint's worth of replaced files in disk space.
 
 Invariant: at every instant the directory holds a whole manifest whose files are all there (once one was
@@ -58,8 +58,8 @@ class Checkpoint(Opened):
     def __init__(self, directory: Path, *, verified_bytes: int = VERIFIED_BYTES) -> None:
         """Open `directory`, made when it is not there; state of so many bytes is read through for that.
 
-        Raises DirectoryInUse when another process has it open, StateDamaged when there are manifests but
-        none is whole.
+        Raises DirectoryInUse when another process has it open, StateDamaged when the newest manifest is not whole: who
+        goes back behind it (`fyke.crawl.repair`) puts aside what came since.
         """
         with writing(directory):
             directory.mkdir(parents=True, exist_ok=True)
@@ -84,6 +84,9 @@ class Checkpoint(Opened):
         self._kept = _whole_manifests(directory)
         self._last_number = max(manifests.numbers(directory), default=0)
         newest = self._kept[0] if self._kept else Manifest(0)
+        if newest.number != self._last_number:  # no crash leaves it so: it was written at once, after what it names
+            what = "this checkpoint is not whole, and to go on from the one before would delete what came since"
+            raise damaged(directory / Manifest(self._last_number).name, what)
         self.counters: dict[str, Any] = dict(newest.counters)
         _cut(directory, newest)
         _verify(directory, newest, self._verified_bytes)
