@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from fyke.archive.payloads import Payloads
 from fyke.archive.tables import PagesTable
 from fyke.archive.warc import WarcWriter
 from fyke.core.errors import PluginError
 from fyke.core.visits import Page
 from fyke.crawl.barn import Barn
 from fyke.crawl.passes import Passes
+from fyke.disk.checkpoint import Checkpoint
 
 
 class Sink:
@@ -33,7 +35,9 @@ def test_all_sinks_are_closed(tmp_path: Path, fail: tuple[bool, ...]) -> None:
     archive, pages = WarcWriter(tmp_path, 1, "test"), PagesTable(tmp_path, 1)
     told = ""
     try:
-        Barn(archive, pages, None, sinks, Passes(None), {}, {}).close_sinks()
+        with Checkpoint(tmp_path / "shard") as checkpoint:
+            payloads = Payloads(checkpoint.store, 1 << 16)
+            Barn(archive, payloads, pages, None, sinks, Passes(None), {}, {}).close_sinks()
     except PluginError as error:
         told = str(error)
     assert all(sink.closed for sink in sinks)

@@ -11,6 +11,7 @@ manifest made after the closing is safe.
 """
 
 import re
+import zlib
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ from fyke.archive.cdxj import REVISIT, index_line, index_path, media_type_of, so
 from fyke.archive.checksum import checksum_path, write_checksum
 from fyke.archive.records import Original
 from fyke.archive.safety import Safety
+from fyke.archive.warc_reading import Broken, read_head
 from fyke.core.visits import Exchange
 from fyke.disk.files import cut, explained, open_append, writing
 
@@ -158,6 +160,24 @@ class WarcWriter:
         status = exchange.status if exchange.head and not (refers_to and records.not_modified(exchange)) else None
         self._note(index_line(exchange.visit.url, date, mime, status, digest, (self._name, offset, length)))
         return RecordPlace(f"{FOLDER}/{self._name}", offset, length, digest, date)
+
+    @property
+    def serial(self) -> int:
+        """The number of the file that is being written."""
+        return self._serial
+
+    def original(self, serial: int, offset: int, length: int) -> Original | None:
+        """What the record that lies there is called, as whoever repeats its payload names it; None where there is none.
+        Raises DiskFull or DirectoryError."""
+        if serial == self._serial:
+            self.flush()
+        try:
+            fields, _ = read_head(self._paths(serial)[0], offset, length)
+        except (Broken, OSError, zlib.error):
+            return None
+        if fields.get("warc-type") != "response":
+            return None
+        return Original(*(fields.get(f"warc-{name}", "") for name in ("target-uri", "date", "payload-digest")))
 
     def _note(self, line: bytes) -> None:
         assert self._index is not None

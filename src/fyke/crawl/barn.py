@@ -5,9 +5,10 @@ returns, records and rows are in files that the next checkpoint names, and bodie
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fyke.archive.payloads import Payloads, Place
 from fyke.archive.records import Original
 from fyke.archive.tables import ExtractedTable, LinksTable, PagesTable, links_batch
 from fyke.archive.warc import WarcWriter
@@ -27,6 +28,7 @@ class Barn:
     def __init__(
         self,
         archive: WarcWriter,
+        payloads: Payloads,
         pages: PagesTable,
         links: LinksTable | None,
         sinks: Sequence[PageSink],
@@ -36,6 +38,7 @@ class Barn:
     ) -> None:
         """`links` is None when nobody wants the table; `totals` are the counts of earlier runs."""
         self._archive = archive
+        self._payloads = payloads
         self._pages = pages
         self._links = links
         self._sinks = sinks
@@ -55,10 +58,11 @@ class Barn:
         """Whether any server has ever answered in this crawl."""
         return self._archive.size_bytes > 0
 
-    def store(self, reaped: Iterable[Reaped]) -> None:
+    def store(self, reaped: Sequence[Reaped]) -> None:
         """Keep what came of some visits, but for their links."""
+        known = self._payloads.known([one.page.fingerprint for one in reaped])
         for one in reaped:
-            self._store(one)
+            self._store(one, known)
 
     def link(self, pointers: Pointers) -> None:
         """Keep links of some pages."""
@@ -70,10 +74,10 @@ class Barn:
         while self._links is not None and self._links.write():
             yield
 
-    def _store(self, reaped: Reaped) -> None:
+    def _store(self, reaped: Reaped, known: Mapping[int, Place]) -> None:
         exchange, page = reaped.exchange, reaped.page
         if exchange.visit.purpose is Purpose.PAGE:
-            self._page(reaped)
+            self._page(reaped, self._payloads.entered(page.fingerprint) or known.get(page.fingerprint))
         elif exchange.outcome.answered:
             self._archive.write(exchange)
         self.body_bytes += exchange.body.size
@@ -84,17 +88,21 @@ class Barn:
             self._give_to_sinks(page)
         exchange.body.close()
 
-    def _page(self, reaped: Reaped) -> None:
+    def _page(self, reaped: Reaped, known: Place | None) -> None:
         exchange, page = reaped.exchange, reaped.page
         place = None
         if exchange.outcome.answered:
+            original = _copy_of(exchange) or (known and self._archive.original(*known))
+            serial = self._archive.serial
             place = self._archive.write(
                 exchange,
                 media_type=page.media_type,
                 charset=page.encoding,
                 duplicate=page.duplicate,
-                refers_to=_copy_of(exchange),
+                refers_to=original,
             )
+            if page.fingerprint and (original is None or original.digest != place.digest):
+                self._payloads.enter(page.fingerprint, Place(serial, place.offset, place.length))
         self._pages.add(exchange, place, page, links=reaped.links, redirect_to=reaped.redirect_to)
         self.cut += page.cut
         if exchange.visit.kind is Kind.LISTING:

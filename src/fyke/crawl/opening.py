@@ -16,6 +16,7 @@ from typing import Any
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.lost import require_asked
+from fyke.archive.payloads import Payloads
 from fyke.archive.records import pack
 from fyke.archive.table_files import series
 from fyke.archive.tables import ExtractedTable, LinksTable, PagesTable
@@ -222,6 +223,7 @@ class Rooms:
             sites=config.site,
         )
         self.content_seen = ContentSeen(self._store, config.frontier.table_memory_bytes, saved.get("content"))
+        self.payloads = Payloads(self._store, config.frontier.table_memory_bytes, saved.get("payloads"))
 
     def _open_harvest(self, saved: dict[str, Any]) -> None:
         config, prepared, loop = self._config, self._prepared, asyncio.get_running_loop()
@@ -229,7 +231,8 @@ class Rooms:
         self._redirects = Redirects(saved.get("redirects", {}))
         self._past = Past(self.frontier.again, self._directory.path)
         self.barn = Barn(
-            self.archive, self.pages, self.links if config.store.links else None, prepared.sinks, self.passes,
+            self.archive, self.payloads, self.pages, self.links if config.store.links else None, prepared.sinks,
+            self.passes,
             {one.name: self.extracted[f"extract {one.name}"] for one in prepared.extractors},
             saved.get("totals", {}),
         )  # fmt: skip
@@ -347,6 +350,7 @@ class Rooms:
                 **rewriting,
                 "frontier": self.frontier,
                 "content": self.content_seen,
+                "payloads": self.payloads,
                 "sitemaps": self.named_sitemaps,
                 "redirects": self._redirects,
                 "fetcher": self.fetcher,

@@ -5,13 +5,15 @@ record in the archive is read as it is asked for.
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from fyke.archive.captures import Captures
 from fyke.archive.directory import CrawlDirectory
+from fyke.archive.records import Original
 from fyke.archive.reindexing import archive_files, part_of, serial_of
 from fyke.archive.warc_reading import Broken, read_block, read_head, taken_apart
 from fyke.core.batches import U64
@@ -45,6 +47,7 @@ class Past:
     def __init__(self, again: Again, folder: Path) -> None:
         self._again = again
         self._folder = folder
+        self._captures = Captures(folder)
         self._files: dict[int, Path] = {}  # by agent and number
         self._lent: dict[int, Earlier] = {}  # by key: of visits that are about to come
 
@@ -89,9 +92,7 @@ class Past:
             fields, head = read_head(self._path(number), offset, length)
         except (Broken, OSError, zlib.error, KeyError):
             return
-        refers = "warc-refers-to-" if fields.get("warc-type") == "revisit" else "warc-"
-        digest = fields.get("warc-payload-digest") or fields.get("warc-block-digest", "")
-        earlier.original = (fields.get(f"{refers}target-uri", ""), fields.get(f"{refers}date", ""), digest)
+        earlier.original = _original_of(fields)
         earlier.etag, earlier.modified = (next(iter(headers_of(head, name)), "") for name in ("etag", "last-modified"))
 
     def content(self, earlier: Earlier, most_bytes: int) -> tuple[bytes, bytes] | None:
@@ -102,7 +103,9 @@ class Past:
         number, offset, length = earlier.place
         try:
             fields, block = read_block(self._path(number), offset, length, most_bytes)
-        except (Broken, OSError, zlib.error, KeyError):
+            if fields.get("warc-type") == "revisit" and (copied := self._captures.original(_original_of(fields))):
+                fields, block = read_block(self._folder / copied.file, copied.offset, copied.length, most_bytes)
+        except (Broken, OSError, zlib.error, KeyError, ValueError):
             return None
         return taken_apart(block) if fields.get("warc-type") == "response" else None
 
@@ -115,3 +118,10 @@ class Past:
                 for path in archive_files(self._folder)
             }
         return self._files[number]
+
+
+def _original_of(fields: Mapping[str, str]) -> Original:
+    """What has the payload of the record with these fields: itself, or what it refers to."""
+    refers = "warc-refers-to-" if fields.get("warc-type") == "revisit" else "warc-"
+    digest = fields.get("warc-payload-digest") or fields.get("warc-block-digest", "")
+    return Original(fields.get(f"{refers}target-uri", ""), fields.get(f"{refers}date", ""), digest)

@@ -4,7 +4,7 @@ Each function answers one address and is run in a thread, since it reads files. 
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
@@ -15,7 +15,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fyke.archive.captures import Capture
-from fyke.archive.cdxj import REVISIT
 from fyke.core.errors import BadQuery, BadUrl, DirectoryError
 from fyke.core.urls import canonical, split
 from fyke.core.visits import Page
@@ -127,7 +126,7 @@ class ArchivePages:
     def diff(self, request: Request) -> Response:
         """What is another in the text of a copy than in that of an earlier one; each of a date that can be chosen."""
         url = self._url(request)
-        found = [one for one in self._shelf.captures(url) if one[1].whole and one[1].media_type != REVISIT]
+        found = _versions(one for one in self._shelf.captures(url) if one[1].whole)
         if len(found) < 2:
             there = "one version" if found else "no copy"
             return self._pages.wrong(404, f"There is {there} of {url}", f"/page{query_string(url=url)}", "Facts of it")
@@ -184,6 +183,16 @@ def _part(crawl: ShelvedCrawl, url: str, at: datetime) -> Page | None:
     found = [one for one in crawl.captures.of(url) if one.whole]
     nearest = min(found, key=lambda one: (abs(one.taken_at - at), at - one.taken_at), default=None)
     return crawl.page(nearest) if nearest else None
+
+
+def _versions(found: Iterable[Held]) -> list[Held]:
+    """Those of `found`, newest first, whose bytes are others than those of the one before."""
+    versions: list[Held] = []
+    for one in found:
+        if versions and versions[-1][1].digest == one[1].digest:
+            versions.pop()
+        versions.append(one)
+    return versions
 
 
 def _as_of(found: Sequence[Held], at: datetime | None) -> Held:
