@@ -45,7 +45,7 @@ class Payloads(Closing):
         `entered` says."""
         if len(self._new) >= self._most:
             self._tell()
-        values = self._drum.values_of(np.array(fingerprints, np.uint64))
+        values = self._drum.stored(np.array(fingerprints, np.uint64))
         return {key: Place(*place) for key, place in zip(fingerprints, values.tolist(), strict=True) if place[2]}
 
     def entered(self, fingerprint: int) -> Place | None:

@@ -101,7 +101,8 @@ class Barn:
                 duplicate=page.duplicate,
                 refers_to=original,
             )
-            if page.fingerprint and (original is None or original.digest != place.digest):
+            is_full = exchange.head and not exchange.truncated and (original is None or original.digest != place.digest)
+            if page.fingerprint and is_full:
                 self._payloads.enter(page.fingerprint, Place(serial, place.offset, place.length))
         self._pages.add(exchange, place, page, links=reaped.links, redirect_to=reaped.redirect_to)
         self.cut += page.cut
