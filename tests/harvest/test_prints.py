@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.harvest.prints import number_of, prints_of
+from fyke.harvest.prints import number_of, prints_of, whole_prints
 
 WORDS = " ".join(f"word{number}" for number in range(40))
 PAGE = (
@@ -44,3 +44,29 @@ def test_the_session_of_the_own_url_does_not_count() -> None:
 @given(st.binary(max_size=300), st.sampled_from(["text/html", "text/plain", ""]))
 def test_equal_bytes_have_equal_numbers(content: bytes, media_type: str) -> None:
     assert number_of(content, media_type) == number_of(bytes(content), media_type) != 0
+
+
+def beside(link: str, url: str = "http://a.test/p?ref=top") -> frozenset[str]:
+    """What counts of a `link` beside a page."""
+    return whole_prints(page(menu=f"<a href='{link}'>x</a>"), "text/html", url)[0].frame
+
+
+def test_where_what_is_beside_a_page_leads_is_told_apart() -> None:
+    assert beside("/firm?id=3") == {"/firm?id=3"} and beside("#top") == set()
+    for name in ("offer", "token"):
+        one, other = (whole_prints(page(**{name: f"<a href=/{n}>x</a>"}), "text/html", "http://a.test/") for n in "ab")
+        assert one == other, "an advertisement and what is in no element of the page lead nowhere"
+
+
+@pytest.mark.parametrize(
+    ("link", "left"),
+    [
+        ("/out?token=4fa3bb901ce27d55&by=3", "/out&by=3"),
+        ("/basket;jsessionid=4fa3bb901ce27d55", "/basket"),
+        ("/in?back=%2Fp%3Fref%3Dtop", "/in"),
+        ("/firm?id=100000000023", "/firm?id=100000000023"),
+    ],
+)
+def test_tokens_and_where_to_come_back_to_do_not_count_beside_a_page(link: str, left: str) -> None:
+    assert beside(link) == {left}
+    assert not beside("/p?ref=top") and not beside("?ref=top") and not beside("http://a.test/p?ref=top#x")

@@ -4,23 +4,42 @@ A token in a script, a hidden field, an advertisement, a menu make other bytes o
 HTML page has the number of what it says and shows: its title and words as `same_text` reads them, what it shows
 (`src`), where it leads (`href`), and data in it. One with few words, and what is no HTML, has that of its bytes.
 
+Where the menus beside it lead is told apart (`Print.frame`): who knows the other pages of a site tells a list that is
+in a `nav` from a menu.
+
 Invariant: pages of the same bytes have the same numbers; linear in the bytes.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Container, Iterable
 from contextlib import suppress
+from itertools import islice
+from typing import NamedTuple
+from urllib.parse import unquote
 
 import xxhash
 
 from fyke.core.markup import TakesLong, has_many_tags, tree_of
-from fyke.core.own_marks import without_marks
+from fyke.core.own_marks import is_id, without_marks
 from fyke.core.pace import haste
 from fyke.core.visits import HTML_TYPES
-from fyke.harvest.same_text import FRAME, MOST_TEXT_BYTES
+from fyke.harvest.same_text import BESIDE, MOST_TEXT_BYTES, NEVER
 
 LEAST_WORDS = 20
+MOST_FRAME = 512  # links beside a page that count
+LEAST_TOKEN = 12  # characters of a value in them that is taken for a session's
+_BESIDE = ",".join(f"{name} [href]" for name in BESIDE.split(","))
 _DATA = 'script[type$="json"]'
 _SHOWN = ("src", "srcset", "data", "poster", "href")
+_PAIR = re.compile(r"[?&;][^=&;#?]*=([^&;#]*)")
+
+
+class Print(NamedTuple):
+    """What a page is known by: its number, the links beside it, and its words."""
+
+    number: int
+    frame: frozenset[str] = frozenset()
+    words: tuple[str, ...] = ()
 
 
 def prints_of(content: bytes, media_type: str, url: str) -> list[int]:
@@ -28,31 +47,59 @@ def prints_of(content: bytes, media_type: str, url: str) -> list[int]:
 
     The first is the page's own. Two pages are alike that have a number in common.
     """
-    return [number_of(each, media_type) for each in (content, *without_marks(content, url))]
+    return [each.number for each in whole_prints(content, media_type, url)]
+
+
+def whole_prints(content: bytes, media_type: str, url: str) -> list[Print]:
+    """As `prints_of`, with what else the page is known by."""
+    return [_print(each, media_type, url) for each in (content, *without_marks(content, url))]
 
 
 def number_of(content: bytes, media_type: str) -> int:
     """The xxh3-64 of what a page says and shows, or of its bytes, where it takes long to parse."""
+    return _print(content, media_type, "").number
+
+
+def _print(content: bytes, media_type: str, url: str) -> Print:
     if media_type in HTML_TYPES and len(content) <= MOST_TEXT_BYTES and not has_many_tags(content):
         with suppress(TakesLong), haste():
-            said = list(_said(content))
-            if len(said) > LEAST_WORDS:
-                return xxhash.xxh3_64_intdigest("\0".join(said).encode("utf-8", "surrogatepass"))
-    return xxhash.xxh3_64_intdigest(content)
+            return _read(content, url)
+    return Print(xxhash.xxh3_64_intdigest(content))
 
 
-def _said(content: bytes) -> Iterator[str]:
-    """Words, and in their order then what is shown and linked; nothing where there are few words."""
+def _read(content: bytes, url: str) -> Print:
+    """Words, in their order, then what is shown and linked make the number; where words are few the bytes do."""
     tree = tree_of(content)
     if tree.body is None:
-        return
+        return Print(xxhash.xxh3_64_intdigest(content))
     title = tree.css_first("title")
     data = [node.text() for node in tree.css(_DATA)]
-    for node in reversed(tree.body.css(FRAME)):  # what is within others first
+    for node in reversed(tree.body.css(NEVER)):  # what is within others first
+        node.decompose()
+    links = (node.attributes.get("href") for node in tree.body.css(_BESIDE))
+    frame = islice((link for link in links if link), MOST_FRAME)
+    for node in reversed(tree.body.css(BESIDE)):
         node.decompose()
     words = tree.body.text(separator=" ").split()
-    if len(words) < LEAST_WORDS:
-        return
-    yield from (title.text() if title is not None else "", *words, *data)
-    for node in tree.body.css("[src],[srcset],[data],[poster],[href]"):
-        yield from (value for name in _SHOWN if (value := node.attributes.get(name)))
+    said = [title.text() if title is not None else "", *words]
+    whole = content
+    if len(words) >= LEAST_WORDS:
+        nodes = tree.body.css("[src],[srcset],[data],[poster],[href]")
+        shown = [value for node in nodes for name in _SHOWN if (value := node.attributes.get(name))]
+        whole = "\0".join([*said, *data, *shown]).encode("utf-8", "surrogatepass")
+    return Print(xxhash.xxh3_64_intdigest(whole), _leading(frame, url), tuple(said))
+
+
+def _leading(links: Iterable[str], url: str) -> frozenset[str]:
+    """`links` beside the page `url` as far as they say where they lead: without what holds a token, or names the page
+    to come back to; those to the page itself are left out."""
+    target = "/" + url.split("/", 3)[3] if url else ""
+    own = {url, target, "?" + target.partition("?")[2]}
+    plain = (link.partition("#")[0] for link in links)
+    return frozenset(_PAIR.sub(lambda pair: _kept(pair, own), link) for link in plain if link and link not in own)
+
+
+def _kept(pair: re.Match[str], own: Container[str]) -> str:
+    value = pair[1]
+    is_token = len(value) >= LEAST_TOKEN and is_id(value) and not value.isdigit()
+    return "" if is_token or unquote(value) in own else pair[0]

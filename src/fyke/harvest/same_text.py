@@ -22,12 +22,14 @@ CopyOf = Callable[[Earlier, int], tuple[bytes, bytes] | None]  # head and body o
 MOST_TEXT_BYTES = 256 << 10
 MOST_STEPS = 50_000  # that it may take to decode a copy
 _AD_NAMES = ("ad", "ads", "advert", "advertisement", "adsbygoogle", "sponsored", "banner")
-FRAME = ",".join(
+BESIDE = "nav,footer,aside"
+NEVER = ",".join(
     [
-        "script", "style", "noscript", "template", "iframe", "svg", "nav", "footer", "aside", "[hidden]",
+        "script", "style", "noscript", "template", "iframe", "svg", "[hidden]",
         *(f'[class~="{name}" i],[id="{name}" i]' for name in _AD_NAMES),
     ]
 )  # fmt: skip
+FRAME = f"{BESIDE},{NEVER}"
 
 
 def compare(page: Page, copy_of: CopyOf | None, most_bytes: int) -> None:
