@@ -11,6 +11,7 @@ from fyke.core.rewriting import Rewriter
 from fyke.lab.simweb.dust import Dust, Session
 from fyke.rewrite.learner import rules_of_site
 from fyke.rewrite.learning import Content
+from fyke.rewrite.likeness import outline
 from rewrite.dust_sites import AUCTION, FORUM, LIBRARY, SHOP, STORE
 from rewrite.walking import page_of, walked
 
@@ -93,3 +94,33 @@ def test_a_few_contradictions_are_borne_and_no_more() -> None:
     there = [(f"p{n}?sid={sid}", n + 1) for n in range(400) for sid in (1, 2)]
     assert learned([(url, content + 10_000 * (n in (1, 301))) for n, (url, content) in enumerate(there)])
     assert not learned([(url, content + 10_000 * (n % 41 == 0)) for n, (url, content) in enumerate(there)])
+
+
+TRACKED = [(f"p{n}?ref={ref}", n + 1) for n in range(400) for ref in ("home", "menu", n % 40)]
+
+
+@given(st.integers(12, 60))
+@settings(max_examples=5, deadline=None)
+def test_what_holds_at_many_paths_merges_no_list_at_another(count: int) -> None:
+    """Though the list is one group of URLs."""
+    assert [rule.key for rule in learned(TRACKED)] == ["ref"]
+    assert not learned([*TRACKED, *((f"parts?ref={n}", 5000 + n) for n in range(count))])
+
+
+def test_two_keys_that_hold_elsewhere_do_not_excuse_each_other() -> None:
+    both = [(f"{url}&by={n % 3}", content) for url, content in TRACKED for n in (content, content + 1)]
+    assert {rule.key for rule in learned(both)} == {"ref", "by"}
+    listed = [(f"parts?ref={n}&by={by}", 5000 + 40 * n + by) for n in range(40) for by in range(40)]
+    assert not learned([*both, *listed])
+
+
+def test_a_page_that_changes_by_itself_counts_once_however_many_urls_it_has() -> None:
+    def said(what: str, visitor: object = "") -> Content:
+        words = [f"{what}{n}" for n in range(60)]
+        return Content("", 0, outline([*words, "welcome", f"{visitor}"]))
+
+    pages = [said(f"p{content}")._replace(url=f"http://a.test/{url}", content=content) for url, content in TRACKED]
+    home = [said("home", n)._replace(url=f"http://a.test/?ref={n}", content=5000 + n) for n in range(200)]
+    other = [said(f"part{n}x")._replace(url=f"http://a.test/?ref={n}", content=5000 + n) for n in range(200)]
+    assert [rule.key for rule in rules_of_site("a.test", [*pages, *home])] == ["ref"]
+    assert not rules_of_site("a.test", [*pages, *other])

@@ -3,15 +3,16 @@
 from collections import deque
 from collections.abc import Callable
 
-from fyke.harvest.prints import prints_of
+from fyke.harvest.prints import whole_prints
 from fyke.lab.simweb.dust import Dust
 from fyke.rewrite.learning import Alike, Content
+from fyke.rewrite.likeness import Beside
 
 
 def walked(site: Dust, made_of: Callable[[str], str] = str) -> list[Content]:
     """All pages that can be reached, each URL changed by `made_of` before it is followed."""
     first = made_of(f"http://{site.host}/")
-    met, waiting, pages, alike = {first}, deque([first]), [], Alike()
+    met, waiting, pages, beside = {first}, deque([first]), [], Beside()
     while waiting:
         url = waiting.popleft()
         host, _, target = url.removeprefix("http://").partition("/")
@@ -20,16 +21,22 @@ def walked(site: Dust, made_of: Callable[[str], str] = str) -> list[Content]:
             pages.append(Content(url, 0))
             continue
         session = site.session_of(url)
-        body = site.body(name, session, len(met))
-        prints = prints_of(body, "text/html", url)
-        alike.join(prints)
-        pages.append(Content(url, prints[0]))
+        beside.add(whole_prints(site.body(name, session, len(met)), "text/html", url))
+        pages.append(Content(url, len(met)))
         for link in site.links(name, session):
             to = made_of(f"http:{link}")
             if to not in met:
                 met.add(to)
                 waiting.append(to)
-    return [Content(page.url, alike.first(page.content)) for page in pages]
+    alike, known = Alike(), list(beside.pages())
+    for numbers, _ in known:
+        alike.join(numbers)
+    read = iter(known)
+    return [
+        Content(page.url, alike.first(numbers[0]), outline)
+        for page in pages
+        for numbers, outline in [next(read) if page.content else ([0], None)]
+    ]
 
 
 def page_of(site: Dust, url: str) -> str | None:

@@ -14,13 +14,15 @@ from pathlib import Path
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.own_marks import marks_of
 from fyke.core.rewrite_rules import FILE, Rule, Shape, render
+from fyke.core.rewriting import Rewriter
 from fyke.core.telling import Tell
 from fyke.core.urls import split
 from fyke.disk.files import write_whole
-from fyke.harvest.prints import prints_of
+from fyke.harvest.prints import whole_prints
 from fyke.rewrite.candidates import candidates, contents_of, is_index_page, values
 from fyke.rewrite.fetched import AnsweredPage, places, sites
 from fyke.rewrite.learning import LEAST_SUPPORT, Alike, Content, accepted, hosts_that_merge
+from fyke.rewrite.likeness import Beside, usual_words, without
 from fyke.rewrite.mirrors import mirrors
 from fyke.search.archived import ArchiveReader
 
@@ -46,18 +48,24 @@ def learn(folder: Path, told: Tell) -> list[Rule]:
 
 def _printed(pages: Sequence[AnsweredPage], reader: ArchiveReader) -> list[Content]:
     """`pages` with their contents, without the ids in their own URLs; those that cannot be read are left out."""
-    printed, read, alike = [], 0, Alike()
+    printed, left, read, beside = list[AnsweredPage](), MOST_READ, list[str](), Beside()
     paths = Counter(_path(page.url) for page in pages if page.fingerprint)
     for page in pages:
         wanted = page.fingerprint and len(pages) >= 2 * LEAST_SUPPORT and page.row["warc_file"]
         if wanted and (paths[_path(page.url)] > 1 or any(marks_of(page.url))):
-            read += 1
-            found = reader.read(page.row) if read <= MOST_READ else None
+            left -= 1
+            found = reader.read(page.row) if left >= 0 else None
             if found is None:
                 continue
-            alike.join([page.fingerprint, *prints_of(found.content, page.row["media_type"], page.url)])
+            read.append(page.url)
+            beside.add(whole_prints(found.content, page.row["media_type"], page.url))
         printed.append(page)
-    return [Content(page.url, alike.first(page.fingerprint)) for page in printed]
+    known, alike = dict(zip(read, beside.pages(), strict=True)), Alike()
+    for page in printed:
+        if page.url in known:
+            alike.join([page.fingerprint, *known[page.url][0]])
+    outlines = {url: said for url, (_, said) in known.items()}
+    return [Content(page.url, alike.first(page.fingerprint), outlines.get(page.url)) for page in printed]
 
 
 def _path(url: str) -> str:
@@ -96,9 +104,18 @@ def _main_host(name: str, pages: Mapping[str, int]) -> str:
 
 def _of_host(host: str, pages: Sequence[Content], moves: Sequence[Rule]) -> list[Rule]:
     """The rules that hold for `pages`, all of `host` or of those from which `moves` lead to it, `moves` among them."""
-    contents = contents_of(pages)
+    contents = contents_of((page.url, page.content) for page in pages)
     likely = [*moves, *candidates(host, [page.url for page in pages], contents)]
+    pages = _without_header(pages, likely)
     rules = accepted(likely, pages)
     dropped = {rule.key for rule in rules if rule.shape is Shape.DROP_KEY}
     more = list(values(host, dropped, contents))
     return accepted([*rules, *more], pages) if more else rules
+
+
+def _without_header(pages: Sequence[Content], likely: Sequence[Rule]) -> list[Content]:
+    """`pages` without what most of them say; those that all `likely` rules together make one count once."""
+    rewriter = Rewriter(likely)
+    one_each = {rewriter.rewrite(page.url).url: page.outline for page in pages if page.outline is not None}
+    usual = usual_words(list(one_each.values()))
+    return [Content(url, content, None if said is None else without(said, usual)) for url, content, said in pages]

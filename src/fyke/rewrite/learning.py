@@ -3,8 +3,10 @@
 A rule *acts* on two URLs that it makes one, all other rules applied. URLs that become one are a group. `support` of a
 rule counts groups on which it acts and whose URLs all have one content. Of those with the same content no more than
 `MOST_OF_CONTENT` count, so that an error page that is shown for anything, or an empty page, says next to nothing.
-`contradictions` counts groups on which it acts and whose URLs have several contents, or whose common URL is no page
-while others are.
+`contradictions` counts what it would lose: of a group on which it acts, and whose URLs have several contents, those
+that say different things (`likeness`) and that other rules have not made one, less one; one at least, also where the
+common URL is no page while others are. So a page that changes at every request counts once, however many URLs it has,
+and a list of thirty pages thirty times.
 
 All candidates together are tried, since what varies with every link (session and tracking) shows no group alone; then
 whichever takes the most contradictions with it goes, until few are left. That is done with one half of the groups. A
@@ -22,6 +24,7 @@ from typing import NamedTuple
 from fyke.core.rewrite_rules import Rule, Shape
 from fyke.core.rewriting import Rewriter
 from fyke.core.urls import key_of
+from fyke.rewrite.likeness import Outline, different
 
 LEAST_SUPPORT = 10  # contents
 LEAST_HALF = 4  # of its contents, in each half
@@ -31,10 +34,11 @@ MOST_OF_CONTENT = 4  # groups of a content that count
 
 
 class Content(NamedTuple):
-    """A URL that answered, and its content: 0 where it is no page."""
+    """A URL that answered, its content, 0 where it is no page, and what that says, where it was read."""
 
     url: str
     content: int
+    outline: Outline | None = None
 
 
 class Alike:
@@ -111,16 +115,16 @@ class RewrittenGroups:
         agreeing: Counter[int] = Counter()
         contradictions = 0
         for url, group in groups.items():
-            apart: dict[str, set[int]] = defaultdict(set)
+            apart: dict[str, list[Content]] = defaultdict(list)
             for page in group:
-                apart[without.rewrite(page.url).url].add(page.content)
+                apart[without.rewrite(page.url).url].append(page)
             if len(apart) < 2:
                 continue
             if not is_contradicted(url, group):
                 if sum(page.content != 0 for page in group) > 1:
                     agreeing.update({page.content for page in group if page.content})
             elif not _overlap(apart, url):
-                contradictions += 1
+                contradictions += max(1, _pages(group) - max(map(_pages, apart.values())))
         return Evidence(agreeing, contradictions)
 
     def example(self, rule: Rule) -> tuple[str, str]:
@@ -135,11 +139,19 @@ class RewrittenGroups:
         return shown
 
 
-def _overlap(apart: Mapping[str, set[int]], url: str) -> bool:
+def _pages(group: Iterable[Content]) -> int:
+    """How many pages the URLs of `group` are: contents that say different things."""
+    contents = {page.content: page.outline for page in group if page.content}
+    read = [outline for outline in contents.values() if outline is not None]
+    return len(contents) - len(read) + (different(read) if len(read) > 1 else len(read))
+
+
+def _overlap(apart: Mapping[str, Sequence[Content]], url: str) -> bool:
     """Whether all that a rule makes `url` has a content in common without that rule: it is not why they differ."""
-    if 0 in apart.get(url, ()):
+    if any(not page.content for page in apart.get(url, ())):
         return False
-    several = [contents - {0} for contents in apart.values() if contents != {0}]
+    found = ({page.content for page in group} - {0} for group in apart.values())
+    several = [contents for contents in found if contents]
     return len(several) < 2 or bool(set.intersection(*several))
 
 
