@@ -1,26 +1,41 @@
 """Hosts that are copies of others are found, and those that share some pages are not."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fyke.rewrite.mirrors import mirrors
+from fyke.core.rewrite_rules import Rule
+from fyke.core.urls import key_of
+from fyke.rewrite.fetched import AnsweredPage
+from fyke.rewrite.mirrors import MOST_LOOKED_AT, mirrors
 
 SOME = {f"p{n}": n + 1 for n in range(40)}
 
 
-def parts(hosts: dict[str, dict[str, int]], count: int = 3) -> list[dict[str, dict[str, int]]]:
-    """Contents by host, by path, in parts."""
-    found: list[dict[str, dict[str, int]]] = [{} for _ in range(count)]
+def parts(hosts: dict[str, dict[str, int]], count: int = 3) -> list[dict[str, dict[str, AnsweredPage]]]:
+    """Pages by host, by path, in parts."""
+    found: list[dict[str, dict[str, AnsweredPage]]] = [{} for _ in range(count)]
     for host, contents in hosts.items():
         for target, content in contents.items():
-            found[len(target) * 7 % count].setdefault(target, {})[host] = content
+            page = AnsweredPage(f"http://{host}/{target}", host, content, {})
+            found[len(target) * 7 % count].setdefault(target, {})[host] = page
     return found
 
 
-def pairs(hosts: dict[str, dict[str, int]]) -> set[tuple[str, str]]:
-    rules = mirrors(parts(hosts))
+def rules_of(hosts: dict[str, dict[str, int]], said: dict[str, int], read: list[str]) -> list[Rule]:
+    """Rules where fingerprints are contents, and URLs say what is `said` of them, or what no other says; `read` is
+    told of each that is asked for."""
+
+    def said_by(page: AnsweredPage) -> int:
+        read.append(page.url)
+        return said.get(page.url, key_of(page.url))
+
+    rules = mirrors(lambda: parts(hosts), said_by)
     assert not any(rule.use for rule in rules), "they are off until a person says otherwise"
-    return {(rule.host, rule.to) for rule in rules}
+    return rules
+
+
+def pairs(hosts: dict[str, dict[str, int]]) -> set[tuple[str, str]]:
+    return {(rule.host, rule.to) for rule in rules_of(hosts, {}, [])}
 
 
 def test_a_copy_is_found() -> None:
@@ -50,3 +65,31 @@ def test_rules_lead_to_a_host_that_none_leads_from(copies: set[int]) -> None:
     found = pairs({f"h{n}.test": SOME for n in copies})
     assert {other for _, other in found} == {f"h{min(copies)}.test"}
     assert len(found) == len(copies) - 1
+
+
+def tokens(paths: int, different: int) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
+    """Two hosts with so many paths, all with other bytes at each, and what each of their pages says."""
+    hosts = {host: {f"p{n}": key_of(f"{host} {n}") for n in range(paths)} for host in ("a.test", "b.test")}
+    said = {f"http://{host}/p{n}": n + 1 for host in hosts for n in range(paths) if n % 97 * paths >= 97 * different}
+    return hosts, said
+
+
+@given(st.integers(10, 400))
+@settings(max_examples=20)
+def test_a_copy_whose_bytes_differ_is_found_by_what_it_says(paths: int) -> None:
+    hosts, said = tokens(paths, 0)
+    read: list[str] = []
+    (rule,) = rules_of(hosts, said, read)
+    assert (rule.host, rule.to, rule.support, rule.contradictions) == ("b.test", "a.test", paths, 0)
+    assert len(read) == len(set(read)) == 2 * min(paths, MOST_LOOKED_AT)
+
+
+@given(st.integers(10, 400))
+@settings(max_examples=20)
+def test_hosts_that_say_other_things_are_left_soon(paths: int) -> None:
+    hosts, _ = tokens(paths, paths)
+    read: list[str] = []
+    assert not rules_of(hosts, {}, read)
+    assert len(read) <= 2 * (1 + min(paths, MOST_LOOKED_AT) // 10)
+    hosts, said = tokens(paths, paths // 3 + 1)
+    assert not rules_of(hosts, said, [])

@@ -61,19 +61,28 @@ def sites(folder: Path) -> Iterator[tuple[str, list[AnsweredPage]]]:
             yield from _sites_of(path)
 
 
-def places(folder: Path) -> Iterator[dict[str, dict[str, int]]]:
-    """Contents by host, by path with query, of the crawl directory `folder`, part by part: of pages that were fetched
-    whole. Raises NotACrawl, StateDamaged."""
+def places(folder: Path) -> Iterator[dict[str, dict[str, AnsweredPage]]]:
+    """Pages by host, by path with query, of the crawl directory `folder`, part by part: those that were fetched whole,
+    at paths that several hosts have. Raises NotACrawl, StateDamaged."""
     with tempfile.TemporaryDirectory(dir=folder, prefix=".rewrite-") as place:
         for path in _parts(folder, Path(place), _by_target, None):
-            found: dict[str, dict[str, int]] = {}
-            with pa.ipc.open_stream(str(path)) as stream:
-                for batch in stream:
-                    columns = (batch.column(name).to_pylist() for name in ("url", "host", "outcome", "fingerprint"))
-                    for url, host, outcome, fingerprint in zip(*columns, strict=True):
-                        if fingerprint and outcome in _WHOLE:
-                            found.setdefault(_target(url), {})[host] = fingerprint
-            yield found
+            yield _places_of(path)
+
+
+def _places_of(path: Path) -> dict[str, dict[str, AnsweredPage]]:
+    """The places of one part."""
+    with pa.ipc.open_stream(str(path)) as stream:
+        table = stream.read_all()
+    columns = (table.column(name).to_pylist() for name in ("url", "host", "outcome", "fingerprint"))
+    rows: dict[str, dict[str, int]] = {}
+    for row, (url, host, outcome, fingerprint) in enumerate(zip(*columns, strict=True)):
+        if fingerprint and outcome in _WHOLE:
+            rows.setdefault(_target(url), {})[host] = row
+    shared = [row for hosts in rows.values() if len(hosts) > 1 for row in hosts.values()]
+    found: dict[str, dict[str, AnsweredPage]] = {}
+    for page in map(_fetched, table.take(pa.array(shared, pa.int64())).to_pylist()):
+        found.setdefault(_target(page.url), {})[page.host] = page
+    return found
 
 
 def _parts(folder: Path, place: Path, keys_of: Callable[[pa.Table], list[int]], most: int | None) -> Iterator[Path]:

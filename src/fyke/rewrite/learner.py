@@ -18,7 +18,7 @@ from fyke.core.rewriting import Rewriter
 from fyke.core.telling import Tell
 from fyke.core.urls import split
 from fyke.disk.files import write_whole
-from fyke.harvest.prints import whole_prints
+from fyke.harvest.prints import number_of, whole_prints
 from fyke.rewrite.candidates import candidates, contents_of, is_index_page, values
 from fyke.rewrite.fetched import AnsweredPage, places, sites
 from fyke.rewrite.learning import LEAST_SUPPORT, Alike, Content, accepted, hosts_that_merge
@@ -40,8 +40,8 @@ def learn(folder: Path, told: Tell) -> list[Rule]:
         for number, (name, pages) in enumerate(sites(folder), 1):
             told(f"site {number:,}: {name}", 0, 0)
             rules += rules_of_site(name, _printed(pages, reader))
-    told("copies of hosts", 0, 0)
-    rules += mirrors(places(folder))
+        told("copies of hosts", 0, 0)
+        rules += mirrors(lambda: places(folder), lambda page: _said_by(page, reader))
     write_whole(folder / FILE, render(rules).encode())
     return rules
 
@@ -66,6 +66,12 @@ def _printed(pages: Sequence[AnsweredPage], reader: ArchiveReader) -> list[Conte
             alike.join([page.fingerprint, *known[page.url][0]])
     outlines = {url: said for url, (_, said) in known.items()}
     return [Content(page.url, alike.first(page.fingerprint), outlines.get(page.url)) for page in printed]
+
+
+def _said_by(page: AnsweredPage, reader: ArchiveReader) -> int:
+    """The number of what `page` says; 0 where it cannot be read."""
+    found = reader.read(page.row) if page.row["warc_file"] else None
+    return 0 if found is None else number_of(found.content, page.row["media_type"])
 
 
 def _path(url: str) -> str:
