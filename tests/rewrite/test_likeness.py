@@ -27,6 +27,15 @@ def test_lists_of_results_in_a_nav_are_other_pages() -> None:
     assert len(set(listed.values())) == len(urls)
 
 
+def test_lists_in_a_nav_at_one_path_are_several_pages_though_their_words_are_those_of_one() -> None:
+    found = Beside()
+    for part in range(30):
+        links = "".join(f"<a href='/note/{part}-{n}'>more</a>" for n in range(3))
+        body = f"<nav>{links}</nav><p>{' '.join(f'word{n}' for n in range(30))}"
+        found.add(whole_prints(body.encode(), "text/html", f"http://a.test/parts?ref={part}"))
+    assert different([said for _, said in found.pages()]) == 30
+
+
 @given(st.integers(0, 99))
 @settings(max_examples=20, deadline=None)
 def test_menus_that_turn_or_name_their_page_make_no_other_page(seed: int) -> None:
