@@ -26,7 +26,10 @@ from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.reading import read_table, rows_recorded
 from fyke.archive.warc_reading import read_records
 from fyke.core.errors import DirectoryInUse
+from fyke.core.outcomes import Outcome
+from fyke.core.visits import Exchange, visit_to
 from fyke.crawl.repair import Note, repair
+from fyke.crawl.repair.reread import _outcome
 from fyke.disk.checkpoint import Checkpoint
 from serve.kit import client, served
 
@@ -343,3 +346,20 @@ def test_a_crawl_that_runs_is_not_mended(finished: Path, tmp_path: Path) -> None
         mended(tmp_path / "crawl")
     said = fyke("check", "--repair", "--json", str(tmp_path / "crawl"))
     assert said.returncode == 0 and json.loads(said.stdout) == {"notes": []}
+
+
+@pytest.mark.parametrize(
+    ("status", "fields", "outcome"),
+    [
+        (200, "", Outcome.TOO_LARGE),
+        (302, "Location: /x", Outcome.REDIRECTED),
+        (302, "", Outcome.TOO_LARGE),
+        (404, "", Outcome.TOO_LARGE),
+        (429, "", Outcome.THROTTLED),
+        (503, "", Outcome.THROTTLED),
+    ],
+)
+def test_whose_head_says_all_is_reread_by_it_though_its_body_is_cut(status: int, fields: str, outcome: Outcome) -> None:
+    head = f"HTTP/1.1 {status} Word\r\n{fields}\r\n\r\n".encode()
+    visit = visit_to("http://a.test/")
+    assert _outcome(Exchange(visit, Outcome.OK, 0.0, 0.0, status=status, head=head, truncated="length")) is outcome

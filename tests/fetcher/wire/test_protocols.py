@@ -41,6 +41,45 @@ async def test_status_means(status, fields, outcome):
         assert server.heads == [answer.request]  # nothing was followed
 
 
+BODY_FAULTS = {
+    "ends early": (b"Content-Length: 9\r\n\r\nhi", "close", Outcome.BROKEN_OFF),
+    "is reset": (b"Content-Length: 9\r\n\r\nhi", "abort", Outcome.BROKEN_OFF),
+    "stalls": (b"Content-Length: 9\r\n\r\nhi", "wait", Outcome.STALLED),
+    "takes too long": (b"Content-Length: 9\r\n\r\n", "wait", Outcome.TIMED_OUT),
+    "has a bad chunk": (b"Transfer-Encoding: chunked\r\n\r\nzz\r\nhi", "close", Outcome.BAD_ANSWER),
+    "is too large": (b"Connection: close\r\n\r\n" + b"x" * 5000, "close", Outcome.TOO_LARGE),
+}
+
+
+@pytest.mark.parametrize("fault", BODY_FAULTS)
+async def test_whose_head_says_all_needs_no_body(fault):
+    """A server that asks for patience is left in peace, and a redirect leads on, whatever becomes of their bodies."""
+    rest, end, otherwise = BODY_FAULTS[fault]
+    heads = {
+        b"/429": (b"429 Much\r\nRetry-After: 20", Outcome.THROTTLED),
+        b"/503": (b"503 Busy\r\nRetry-After: 20", Outcome.THROTTLED),
+        b"/302": (b"302 Found\r\nLocation: /x", Outcome.REDIRECTED),
+        b"/300": (b"300 Choices", otherwise),
+        b"/200": (b"200 OK\r\nLocation: /x\r\nRetry-After: 20", otherwise),
+        b"/404": (b"404 None", otherwise),
+        b"/500": (b"500 Error", otherwise),
+    }
+
+    async def script(head, _reader, writer):
+        writer.write(b"HTTP/1.1 %s\r\n%s" % (heads[head.split()[1]][0], rest))
+        await writer.drain()
+        await asyncio.sleep(60 if end == "wait" else 0.05)
+        writer.transport.abort() if end == "abort" else writer.close()
+
+    limits = {"max_body_bytes": 1000} | ({"stall_s": 1} if fault == "stalls" else {"timeout_s": 0.5})
+    async with web(script) as server, Client(**limits) as client:
+        answers = await client.get_all([server.url(path.decode()) for path in heads])
+        for (said, outcome), answer in zip(heads.values(), answers, strict=True):
+            assert (answer.outcome, answer.status) == (outcome, int(said[:3])), answer.detail
+            assert answer.detail, "it says what became of the body"
+            assert not answer.body.size or answer.truncated
+
+
 async def test_a_304_that_nobody_asked_for_is_no_page():
     """Else it would stand for the page from then on, without a word of it."""
     async with web(saying(b'HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n')) as server, Client() as client:

@@ -31,7 +31,7 @@ from fyke.core.resolve import LinkResolver
 from fyke.core.seeds import seeds_of
 from fyke.core.urls import Locator
 from fyke.core.visits import Exchange, Page, Visit, visit_to
-from fyke.fetcher.wire.http import outcome_of
+from fyke.fetcher.wire.http import BY_HEAD, outcome_of
 from fyke.harvest import Parser
 from fyke.harvest.link_groups import groups_of
 from fyke.harvest.worker import TO_PARSE, opened
@@ -212,6 +212,7 @@ class Rereader:
 
 def _outcome(exchange: Exchange) -> Outcome:
     """How the visit ended, where the archive does not say it."""
-    if exchange.truncated:
+    by_head = outcome_of(exchange.status, exchange) if exchange.status >= 300 else Outcome.OK
+    if exchange.truncated and by_head not in BY_HEAD:
         return Outcome.MEDIA_REFUSED if exchange.truncated == "unspecified" else Outcome.TOO_LARGE
-    return outcome_of(exchange.status, exchange) if exchange.status >= 300 else Outcome.OK
+    return by_head

@@ -8,6 +8,9 @@ as WARC tools expect, and `effective_protocol` says "h2".
 A Content-Length that is no number is passed over (Fetch Standard, "extract a length"): the visit is broken off and,
 like any that was, made again, then to the end of the connection. So are several that differ: libcurl does not tell.
 
+A head that asks for patience or leads on (`BY_HEAD`) means that whatever becomes of the body: one that breaks off or is
+too long is archived as truncated, and `detail` says why.
+
 A 3xx with a Location is REDIRECTED. One without leads nowhere and is taken at its word: OK (300 may
 carry a list of choices). A 304 is UNCHANGED where the request asked for it (`condition_of`), else a BAD_ANSWER. So is a
 206 that has a part of what was asked for, since we ask for no part; one that has all of it, or does not say, is OK.
@@ -35,6 +38,7 @@ from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.transfer import Done, Longest, Option, Request, note
 
 PROXY_REFUSED = 407
+BY_HEAD = frozenset({Outcome.THROTTLED, Outcome.REDIRECTED})  # whose bodies say nothing that we need
 ORDINARY = Access()
 _SUPPRESS_CONNECT_HEADERS = 265  # CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name
 
@@ -148,14 +152,8 @@ class Http:
             return
         exchange.head = head
         exchange.effective_protocol = protocol
-        exchange.status = code = curl.getinfo(pycurl.RESPONSE_CODE)
-        if exchange.outcome is Outcome.OK and not 200 <= code < 300:
-            asked = code == 304 and condition_of(exchange.visit)
-            exchange.outcome = Outcome.UNCHANGED if asked else outcome_of(code, exchange)
-            if exchange.outcome is Outcome.BAD_ANSWER:
-                exchange.detail = f"status {code} ends no request of ours"
-        elif code == 206 and exchange.outcome.answered and (part := _part_of(exchange)):
-            exchange.outcome, exchange.detail = Outcome.BAD_ANSWER, f"a part that was not asked for: {part[:80]}"
+        exchange.status = curl.getinfo(pycurl.RESPONSE_CODE)
+        _judge(exchange)
 
     def _note_version(self, exchange: Exchange, head: bytes, curl: Any) -> None:
         """Keep the recorded request true: on a connection that last answered in HTTP/1.0, libcurl asks in it."""
@@ -222,6 +220,21 @@ def final_head(lines: Sequence[bytes]) -> bytes:
         start = blank.end()
         blank = _BLANK.search(head, start)
     return head[start : blank.end()] if blank else b""
+
+
+def _judge(exchange: Exchange) -> None:
+    """The outcome of an answer with a whole head, of whose body it is known what became."""
+    code = exchange.status
+    by_head = outcome_of(code, exchange)
+    if exchange.outcome is Outcome.OK and not 200 <= code < 300:
+        asked = code == 304 and condition_of(exchange.visit)
+        exchange.outcome = Outcome.UNCHANGED if asked else by_head
+        if exchange.outcome is Outcome.BAD_ANSWER:
+            exchange.detail = f"status {code} ends no request of ours"
+    elif by_head in BY_HEAD and exchange.outcome is not Outcome.CONNECT_FAILED:  # which a proxy's answer is
+        exchange.outcome = by_head
+    elif code == 206 and exchange.outcome.answered and (part := _part_of(exchange)):
+        exchange.outcome, exchange.detail = Outcome.BAD_ANSWER, f"a part that was not asked for: {part[:80]}"
 
 
 def outcome_of(code: int, exchange: Exchange) -> Outcome:
