@@ -143,6 +143,26 @@ def test_a_redirect_to_nowhere_is_given_up(location):
     assert redirect_of(exchange(Outcome.REDIRECTED, 302, f"Location: {location}"), 0) is None
 
 
+def test_rules_at_an_address_that_is_refused_are_unknown_but_where_the_site_itself_is():
+    """What a redirect leads to might forbid something; a site that is refused is asked for no page either."""
+    answer = exchange(Outcome.ADDRESS_REFUSED, 0, detail="it is not public")
+    assert record_of(answer).state is RobotsState.ALLOW_ALL
+    answer.visit.depth = 1
+    assert record_of(answer).state is RobotsState.DISALLOW_ALL
+    assert "it is not public" in record_of(answer).reason
+
+
+def test_rules_at_a_port_of_another_protocol_are_unknown():
+    """It is refused as private addresses are."""
+    answer = exchange(Outcome.REDIRECTED, 302, "Location: http://foo.bar:25/robots.txt")
+    assert record_of(answer).state is RobotsState.DISALLOW_ALL and "port 25" in record_of(answer).reason
+    answer.visit.depth = MAX_REDIRECTS
+    assert record_of(answer).state is RobotsState.ALLOW_ALL  # there are too many of them in any case
+    for location in ("ftp://foo.bar/robots.txt", "javascript:x", "http://", "mailto:a@b"):
+        answer = exchange(Outcome.REDIRECTED, 302, f"Location: {location}")
+        assert record_of(answer).state is RobotsState.ALLOW_ALL, location
+
+
 def test_a_redirect_may_be_relative():
     assert redirect_of(exchange(Outcome.REDIRECTED, 302, "Location: /r.txt"), 0) == "http://foo.bar/r.txt"
     assert redirect_of(exchange(), 0) is None

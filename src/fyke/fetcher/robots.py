@@ -9,6 +9,10 @@ themselves are `fyke.fetcher.robots_rules`.
     3xx, beyond five hops or to nowhere           there is none: all allowed     "
     4xx but 429                                   there is none: all allowed     "
     429, 5xx, no answer, no address               nothing allowed                until retried, doubling
+    3xx to an address or port that is refused     "                              "
+
+A site that is refused itself is none of these: all is allowed, so that each of its
+pages is tried at once, and ends for the reason that its robots.txt did.
 
 Differs: the standard lets a crawler treat a robots.txt that could not be had for 30 days as missing;
 here it stays a "no" until the server answers. The server's time is its Cache-Control or Expires, but
@@ -101,9 +105,14 @@ def redirect_of(exchange: Exchange, hops: int) -> str | None:
     """
     if exchange.outcome is not Outcome.REDIRECTED or hops >= MAX_REDIRECTS:
         return None
+    target = _target_of(exchange)
+    return target if target and split(target).port not in OTHERS_PORTS else None
+
+
+def _target_of(exchange: Exchange) -> str | None:
+    """Where a redirect leads, if that can be asked for a robots.txt."""
     target = canonical(exchange.header("location"), exchange.visit.url)
-    followed = target and target.startswith(("http://", "https://")) and split(target).port not in OTHERS_PORTS
-    return target if followed else None
+    return target if target and target.startswith(("http://", "https://")) else None
 
 
 def rules_from(
@@ -137,10 +146,13 @@ def _judged(exchange: Exchange) -> tuple[RobotsState, str]:
     if status in (0, *range(200, 300)) and outcome in (Outcome.OK, Outcome.TOO_LARGE):
         return RobotsState.RULES, "robots.txt"
     if outcome is Outcome.REDIRECTED:
+        target = _target_of(exchange) if exchange.visit.depth < MAX_REDIRECTS else None
+        if target and (port := split(target).port) in OTHERS_PORTS:
+            return RobotsState.DISALLOW_ALL, f"robots.txt redirects to port {port}, which is one of another protocol"
         return RobotsState.ALLOW_ALL, f"robots.txt leads nowhere: redirected more than {MAX_REDIRECTS} times or in vain"
     if outcome is Outcome.CLIENT_ERROR and status != 429:
         return RobotsState.ALLOW_ALL, f"no robots.txt: the server answered {status or exchange.detail or outcome}"
-    if outcome is Outcome.ADDRESS_REFUSED:  # nor is anything else asked of it, as each visit will say for itself
+    if outcome is Outcome.ADDRESS_REFUSED and not exchange.visit.led:  # as its pages will say
         return RobotsState.ALLOW_ALL, f"robots.txt was not asked for: {exchange.detail}"
     what = exchange.detail or (f"the server answered {status}" if status else outcome.value)  # a 200 may break off
     return RobotsState.DISALLOW_ALL, f"robots.txt could not be had: {what}"
