@@ -49,7 +49,7 @@ def test_a_client_error_allows_all(status):
     assert str(status) in record.reason and record.body == b""
 
 
-@pytest.mark.parametrize("outcome", sorted(FAILURES - {Outcome.ADDRESS_REFUSED}))
+@pytest.mark.parametrize("outcome", sorted(FAILURES - {Outcome.ADDRESS_REFUSED, Outcome.UNSUPPORTED}))
 def test_everything_else_forbids_all_until_retried(outcome):
     record = record_of(exchange(outcome, 0, detail="it broke"))
     assert record.state is RobotsState.DISALLOW_ALL
@@ -161,6 +161,14 @@ def test_rules_at_a_port_of_another_protocol_are_unknown():
     for location in ("ftp://foo.bar/robots.txt", "javascript:x", "http://", "mailto:a@b"):
         answer = exchange(Outcome.REDIRECTED, 302, f"Location: {location}")
         assert record_of(answer).state is RobotsState.ALLOW_ALL, location
+
+
+def test_an_origin_that_cannot_be_asked_is_not_asked_again_and_again():
+    """Each of its pages ends for the same reason. What a redirect leads to might forbid something."""
+    answer = exchange(Outcome.UNSUPPORTED, 0, detail="cannot be asked for: Bad hostname")
+    assert record_of(answer).state is RobotsState.ALLOW_ALL
+    answer.visit.depth = 1
+    assert record_of(answer).state is RobotsState.DISALLOW_ALL
 
 
 def test_a_redirect_may_be_relative():

@@ -11,7 +11,7 @@ themselves are `fyke.fetcher.robots_rules`.
     429, 5xx, no answer, no address               nothing allowed                until retried, doubling
     3xx to an address or port that is refused     "                              "
 
-A site that is refused itself is none of these: all is allowed, so that each of its
+A site that is refused itself, or whose name libcurl never takes, is none of these: all is allowed, so that each of its
 pages is tried at once, and ends for the reason that its robots.txt did.
 
 Differs: the standard lets a crawler treat a robots.txt that could not be had for 30 days as missing;
@@ -152,7 +152,7 @@ def _judged(exchange: Exchange) -> tuple[RobotsState, str]:
         return RobotsState.ALLOW_ALL, f"robots.txt leads nowhere: redirected more than {MAX_REDIRECTS} times or in vain"
     if outcome is Outcome.CLIENT_ERROR and status != 429:
         return RobotsState.ALLOW_ALL, f"no robots.txt: the server answered {status or exchange.detail or outcome}"
-    if outcome is Outcome.ADDRESS_REFUSED and not exchange.visit.led:  # as its pages will say
+    if outcome in (Outcome.ADDRESS_REFUSED, Outcome.UNSUPPORTED) and not exchange.visit.led:  # as its pages will say
         return RobotsState.ALLOW_ALL, f"robots.txt was not asked for: {exchange.detail}"
     what = exchange.detail or (f"the server answered {status}" if status else outcome.value)  # a 200 may break off
     return RobotsState.DISALLOW_ALL, f"robots.txt could not be had: {what}"
