@@ -157,6 +157,56 @@ async def test_few_hosts_are_served_in_a_turn_and_all_in_turn(tmp_path: Path) ->
     assert max(later - sooner for sooner, later in pairwise([0, *served, len(server.asked)])) == STARTS
 
 
+class Asking(Server):
+    """Answers with a status, and asks for a rest of 100 s."""
+
+    def __init__(self, clock: VirtualClock, outcome: Outcome, status: int, *, rules_too: bool) -> None:
+        super().__init__(clock, b"")
+        self.outcome, self.status, self.rules_too = outcome, status, rules_too
+
+    def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
+        if visit.purpose is Purpose.ROBOTS and not self.rules_too:
+            super().fetch(visit, address, done)
+            return
+        self.asked.append((self.clock.now(), visit.url))
+        head = f"HTTP/1.1 {self.status} x\r\nRetry-After: 0\r\nRetry-After: 100\r\n\r\n".encode()
+        exchange = Exchange(visit, self.outcome, self.clock.now(), 0.0, address, status=self.status, head=head)
+        asyncio.get_running_loop().call_soon(done, exchange)
+
+
+@pytest.mark.parametrize("rules_too", [False, True])
+@pytest.mark.parametrize(
+    ("outcome", "status", "rests"),
+    [
+        (Outcome.OK, 200, False),
+        (Outcome.REDIRECTED, 302, True),
+        (Outcome.CLIENT_ERROR, 404, True),
+        (Outcome.CLIENT_ERROR, 413, True),
+        (Outcome.THROTTLED, 429, True),
+        (Outcome.SERVER_ERROR, 500, True),
+        (Outcome.BROKEN_OFF, 500, True),
+        (Outcome.TOO_LARGE, 404, True),
+    ],
+)
+async def test_who_asks_for_a_rest_has_it(
+    tmp_path: Path, outcome: Outcome, status: int, rests: bool, rules_too: bool
+) -> None:
+    """Whatever the status, but 2xx (RFC 9110, 10.2.3), and whatever it answered: robots.txt or a page."""
+    patience = {"host_delay_s": 1, "address_delay_s": 1, "failure_delay_s": 2}
+    clock = VirtualClock()
+    server = Asking(clock, outcome, status, rules_too=rules_too)
+    with fetching(tmp_path, Config.model_validate({"politeness": patience}), clock, server) as fetcher:
+        fetcher.put(url_batch([locate(f"http://a.test/{page}") for page in range(2)]))
+        for _ in range(350):
+            fetcher.pump()
+            await asyncio.sleep(0)
+            clock.advance(1.0)
+            put_again(fetcher)
+    times = [at for at, url in server.asked if rules_too or not url.endswith("robots.txt")]
+    assert len(times) >= 2
+    assert (times[1] - times[0] >= 100) is rests, server.asked
+
+
 class Silent(Server):
     """Never answers; what is asked of it is broken off."""
 

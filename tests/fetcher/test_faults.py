@@ -60,6 +60,13 @@ def test_retry_after(value, wait):
     assert retry_after(asking(value), NOW) == wait
 
 
+@pytest.mark.parametrize(
+    ("values", "wait"), [(("0", "20"), 20.0), (("20", "0"), 20.0), (("soon", "7"), 7.0), (("soon", "-1"), None)]
+)
+def test_of_several_the_longest_counts(values, wait):
+    assert retry_after(asking("\r\nRetry-After: ".join(values)), NOW) == wait
+
+
 def test_retry_after_not_asked_for():
     exchange = Exchange(Visit("http://site.test/", 0, 0, 0), Outcome.OK, 0.0, 0.0, head=b"HTTP/1.1 200 OK\r\n\r\n")
     assert retry_after(exchange, NOW) is None
@@ -82,3 +89,11 @@ def test_the_wait_is_what_retry_after_says():
     policy = FaultPolicy(PolitenessSection())
     assert policy.wait_s(Outcome.THROTTLED, 0, 0, 86400.0) == 86400
     assert policy.wait_s(Outcome.THROTTLED, 0, 0, 60.0) == 60
+
+
+@pytest.mark.parametrize("outcome", sorted(set(Outcome) - {Outcome.THROTTLED}))
+def test_what_is_asked_for_makes_no_rest_shorter(outcome):
+    policy = FaultPolicy(PolitenessSection())
+    usual_s = policy.wait_s(outcome, 3, 1, None)
+    assert policy.wait_s(outcome, 3, 1, 0.0) == usual_s
+    assert policy.wait_s(outcome, 3, 1, 80000.0) == max(usual_s, 80000.0)

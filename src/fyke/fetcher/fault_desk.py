@@ -47,6 +47,7 @@ class FaultDesk:
     def account(self, host: Host, exchange: Exchange, now: float) -> float:
         """Seconds that `host` must rest beyond its usual delay because of this answer."""
         outcome, tries = exchange.outcome, exchange.visit.tries
+        asked_s = retry_after(exchange, now) if exchange.status >= 300 else None
         host.last_seen = now
         host.pages += outcome is Outcome.OK and exchange.visit.purpose is Purpose.PAGE
         self._hosts.changed(host)
@@ -56,10 +57,10 @@ class FaultDesk:
             host.vain += not has_own_port(exchange.visit.parts)
             took_s = exchange.duration_s + self._bench.delay_s(host, exchange.duration_s)
             host.gives_way_until = now + ORIGINS_SHARE * took_s
-            return 0.0
+            return asked_s or 0.0
         host.failures = self._policy.failures(outcome, host.failures, tries)
-        self._note_trouble(host, outcome, exchange.detail or (f"status {exchange.status}" if exchange.status else ""))
-        asked_s = retry_after(exchange, now) if FAULTS[outcome].wait is Wait.THROTTLE else None
+        said = exchange.detail or (f"status {exchange.status}" if exchange.status else "")
+        self._note_trouble(host, outcome, said, asks=bool(asked_s))
         return self._policy.wait_s(outcome, host.failures, tries, asked_s)
 
     def learn_rules(self, host: Host, exchange: Exchange, now: float) -> None:
@@ -96,10 +97,10 @@ class FaultDesk:
         again = self._policy.again(exchange.outcome, visit.tries) and not host.retired
         return again and visit.purpose is Purpose.PAGE
 
-    def _note_trouble(self, host: Host, outcome: Outcome, detail: str) -> None:
-        """Keep why `host` rests, if it does for a fault; it is given up when that is one too many."""
+    def _note_trouble(self, host: Host, outcome: Outcome, detail: str, *, asks: bool = False) -> None:
+        """Keep why `host` rests: for a fault, or since it `asks`. It is given up for a fault too many."""
         why = f" ({detail[:MOST_TROUBLE_CHARS]})" if detail else ""
-        host.trouble = "" if FAULTS[outcome].wait is Wait.NONE else f"{outcome}{why}"
+        host.trouble = f"{outcome}{why}" if asks or FAULTS[outcome].wait is not Wait.NONE else ""
         if self._policy.gives_up(host.failures):
             host.retired = f"{host.failures} failures in a row, the last: {host.trouble}"
 

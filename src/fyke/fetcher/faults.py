@@ -2,7 +2,8 @@
 
 Asked by `FaultDesk` after every visit: whether the URL is tried again, how its host must wait, and
 whether the host's good name suffers (`politeness.host_failures` of those in a row retire it).
-`retry_after` reads how long a server asks us to wait.
+`retry_after` reads how long a server asks us to wait: its host rests for that, whatever 3xx, 4xx or 5xx it comes with.
+It changes nothing else.
 
 Invariant: `FAULTS` has a row for every `Outcome`.
 """
@@ -94,8 +95,8 @@ class FaultPolicy:
             case Wait.THROTTLE:
                 return self.sleep_s(tries + 2) if asked_s is None else asked_s
             case Wait.FAILURE:
-                return self.sleep_s(max(failures, tries + 1))
-        return 0.0
+                return max(self.sleep_s(max(failures, tries + 1)), asked_s or 0.0)
+        return asked_s or 0.0
 
     def sleep_s(self, failures: int) -> float:
         """Seconds that a host sleeps after so many failures in a row."""
@@ -117,11 +118,13 @@ _SECONDS = re.compile(r"\d+")
 def retry_after(exchange: Exchange, now: float) -> float | None:
     """Seconds from `now` (unix) that the answer asks us to wait (RFC 9110, 10.2.3): 0 to a day, or None.
 
-    None when there is no such field or it cannot be read.
+    None when there is no such field that can be read; of several the longest counts.
     """
-    value = exchange.header("retry-after")
-    if not value:
-        return None
+    waits = [wait for value in exchange.headers("retry-after") if (wait := _asked_s(value, now)) is not None]
+    return max(waits, default=None)
+
+
+def _asked_s(value: str, now: float) -> float | None:
     if _SECONDS.fullmatch(value):
         wait = float(value[:12])
     else:
