@@ -5,6 +5,8 @@ import gzip
 from collections.abc import Callable
 from dataclasses import replace
 
+import zstandard
+
 from fyke.core.clock import SystemClock
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
@@ -94,6 +96,44 @@ def test_rules_whose_rest_is_lost_in_their_coding_could_not_be_had() -> None:
     assert met[2:4] == [(Outcome.OK, "", lines)] * 2
     assert met[4][0] is Outcome.OK and met[4][2].startswith(lines)
     assert met[5][0] is Outcome.TOO_LARGE and met[5][2]
+
+
+def test_rules_that_are_packed_and_do_not_say_so_could_not_be_had() -> None:
+    """They may forbid something, and as text they say nothing."""
+    lines = b"".join(b"Disallow: /%x\n" % number for number in range(500)) + RULES
+    zstd = zstandard.compress(lines)
+    bodies = [
+        (gzip.compress(lines), ()),
+        (gzip.compress(gzip.compress(lines)), ("gzip",)),
+        (gzip.compress(lines), ("identity",)),
+        (gzip.compress(lines), ("br",)),
+        (gzip.compress(lines), ("gzip", "gzip", "gzip", "gzip")),
+        (zstd, ()),
+        (b"\x1f\x9d\x90" + lines, ("compress",)),
+    ]
+    met: list[tuple[Outcome, str, bytes]] = []
+
+    def then(of: Exchange, content: bytes) -> None:
+        met.append((of.outcome, of.detail, content))
+
+    def work(unfolding: Unfolding, slicer: Slicer) -> None:
+        for body, names in bodies:
+            for outcome in (Outcome.OK, Outcome.TOO_LARGE):
+                assert unfolding.read(replace(answer(0, body, *names), outcome=outcome), then)
+                while slicer:
+                    slicer._slice()
+        assert met == [(Outcome.BROKEN_OFF, "it is packed in a way that it does not say", b"")] * 2 * len(bodies)
+        met.clear()
+        for body, names in [(gzip.compress(gzip.compress(lines)), ("gzip", "gzip")), (zstd, ("zstd",)), (b"", ())]:
+            assert unfolding.read(answer(0, body, *names), then)
+            while slicer:
+                slicer._slice()
+        assert [content for _, _, content in met] == [lines, lines, b""]
+        missing = replace(answer(0, gzip.compress(b"none"), ""), outcome=Outcome.CLIENT_ERROR, status=404)
+        assert unfolding.read(missing, then)
+        assert met[-1][0] is Outcome.CLIENT_ERROR
+
+    played(work)
 
 
 def test_few_are_unfolded_beside_each_other_those_first_that_take_least() -> None:

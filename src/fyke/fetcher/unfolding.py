@@ -5,7 +5,8 @@ long waits in line: `AT_ONCE` are unfolded beside each other, those that are exp
 what waits is in memory up to `MEMORY_BYTES`, then on disk. Called by `fyke.fetcher.rules_desk`.
 
 Invariants: `MOST_WAITING` wait at most; of more it is said that they cannot be had, so that they are asked for again.
-So it is of rules whose rest is lost in their coding, as where the answer itself broke off: it may forbid something.
+So it is of rules whose rest is lost in their coding, as where the answer itself broke off, and of what is still packed
+when the codings that it names are undone: it may forbid something.
 """
 
 import heapq
@@ -25,6 +26,7 @@ NOW_STEPS = 2_000  # that it may take to be done at once: nearly all are
 AT_ONCE = 8
 MEMORY_BYTES = 8 << 20
 MOST_WAITING = 512  # each may hold a file
+_PACKED = (b"\x1f\x8b", b"\x1f\x9d", b"\x28\xb5\x2f\xfd")  # how gzip, compress and zstd begin, and no text does
 
 Then = Callable[[Exchange, bytes], None]
 
@@ -72,7 +74,11 @@ class Unfolding:
 
 
 def _give(exchange: Exchange, decoded: Decoded, then: Then) -> None:
+    is_meant = exchange.outcome in (Outcome.OK, Outcome.TOO_LARGE)
     if exchange.outcome is Outcome.OK and decoded.is_broken:
         then(replace(exchange, outcome=Outcome.BROKEN_OFF, detail=decoded.fault), b"")
+    elif is_meant and decoded.content.startswith(_PACKED):
+        why = "it is packed in a way that it does not say"
+        then(replace(exchange, outcome=Outcome.BROKEN_OFF, detail=why), b"")
     else:
         then(exchange, decoded.content)
