@@ -2,7 +2,6 @@
 
 import io
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from crawl.runs import archived, crawl, fyke
 from crawl.runs import settings as crawl_settings
 from crawl.small_site import small_site
-from fyke.harvest.documents import DOCUMENT_TYPES, Documents
+from fyke.harvest.documents import DOCUMENT_TYPES, MOST_FAULTS, Documents
 from fyke.harvest.office_worker import FAULTS, MOST_CHARS, read_office
 from harvest.pdfs import pdf
 from harvest.test_documents import page_of
@@ -133,9 +132,31 @@ def test_whatever_the_bytes_nothing_else_is_raised(kind: str, at: float, damage:
     place = int(at * len(whole))
     try:
         said: dict[str, Any] = read_office(whole[:place] + damage + whole[place + len(damage) :])
-    except (*FAULTS, ValueError, zlib.error):
+    except (*FAULTS, ValueError):
         return
     assert isinstance(said["text"], str)
+
+
+def damaged(number: int) -> bytes:
+    """A document whose packed text is none."""
+    whole = bytearray(docx(paragraph(*"plums"), f"/{number}"))
+    begin = whole.index(b"word/document.xml") + len("word/document.xml")
+    whole[begin : begin + 4] = b"\xff" * 4
+    return bytes(whole)
+
+
+def test_damaged_documents_cost_their_own_text(documents: Documents) -> None:
+    """However many, the others of their domain are read by the same process, and it is said which were not."""
+    whole = page_of(KINDS["docx"][0])
+    documents.process(page_of(KINDS["docx"][0]))
+    process = documents._process
+    for number in range(2 * MOST_FAULTS):
+        page = page_of(damaged(number))
+        documents.process(page)
+        assert page.text == "" and "decompress" in page.findings["Documents"]["fault"]
+        assert page.exchange.detail == f"not read as a document: {page.findings['Documents']['fault']}"
+    documents.process(whole)
+    assert whole.text and whole.exchange.detail == "" and documents._process is process
 
 
 def bomb(name: str) -> bytes:
@@ -185,6 +206,8 @@ def test_crawled_indexed_exported(tmp_path: Path) -> None:
         assert run.status == 0
         assert sorted(archived(into)) == sorted(f"{site.url}{name}" for name in ("", "p1", "plums.docx", "plums.epub"))
         url = f"{site.url}plums.docx"
+    why = fyke("why", str(into), f"{site.url}plums.epub").stdout
+    assert "not read as a document: File is not a zip file" in why
     assert fyke("index", str(into)).returncode == 0
     found = fyke("search", str(into), "prunus", "--json")
     assert found.returncode == 0 and url in found.stdout and "On plums" in found.stdout

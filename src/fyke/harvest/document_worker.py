@@ -27,6 +27,7 @@ MOST_PAGES = 2_000
 MOST_CHARS = 1 << 20
 MOST_LINKS = 10_000
 URL_BYTES = 4 << 10
+FAULT_CHARS = 200  # it may quote a name
 
 
 def read(data: bytes) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def main() -> None:
         try:
             said = office.read_office(data) if data.startswith(ZIPPED) else read(data)
         except (pypdfium2.PdfiumError, ValueError, MemoryError, *office.FAULTS) as error:
-            said = {"fault": str(error) or type(error).__name__}
+            said = {"fault": str(error)[:FAULT_CHARS] or type(error).__name__}
         reply = json.dumps(said).encode()
         answers.write(len(reply).to_bytes(8, "big") + reply)
         answers.flush()

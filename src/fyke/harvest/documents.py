@@ -63,7 +63,8 @@ class Documents:
         return f"Documents({self._process!r})"
 
     def process(self, page: Page) -> None:
-        """Fill `title`, `links` and the text of `page`; what hindered that is in its findings."""
+        """Fill `title`, `links` and the text of `page`; what hindered that is in its findings,
+        and said of its visit."""
         with self._lock:
             said = self._read(page.content, page.exchange.visit.domain)
         page.title = collapsed(_string(said.get("title")))
@@ -71,6 +72,8 @@ class Documents:
         links = said.get("links")
         page.links.pages += [link for link in links if isinstance(link, str)] if isinstance(links, list) else []
         page.findings[type(self).__name__] = {name: said[name] for name in ("pages", "fault") if name in said}
+        if "fault" in said and not page.exchange.detail:
+            page.exchange.detail = f"not read as a document: {_string(said['fault'])}"
 
     def _read(self, content: bytes, domain: int) -> dict[str, Any]:
         if self._faults[domain] >= MOST_FAULTS:

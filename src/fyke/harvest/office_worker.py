@@ -8,8 +8,10 @@ XML gives what stood before its fault. It imports nothing of Fyke.
 
 import io
 import re
+import struct
 import time
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -23,7 +25,11 @@ MOST_CHARS = 1 << 20
 MOST_LINKS = 10_000
 MOST_STRINGS = 1 << 20  # that cells of a workbook share
 URL_CHARS = 4 << 10
-FAULTS = (zipfile.BadZipFile, expat.ExpatError, NotImplementedError, RuntimeError, KeyError, EOFError, OSError)
+# That reading raises on what is damaged, beside ValueError and MemoryError.
+FAULTS = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, expat.ExpatError),
+    *(RuntimeError, LookupError, OverflowError, EOFError, OSError),
+)
 
 _PACKINGS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _WORD_PART = re.compile(r"word/(?:document|footnotes|endnotes|comments)\.xml")
