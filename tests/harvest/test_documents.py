@@ -46,6 +46,26 @@ def test_title_text_and_links(documents: Documents) -> None:
     assert page.findings == {"Documents": {"pages": 3}}
 
 
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        (b"\xfe\xff\xd8\x00\x00A", "\ufffdA"),  # half a pair
+        (b"\xfe\xff\x00A\xdc\x00", "A\ufffd"),
+        (b"\xff\xfeA\x00\x00\xd8", "A\ufffd"),
+        (b"\xfe\xff" + b"\xdf\xff" * 200, "\ufffd" * 200),
+        (b"\xef\xbb\xbf\xff", ""),
+        (b"\xfe\xff\x00", ""),
+        (b"plain", "plain"),
+    ],
+)
+def test_whatever_the_title_the_text_is_read(title: bytes, shown: str, documents: Documents) -> None:
+    whole = pdf(LINES, "T" * len(title), ["http://a.example/1"])
+    page = page_of(whole.replace(b"T" * len(title), title))
+    documents.process(page)
+    assert page.text == "\n".join(LINES) and page.links.pages == ["http://a.example/1"], page.findings
+    assert page.title == shown
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.binary(max_size=200) | st.tuples(st.integers(0, 900), st.binary(min_size=1, max_size=9)))
 def test_whatever_the_bytes_the_next_is_read(damage: bytes | tuple[int, bytes]) -> None:

@@ -49,9 +49,16 @@ def read(data: bytes) -> dict[str, Any]:
         page.close()
         if chars >= MOST_CHARS or time.process_time() - began > WORK_S:
             break
-    title = document.get_metadata_value("Title")[:MOST_CHARS]
     text = "\n\n".join(texts).replace("\ufffe\r\n", "").replace("\ufffe", "").replace("\r\n", "\n")
-    return {"title": title, "text": text, "links": [*links], "pages": pages}
+    return {"title": _title(document)[:MOST_CHARS], "text": text, "links": [*links], "pages": pages}
+
+
+def _title(document: pypdfium2.PdfDocument) -> str:
+    """The title that `document` says it has, also where it is not quite UTF-16."""
+    size = pdfium.FPDF_GetMetaText(document, b"Title", None, 0)
+    buffer = ctypes.create_string_buffer(size)
+    pdfium.FPDF_GetMetaText(document, b"Title", buffer, size)
+    return buffer.raw[: max(0, size - 2)].decode("utf-16-le", "replace")  # it ends with a zero
 
 
 def _annotated(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iterator[str]:
