@@ -375,6 +375,34 @@ def test_nobody_waits_for_large_pages_and_no_more_come_while_many_wait(
     assert sorted(found) == sorted(exchange.visit.url for exchange in came)
 
 
+def test_a_domain_with_many_large_pages_keeps_others_waiting_for_few(tmp_path) -> None:
+    """Else who brings hundreds that take seconds each would have all the time there is; and nobody waits for ever."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+    urls = [f"http://many.example/{number}" for number in range(40)]
+    urls += [f"http://{name}.example/{number}" for number in range(2) for name in "abcde"]
+    came = [
+        Exchange(visit_to(url), Outcome.OK, 1e9, 0.1, status=200, head=head, body=Document(url.encode() * 100))
+        for url in urls
+    ]
+    aside = Aside(lambda: None, PACE, large_bytes=100, most_bytes=100)
+    order: list[str] = []
+    with Checkpoint(tmp_path / "shard") as checkpoint:
+        seen = ContentSeen(checkpoint.store, 1 << 16)
+        harvest = Harvest(Parser(), seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection(), aside)
+        order += facts(list(harvest.reap(came)))
+        while harvest.waiting:
+            settle(aside)
+            order += facts(list(harvest.reap([])))
+        seen.close()
+    aside.close()
+    for exchange in came:
+        exchange.body.close()
+    assert sorted(order) == sorted(urls)
+    others = [at for at, url in enumerate(order) if "many" not in url]
+    assert others[4] < 10 and others[-1] < 20, others
+    assert len([url for url in order[:15] if "many" in url]) > 3, "who came first has its turns too"
+
+
 @pytest.mark.parametrize("packed", [1, 2, 3])
 def test_what_may_take_long_to_unfold_is_unfolded_beside_the_loop(tmp_path, packed: int) -> None:
     """However little comes of it, and however few bytes came: blocks that bring nothing take work by themselves."""

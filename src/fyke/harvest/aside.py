@@ -15,7 +15,7 @@ results that nobody took are so many bytes by themselves, no more are made: they
 """
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -27,8 +27,53 @@ from fyke.core.pace import GivenUp, Pace
 LARGE_BYTES = 512 << 10  # of content: more takes longer than the loop should be held up
 MOST_BYTES = 16 << 20
 BYTE_S = 2e-8  # that a byte is expected to take
+FIRST_EVERY = 4  # one in so many that leave the line is who came first
+OWNERS = 10_000  # whose turns are remembered
 
 Result = TypeVar("Result")
+Waiting = TypeVar("Waiting")
+
+
+class FairLine(Generic[Waiting]):
+    """Who waits for room, each of so many bytes and of an owner. Owners take turns: who has hundreds that take long
+    keeps others waiting for one of them or two. And one in `FIRST_EVERY` is who came first, so nobody waits for ever.
+    """
+
+    def __init__(self) -> None:
+        self._line: deque[tuple[Waiting, int, int]] = deque()
+        self._turns: Counter[int] = Counter()  # that owners had
+        self._left = 0
+
+    def __repr__(self) -> str:
+        return f"FairLine({len(self)} waiting)"
+
+    def __len__(self) -> int:
+        return len(self._line)
+
+    def put(self, one: Waiting, size_bytes: int, owner: int) -> None:
+        self._line.append((one, size_bytes, owner))
+
+    @property
+    def next_bytes(self) -> int:
+        """The size of who is next, of those there are."""
+        return self._line[self._next][1]
+
+    def take(self) -> tuple[Waiting, int]:
+        """Who is next, with its size, of those there are."""
+        at = self._next
+        one, size_bytes, owner = self._line[at]
+        del self._line[at]
+        self._left += 1
+        if not self._line or len(self._turns) >= OWNERS:
+            self._turns.clear()
+        self._turns[owner] += 1
+        return one, size_bytes
+
+    @property
+    def _next(self) -> int:
+        if self._left % FIRST_EVERY == 0:
+            return 0
+        return min(range(len(self._line)), key=lambda at: self._turns[self._line[at][2]])
 
 
 @dataclass(eq=False, slots=True)

@@ -26,7 +26,7 @@ from fyke.core.decoding import Decoded, decode_body, decode_in_time, expected_st
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose
 from fyke.harvest import Parser
-from fyke.harvest.aside import Aside
+from fyke.harvest.aside import Aside, FairLine
 from fyke.harvest.binder import Binder, PageRead, links_bytes, written_bytes
 from fyke.harvest.content_seen import ContentSeen, places_of
 from fyke.harvest.same_text import CopyOf, compare
@@ -70,8 +70,7 @@ class Harvest:
         self._binder = binder
         self._most_bytes = limits.max_body_bytes
         self._aside = aside
-        # There was no room aside for their pages, which have so many bytes.
-        self._later: deque[tuple[Exchange, int]] = deque()
+        self._later: FairLine[Exchange] = FairLine()  # by domain; there was no room aside for their pages
         self._copy_of = copy_of
         self._pack = pack
         self._turn_ends_at = 0.0
@@ -150,18 +149,18 @@ class Harvest:
             yield from self._read_aside(most=1 if share.busy else None)
 
     def _open_later(self) -> None:
-        """Open those with large pages that had to wait, in order, while there is room for them."""
-        while self._later and self._aside is not None and self._aside.has_room(self._later[0][1]):
-            self._open_aside(*self._later.popleft())
+        """Open those with large pages that had to wait, as their turns come, while there is room for them."""
+        while self._later and self._aside is not None and self._aside.has_room(self._later.next_bytes):
+            self._open_aside(*self._later.take())
 
     def _put_later(self, exchange: Exchange, size_bytes: int) -> None:
         """Let `exchange` wait, whose page takes so many bytes aside."""
         with suppress(OSError):  # it stays in memory; who archives it meets the full disk too, and knows what to do
             exchange.body.to_disk()
-        self._later.append((exchange, size_bytes))
+        self._later.put(exchange, size_bytes, exchange.visit.domain)
 
     def _has_room(self, size_bytes: int) -> bool:
-        """Whether a page of that size may be read aside now; nobody overtakes those that had to wait."""
+        """Whether a page of that size may be read aside now; nobody overtakes all that had to wait."""
         return not self._later and self._aside is not None and self._aside.has_room(size_bytes)
 
     def _open_aside(self, exchange: Exchange, size_bytes: int) -> None:
