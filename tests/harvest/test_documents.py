@@ -15,7 +15,7 @@ from crawl.runs import settings as crawl_settings
 from crawl.small_site import small_site
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Page, PageLinks, visit_to
-from fyke.harvest.documents import MOST_FAULTS, Documents
+from fyke.harvest.documents import EACH_S, MOST_FAULTS, MOST_S, Documents
 from harvest.pdfs import pdf
 
 LINES = [
@@ -131,6 +131,58 @@ def test_a_domain_whose_documents_take_too_long_is_left(documents: Documents) ->
     other.exchange.visit.domain += 1
     documents.process(other)
     assert other.text
+
+
+def worker_that_takes(seconds: float, folder: Path) -> Documents:
+    """A reader in whose words each document took so long."""
+    answer = json.dumps({"text": "words", "took_s": seconds})
+    (folder / "worker.py").write_text(
+        "import sys\n"
+        "while len(head := sys.stdin.buffer.read(8)) == 8:\n"
+        "    sys.stdin.buffer.read(int.from_bytes(head, 'big'))\n"
+        f"    sys.stdout.buffer.write(({len(answer)}).to_bytes(8, 'big') + {answer.encode()!r})\n"
+        "    sys.stdout.buffer.flush()\n"
+    )
+    return Documents(worker=folder / "worker.py")
+
+
+def test_what_documents_of_a_domain_may_take_grows_with_their_number(tmp_path: Path) -> None:
+    """Who has hundreds that take as long as they may has few of them read; it is said which were not. What is quick is
+    read, however many there are, and so is what others have."""
+    slow = worker_that_takes(2.0, tmp_path)
+    pages = [page_of(b"x") for _ in range(101)]
+    for page in pages:
+        slow.process(page)
+    read = [page for page in pages if page.text]
+    assert all(page.text for page in pages[:5])
+    assert 2.0 * len(read) <= MOST_S + 2.0 + EACH_S * len(pages)
+    assert all("take too long" in page.exchange.detail for page in pages if not page.text)
+    assert any(page.text for page in pages[-20:]), "it has its share all the time"
+    other = page_of(b"x")
+    other.exchange.visit.domain += 1
+    slow.process(other)
+    assert other.text
+    slow.close()
+    quick = worker_that_takes(EACH_S, tmp_path)
+    for page in (pages := [page_of(b"x") for _ in range(200)]):
+        quick.process(page)
+    assert all(page.text for page in pages)
+    quick.close()
+
+
+@pytest.mark.parametrize("said", ["null", '"1"', "NaN", "-1e300", "true", "[]"])
+def test_what_a_worker_says_of_its_time_may_be_nonsense(said: str, tmp_path: Path) -> None:
+    documents = worker_that_takes(0.0, tmp_path)
+    program = (tmp_path / "worker.py").read_text()
+    length = len(json.dumps({"text": "words", "took_s": 0.0}))
+    (tmp_path / "worker.py").write_text(
+        program.replace(str(length), str(length - 3 + len(said)), 1).replace('"took_s": 0.0', f'"took_s": {said}')
+    )
+    for _ in range(50):
+        page = page_of(b"x")
+        documents.process(page)
+    assert page.text == "words"
+    documents.close()
 
 
 def test_crawled_indexed_exported(tmp_path: Path) -> None:

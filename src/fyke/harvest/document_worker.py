@@ -1,7 +1,7 @@
 """Reads documents in a process of its own, which may die: the program that `fyke.harvest.documents` starts.
 
 A length of eight bytes and a PDF, or a zipped document (`office_worker`), come in, a length and a JSON object go out:
-title, text, links, pages; or a fault.
+title, text, links, pages; or a fault; and the processor time that it took.
 pdfium is C++ that reads what strangers wrote, so this process has no right and little room: no file may grow, memory
 has a limit, and it stops reading after `WORK_S` seconds with what it has. It imports nothing of Fyke, which would cost
 more than most documents.
@@ -106,11 +106,12 @@ def main() -> None:
     asked, answers = sys.stdin.buffer, sys.stdout.buffer
     while len(head := asked.read(8)) == 8:
         data = asked.read(int.from_bytes(head, "big"))
+        began = time.process_time()
         try:
             said = office.read_office(data) if data.startswith(ZIPPED) else read(data)
         except (pypdfium2.PdfiumError, ValueError, MemoryError, *office.FAULTS) as error:
             said = {"fault": str(error)[:FAULT_CHARS] or type(error).__name__}
-        reply = json.dumps(said).encode()
+        reply = json.dumps({**said, "took_s": time.process_time() - began}).encode()
         answers.write(len(reply).to_bytes(8, "big") + reply)
         answers.flush()
 

@@ -4,7 +4,8 @@ are archived and not read.
 A processing module that the parser has where pypdfium2 is installed. The reading is done in another process
 (`document_worker`), begun with the first document: it may crash, hang or run out of memory on what strangers wrote,
 and then costs that document its text and nothing else. A domain whose documents did so `MOST_FAULTS` times has no more
-of them read. Invariant: `process` returns within `PATIENCE_S`, whatever the bytes.
+of them read. What a domain's documents may take is `EACH_S` for each, and `MOST_S`; beyond that some of them are not
+read. Invariant: `process` returns within `PATIENCE_S`, whatever the bytes.
 """
 
 import json
@@ -37,7 +38,9 @@ DOCUMENT_TYPES = (
 PATIENCE_S = 5.0  # more than the worker takes for itself
 REPLY_BYTES = 32 << 20
 MOST_FAULTS = 3
-DOMAINS = 10_000  # of which faults are remembered
+EACH_S = 0.25  # of processor time that each document of a domain may take
+MOST_S = 10.0  # and all of them beyond that
+DOMAINS = 10_000  # of which that is remembered
 WORKER = Path(__file__).with_name("document_worker.py")
 
 
@@ -57,6 +60,7 @@ class Documents:
         self._process: subprocess.Popen[bytes] | None = None
         self._ending: weakref.finalize[Any, Any] | None = None
         self._faults: Counter[int] = Counter()  # by the key of the domain
+        self._taken_s: dict[int, float] = {}  # by the same, beyond what each of its documents may take
         self._lock = threading.Lock()  # one document at a time, whichever thread asks
 
     def __repr__(self) -> str:
@@ -78,6 +82,9 @@ class Documents:
     def _read(self, content: bytes, domain: int) -> dict[str, Any]:
         if self._faults[domain] >= MOST_FAULTS:
             return {"fault": f"{MOST_FAULTS} documents of its domain could not be read"}
+        if self._taken_s.get(domain, 0.0) > MOST_S:
+            self._note_time(domain, 0.0)
+            return {"fault": "documents of its domain take too long, so not all of them are read"}
         process = self._process or self._begin()
         deadline = time.monotonic() + self._patience_s
         try:
@@ -88,13 +95,24 @@ class Documents:
             if size > REPLY_BYTES:
                 raise ValueError("its text is too long")
             said = json.loads(_taken(process.stdout.fileno(), size, deadline))
-            return said if isinstance(said, dict) else {}
+            said = said if isinstance(said, dict) else {}
+            self._note_time(domain, said.get("took_s"))
+            return said
         except (OSError, ValueError, RecursionError) as error:
             self.close()
             if len(self._faults) >= DOMAINS:
                 self._faults.clear()
             self._faults[domain] += 1
             return {"fault": f"the document could not be read: {error}"}
+
+    def _note_time(self, domain: int, took_s: Any) -> None:
+        """A document of `domain` took so long, in the words of the worker."""
+        took_s = min(took_s, PATIENCE_S) if isinstance(took_s, float) and took_s > 0 else 0.0
+        beyond_s = self._taken_s.pop(domain, 0.0) + took_s - EACH_S
+        if len(self._taken_s) >= DOMAINS:
+            self._taken_s.clear()
+        if beyond_s > 0:
+            self._taken_s[domain] = beyond_s
 
     def _begin(self) -> subprocess.Popen[bytes]:
         self._process = subprocess.Popen(
