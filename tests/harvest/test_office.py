@@ -3,6 +3,7 @@
 import io
 import zipfile
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from crawl.runs import archived, crawl, fyke
 from crawl.runs import settings as crawl_settings
 from crawl.small_site import small_site
+from fyke.harvest import office_worker
 from fyke.harvest.documents import DOCUMENT_TYPES, MOST_FAULTS, Documents
-from fyke.harvest.office_worker import FAULTS, MOST_CHARS, read_office
+from fyke.harvest.office_worker import FAULTS, MOST_CHARS, WORK_S, read_office
 from harvest.pdfs import pdf
 from harvest.test_documents import page_of
 
@@ -174,12 +176,18 @@ def bomb(name: str) -> bytes:
     if name == "entities":
         entities = "".join(f"<!ENTITY e{n} '{f'&e{n - 1};' * 10 if n else 'x' * 100}'>" for n in range(9))
         return packed({**base, "word/document.xml": f"<!DOCTYPE d [{entities}]><d>&e8;</d>"})
+    if name == "names":
+        return packed({**base, **{f"word/_rels/{n}.rels": "" for n in range(60_000)}})
+    if name == "absent":
+        files = "".join(f'<item id="{n}" href="{n}"/><itemref idref="{n}"/>' for n in range(5_000))
+        parts: dict[str, str | bytes] = {str(n): "" for n in range(50_000)}
+        return packed({**BOOK, "OPS/book.opf": f"<p>{files}</p>", **parts})
     cell = '<c t="s"><v>0</v></c>'
     many: dict[str, str | bytes] = {**SHEET, "xl/sharedStrings.xml": f"<sst><si><t>{'x' * 9_000_000}</t></si></sst>"}
     return packed({**many, "xl/worksheets/sheet1.xml": f"<w>{cell * 100_000}</w>"})
 
 
-@pytest.mark.parametrize("name", ["text", "nothing", "parts", "depth", "entities", "strings"])
+@pytest.mark.parametrize("name", ["text", "nothing", "parts", "depth", "entities", "names", "absent", "strings"])
 def test_a_bomb_costs_no_more_than_the_limits(name: str, documents: Documents) -> None:
     """It is read as far as they go, and what comes after it is read by the same process."""
     before, after = page_of(KINDS["docx"][0]), page_of(pdf(["words"]))
@@ -191,6 +199,17 @@ def test_a_bomb_costs_no_more_than_the_limits(name: str, documents: Documents) -
     assert "could not be read" not in page.findings["Documents"].get("fault", ""), page.findings
     documents.process(after)
     assert after.text == "words" and documents._process is process
+
+
+def test_parts_without_a_word_count_in_time_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = packed({"[Content_Types].xml": "", **{f"word/_rels/{n}.rels": "" for n in range(100)}})
+    now = count(step=WORK_S / 10)
+    monkeypatch.setattr(office_worker.time, "process_time", lambda: next(now))
+    opened = []
+    read = zipfile.ZipFile.open
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *of, **how: opened.append(of) or read(*of, **how))
+    read_office(document)
+    assert 0 < len(opened) <= 10
 
 
 def test_crawled_indexed_exported(tmp_path: Path) -> None:

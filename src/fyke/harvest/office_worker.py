@@ -12,7 +12,7 @@ import struct
 import time
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 from xml.parsers import expat
@@ -20,6 +20,7 @@ from xml.parsers import expat
 UNFOLDED_BYTES = 64 << 20
 CHUNK_BYTES = 64 << 10
 WORK_S = 2.0  # of processor time for a document
+PASSED_S = 4.0  # by the clock, where the machine is busy: less than our caller waits
 MOST_DEPTH = 1000  # of elements in elements
 MOST_CHARS = 1 << 20
 MOST_LINKS = 10_000
@@ -52,10 +53,10 @@ class _Package:
     """The parts of a document, read within its limits, and what they said."""
 
     def __init__(self, data: bytes) -> None:
+        self._began, self._began_at = time.process_time(), time.monotonic()
         self._zip = zipfile.ZipFile(io.BytesIO(data))
-        self.names = self._zip.namelist()
+        self.names = dict.fromkeys(self._zip.namelist())  # there may be very many
         self._left = UNFOLDED_BYTES
-        self._began = time.process_time()
         self._texts: list[str] = []
         self._chars = 0
         self.title = ""
@@ -76,8 +77,16 @@ class _Package:
         lines = (line.rstrip() for line in "".join(self._texts)[:MOST_CHARS].split("\n"))
         return "\n".join(filter(None, lines))
 
+    def _use(self, size_bytes: int) -> None:
+        """So much more is unfolded. Raises _LimitReached where that, or the time until now, is too much."""
+        self._left -= size_bytes
+        is_late = time.process_time() - self._began > WORK_S or time.monotonic() - self._began_at > PASSED_S
+        if self._left < 0 or is_late:
+            raise _LimitReached
+
     def parse(self, name: str, part: "_XmlPart") -> None:
-        """Tell `part` what is in the XML file `name`, if it is there."""
+        """Tell `part` what is in the XML file `name`, if it is there. A part without a byte takes time as well."""
+        self._use(0)
         if name not in self.names or self._zip.getinfo(name).compress_type not in _PACKINGS:
             return
         parser = expat.ParserCreate(namespace_separator=" ")
@@ -88,9 +97,7 @@ class _Package:
         parser.SkippedEntityHandler = lambda *_: part.said(" ")  # of XHTML, such as &nbsp;
         with self._zip.open(name) as file:
             while chunk := file.read(CHUNK_BYTES):
-                self._left -= len(chunk)
-                if self._left < 0 or time.process_time() - self._began > WORK_S:
-                    raise _LimitReached
+                self._use(len(chunk))
                 try:
                     parser.Parse(chunk, False)
                 except expat.ExpatError:
@@ -231,7 +238,7 @@ def _read_ooxml(package: _Package) -> None:
         package.parse(name, _Sheet(package, strings.strings))
 
 
-def _numbered(pattern: re.Pattern[str], names: list[str]) -> list[str]:
+def _numbered(pattern: re.Pattern[str], names: Iterable[str]) -> list[str]:
     found = [(int(match[1]), match[0]) for match in map(pattern.fullmatch, names) if match]
     return [name for _, name in sorted(found)]
 
