@@ -220,6 +220,15 @@ def test_a_folder_with_other_things(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+@pytest.mark.parametrize("name", ["report.md", "state/notes", "fyke.toml"])
+def test_a_simulation_overwrites_nothing(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("mine")
+    told(DIRECTORY, ["simulate", "--into", str(tmp_path), "--pages", "10"], [str(tmp_path), "holds no simulation"])
+    assert path.read_text() == "mine" and [one for one in tmp_path.rglob("*") if one.is_file()] == [path]
+
+
 @pytest.mark.parametrize("arguments", [["status", "@"], ["check", "@"], ["why", "@", SEED]])
 def test_what_is_no_crawl(arguments: list[str], tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nothing", Path("/dev/null")):

@@ -170,3 +170,12 @@ def test_another_simulation_is_refused_the_directory(tmp_path):
         pass
     assert not (tmp_path / "other").exists()
     assert json.loads((tmp_path / keep.ASKED).read_text())["policy"] == "star-beast"
+
+
+def test_a_start_that_broke_off_is_begun_anew(tmp_path):
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "lock").touch()
+    (tmp_path / f"{keep.ASKED}.part").write_text("{")
+    with kept(tmp_path, asked("star-beast")) as simulation:
+        simulate(simulation, 100)
+    assert (tmp_path / keep.ASKED).is_file()

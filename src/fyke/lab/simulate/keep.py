@@ -17,9 +17,10 @@ from time import perf_counter
 from typing import Any
 
 from fyke.core.config import Config
-from fyke.core.errors import ConfigurationError
+from fyke.core.errors import ConfigurationError, DirectoryError
 from fyke.core.memory import memory_bytes, peak_memory_bytes
 from fyke.disk.checkpoint import Checkpoint
+from fyke.disk.files import write_whole, writing
 from fyke.frontier.order import crawl_order
 from fyke.lab.simulate.policy import config_of
 from fyke.lab.simulate.simulation import Fetched, Simulation
@@ -123,9 +124,11 @@ class Kept:
 def kept(directory: Path, asked: SimulationSettings, fetched: Fetched | None = None) -> Iterator[Kept]:
     """The simulation in `directory`, new or where its newest checkpoint left it.
 
-    Raises ConfigurationError when `directory` holds another one, and what `Checkpoint` raises.
+    Raises ConfigurationError when `directory` holds another one, DirectoryError when it holds other things, and what
+    `Checkpoint` raises.
     """
     asked.config()
+    _require_ours(directory)
     with Checkpoint(directory / STATE) as checkpoint:
         _note(directory / ASKED, asked)
         simulation = Kept(checkpoint, asked, fetched)
@@ -180,13 +183,25 @@ def _garbage_kept() -> Iterator[None]:
             gc.enable()
 
 
+def _require_ours(directory: Path) -> None:
+    """Raises DirectoryError where anything is in `directory` but a simulation, or a start that broke off."""
+    with writing(directory, refused="mend it, or choose another folder with --into"):
+        directory.mkdir(parents=True, exist_ok=True)
+        ours = {directory / STATE, directory / STATE / "lock", directory / f"{ASKED}.part"}
+        if not (directory / ASKED).is_file() and not all(path in ours for path in directory.rglob("*")):
+            raise DirectoryError(f"{directory} is not empty and holds no simulation: choose another folder with --into")
+
+
 def _note(path: Path, asked: SimulationSettings) -> None:
     """Write down what was asked, or hold it against what was asked before."""
     now = json.loads(json.dumps(asdict(asked)))
     if not path.exists():
-        path.write_text(json.dumps(now, indent=2) + "\n")
+        write_whole(path, (json.dumps(now, indent=2) + "\n").encode())
         return
-    before = json.loads(path.read_text())
+    try:
+        before = json.loads(path.read_bytes())
+    except ValueError:  # of somebody else, or damaged
+        before = None
     if before != now:
         raise ConfigurationError(
             f"{path.parent} holds the simulation of another web or policy: give another directory, or what"
