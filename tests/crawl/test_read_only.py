@@ -1,7 +1,10 @@
 """A crawl on a disk that cannot be written, as archives often lie, or is full: whoever only reads is answered as
-elsewhere."""
+elsewhere. So it is where the folder's permissions forbid to write; where they forbid to read, a line says so."""
 
+import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +29,35 @@ def read_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, 
     with mounted(into, "--bind", str(into)):
         subprocess.run(["mount", "-o", "remount,bind,ro", str(into)], check=True)
         yield into, site.url
+
+
+@pytest.fixture
+def copied(read_only: tuple[Path, str], tmp_path: Path) -> Iterator[Path]:
+    """A copy of it, that a test may forbid to read or to write."""
+    copy = tmp_path / "copy"
+    shutil.copytree(read_only[0], copy)
+    yield copy
+    subprocess.run(["chmod", "-R", "u+rwX", str(copy)], check=True)
+
+
+def bound(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """A command that is bound by permissions, also where root runs the tests."""
+    bounds = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    if os.geteuid() == 0 and not shutil.which("setpriv"):
+        pytest.skip("needs setpriv (util-linux)")
+    command = [*([] if os.geteuid() else bounds), sys.executable, "-m", "fyke", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("command", ["report", "links", "check", "index", "copy", "why"])
+def test_tables_that_may_not_be_read(copied: Path, tmp_path: Path, command: str) -> None:
+    tables = copied / "tables"
+    tables.chmod(0)
+    more = {"copy": [str(tmp_path / "out")], "why": ["http://127.0.0.1:9/"]}
+    done = bound(command, str(copied), *more.get(command, []))
+    assert done.returncode == 3 and not done.stdout, done
+    assert done.stderr.count("\n") == 1 and f"cannot read {tables}" in done.stderr, done
+    assert "Permission denied; mend" in done.stderr and "damaged" not in done.stderr, done
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from fyke.archive.reindexing import archive_files, part_of, serial_of
 from fyke.archive.table_files import journal_path, parquet_path, series
 from fyke.archive.turns import COUNTED
 from fyke.core.errors import StateDamaged
-from fyke.disk.files import damaged, is_locked, real_path
+from fyke.disk.files import allowed, damaged, is_locked, real_path
 from fyke.disk.sealed import unsealed_or_old
 
 GONE = "it is gone"
@@ -54,7 +54,7 @@ def require_asked(directory: CrawlDirectory) -> None:
 
 
 def require_rows(directory: CrawlDirectory, name: str) -> None:
-    """Raises StateDamaged when files of the table `name` are gone."""
+    """Raises StateDamaged when files of the table `name` are gone, DirectoryError where this may not be seen."""
     for part in directory.parts:
         for path in _files(part, name, saved_state(part.shard).get(name, {})):
             raise damaged(path, GONE)
@@ -137,7 +137,9 @@ def _files(part: CrawlDirectory, name: str, table: Mapping[str, Any]) -> Iterato
     sealed = table.get("sealed", 0)
     for serial in range(sealed + len(table.get("segments", []))):
         path, journal = (of(part.path, series(name, part.part), serial) for of in (parquet_path, journal_path))
-        if not path.is_file() and (serial < sealed or not journal.is_file()):
+        with allowed(path.parent):  # which may not be looked into: then nobody knows what is gone
+            gone = not path.is_file() and (serial < sealed or not journal.is_file())
+        if gone:
             yield path
 
 

@@ -60,8 +60,8 @@ class Questions:
     def ask(self, sql: str, *values: object, **tables: Sequence[str]) -> Rows:
         """The answer to `sql` over `tables`, each with the columns it needs; `visits` is `pages` with sitemaps and
         feeds, the column `arrival` the number of a row in the order in which they came. Raises DiskFull,
-        DirectoryError."""
-        self._fault: DirectoryError | None = None
+        DirectoryError, OSError."""
+        self._fault: DirectoryError | OSError | None = None
         for name, columns in tables.items():
             self._engine.register(name, self._reader(name, columns))
         try:
@@ -102,7 +102,7 @@ class Questions:
                     if name == "pages":  # without sitemaps and feeds, as the crawl counts
                         batch = batch.filter(pc.not_equal(batch.column("kind").cast(pa.string()), _LISTING))
                     yield batch.select(columns).cast(schema)
-            except DirectoryError as error:  # DuckDB would make a text of it
+            except (DirectoryError, OSError) as error:  # DuckDB would make a text of it
                 self._fault = error
                 raise
 
