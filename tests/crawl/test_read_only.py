@@ -3,10 +3,11 @@ elsewhere. So it is where the folder's permissions forbid to write; where they f
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,27 @@ def test_tables_that_may_not_be_read(copied: Path, tmp_path: Path, command: str)
     assert done.returncode == 3 and not done.stdout, done
     assert done.stderr.count("\n") == 1 and f"cannot read {tables}" in done.stderr, done
     assert "Permission denied; mend" in done.stderr and "damaged" not in done.stderr, done
+
+
+def test_a_folder_that_may_not_be_written_is_whole(copied: Path) -> None:
+    subprocess.run(["chmod", "-R", "a-w", str(copied)], check=True)
+    for command in (["check"], ["status"], ["why", "http://127.0.0.1:9/"]):
+        done = bound(command[0], str(copied), *command[1:])
+        assert (done.returncode, done.stderr) == (0, ""), done
+        assert command != ["check"] or "0 faults" in done.stdout
+
+
+def test_a_journal_that_was_left_is_no_damage_where_it_may_not_be_written(copied: Path, tmp_path: Path) -> None:
+    book = copied / "state" / "hosts.sqlite"
+    with closing(sqlite3.connect(book)) as writer:
+        writer.execute("CREATE TABLE other (one)")
+        writer.commit()
+        shutil.copy(f"{book}-wal", tmp_path)
+    shutil.copy(tmp_path / f"{book.name}-wal", book.parent)
+    subprocess.run(["chmod", "-R", "a-w", str(copied)], check=True)
+    done = bound("check", str(copied))
+    assert done.returncode == 3 and done.stderr.count("\n") == 1 and not done.stdout, done
+    assert str(book) in done.stderr and "journal" in done.stderr and "copy" in done.stderr
 
 
 @pytest.mark.parametrize(

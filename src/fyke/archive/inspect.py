@@ -23,12 +23,12 @@ from fyke.archive.passes import begun_passes
 from fyke.archive.statistics import CrawlStatistics, totals_of
 from fyke.archive.table_files import journal_path, series
 from fyke.archive.turns import turns
-from fyke.core.errors import StateDamaged
+from fyke.core.errors import DirectoryError, StateDamaged
 from fyke.core.telling import Tell
 from fyke.disk import manifest as manifests
 from fyke.disk.files import Reader, is_locked
 from fyke.disk.frames import verify
-from fyke.disk.sealed import database_fault, journal_fault, opened_to_read
+from fyke.disk.sealed import UNREADABLE, database_fault, journal_fault, opened_to_read
 
 TAIL_BYTES = 64 << 10  # of the log: more than its last line
 
@@ -189,7 +189,8 @@ def _check_journals(directory: CrawlDirectory, state: dict[str, Any]) -> Iterato
 
 
 def hosts_faults(directory: CrawlDirectory) -> Iterator[tuple[Path, str]]:
-    """Which of the host book and the journal of rests beside it are damaged, and how."""
+    """Which of the host book and the journal of rests beside it are damaged, and how. Raises DirectoryError where
+    that cannot be seen."""
     try:
         fault, writes = journal_fault(directory.rests)  # before the book, which may grow meanwhile
     except OSError as error:
@@ -212,6 +213,12 @@ def _book_fault(path: Path, writes: int) -> str:
             fault = database_fault(book, writes)
             return f"it is damaged: {fault}" if fault else ""
     except sqlite3.Error as error:
+        refused = getattr(error, "sqlite_errorcode", 0) & 0xFF in UNREADABLE
+        if refused and path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK):
+            raise DirectoryError(
+                f"cannot read {path} in a folder that cannot be written, since a process that was killed left a"
+                " journal beside it: check a copy of the crawl that can be written"
+            ) from None
         return f"it cannot be read: {error}"
 
 

@@ -15,6 +15,7 @@ from fyke.core.clock import BOOT_ID
 
 LOST_WRITES = "it was written more often than it says"
 OTHER_LAYOUT = "its layout is not what was written"
+UNREADABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
 _EXACT = 1 << 53  # up to here a whole number is a float as well, and SQLite has the same for both
 
 # One row: how often the database was written, and the digest of its layout.
@@ -104,7 +105,7 @@ def opened_to_read(path: Path) -> sqlite3.Connection:
         connection.close()
         journal = path.with_name(f"{path.name}-wal")
         left = journal.exists() and journal.stat().st_size > 0
-        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR) or left:
+        if error.sqlite_errorcode & 0xFF not in UNREADABLE or left:
             raise
         return _connected(f"{uri}&immutable=1")
     return connection
