@@ -5,6 +5,7 @@
 Called again it goes on where it was stopped, or says that nothing is left to do.
 """
 
+import shlex
 import signal
 import socket
 import subprocess
@@ -109,7 +110,7 @@ def what_next(into: Path) -> None:
     print(f"  {fyke} links {into} --broken")
     print(f"  {fyke} status {into}")
     if refused:
-        print(f"  {fyke} why {into} {refused[0]}")
+        print(f"  {fyke} why {into} {shlex.quote(refused[0])}")
     print(f"  {fyke} check {into}")
     query = f"select media_type, count(*) as pages from '{into}/tables/pages-*.parquet' group by 1 order by 2 desc"
     print(f'  {fyke.removesuffix("fyke")}python -c "import duckdb; print(duckdb.sql(\\"{query}\\"))"')

@@ -730,6 +730,13 @@ def test_a_port_in_use() -> None:
     said_once(done.stderr, "port")
 
 
+def test_a_ledger_that_cannot_be_written(tmp_path: Path) -> None:
+    done = fyke("web", "--pages", "10", "--hosts", "2", "--ledger", str(tmp_path / "none" / "ledger"))
+    assert done.returncode == USAGE
+    said_once(done.stderr, str(tmp_path / "none" / "ledger"))
+    assert "port" not in done.stderr
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c(tmp_path: Path, quick: Path, times: int) -> None:
     """Once: a clean stop within 5 s. Twice: at once. The same command then goes on, and nothing is lost."""

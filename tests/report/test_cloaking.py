@@ -193,3 +193,12 @@ def test_a_crawl_that_runs_is_not_measured(tmp_path: Path) -> None:
     held = lock(directory.supervised, "")
     told(3, ["cloak", str(tmp_path), "--as", "Firefox/140.0"], ["in use by a crawl"])
     os.close(held)
+
+
+@pytest.mark.parametrize("name", ["\u00e9", "a\nb"])
+def test_a_name_that_cannot_be_sent_begins_nothing(tmp_path: Path, name: str) -> None:
+    directory = CrawlDirectory(tmp_path)
+    with directory.recorded(Config.model_validate({"crawl": {"seeds": ["http://a.example/"]}})):
+        pass
+    told(2, ["cloak", str(tmp_path), "--as", name], ["--as"])
+    assert not (tmp_path / "cloaking").exists()

@@ -282,6 +282,11 @@ def cloak(
     """
     crawled = rooms.directory.CrawlDirectory(directory)
     settings, into = crawled.config(), rooms.directory.CrawlDirectory(directory / rooms.owed.FOLDER)
+    try:
+        rooms.cloaking.turn_settings(settings, [], as_)
+    except ConfigurationError as error:
+        why = str(error).partition("cannot be used: ")[2]
+        raise ConfigurationError(f"--as {as_!r} cannot be added to our name: {why}") from None
     with crawled.closed_to_crawls():  # a crawl that runs would ask the same hosts meanwhile
         rooms.owed.take_over(crawled)
         if into.path.exists():

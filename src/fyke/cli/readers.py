@@ -1,6 +1,7 @@
 """Commands for those who work with what was crawled: they search, export, copy and serve it."""
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -41,7 +42,7 @@ def index(
             f"{directory}: {rooms.quantities.counted(done.documents, 'page')} can be found; {done.read:,} were read,"
             f" {done.written:,} written, {done.deleted:,} deleted"
         )
-        say(f"Next: fyke search {directory} WORDS")
+        say(f"Next: fyke search {shlex.quote(str(directory))} WORDS")
     _complain_of_unreadable(directory, done.unreadable, f"mend the archive, delete {directory / 'index'}, index again")
 
 

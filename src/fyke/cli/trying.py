@@ -38,6 +38,8 @@ def web(
     try:
         rooms.simweb.serve(spec, ready, ledger)
     except OSError as error:
+        if error.filename is not None:
+            raise ConfigurationError(f"--ledger {ledger}: it cannot be written: {error.strerror}") from None
         raise ConfigurationError(f"the synthetic web cannot listen: {error.strerror}; choose another port") from None
 
 
