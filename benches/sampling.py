@@ -55,7 +55,7 @@ class Holds:
 
         worker.opened = self._timed(worker.opened, lambda _parser, _limits, exchange: exchange)
         Parser.process = self._timed(Parser.process, lambda _parser, page: page.exchange)  # type: ignore[method-assign]
-        Barn._store = self._timed(Barn._store, lambda _barn, reaped: reaped.exchange, last=True)  # type: ignore
+        Barn._store = self._timed(Barn._store, lambda _barn, reaped, _known: reaped.exchange, last=True)  # type: ignore
 
     def _timed(self, step: Callable[..., Any], exchange_of: Callable[..., Any], *, last: bool = False) -> Any:
         def timed(*arguments: Any) -> Any:

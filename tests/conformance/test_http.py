@@ -25,6 +25,7 @@ _LENIENT = "libcurl reads it all the same"
 _REFUSED = "libcurl takes it for no HTTP"
 _NOT_LAST = "libcurl holds it to the chunks it promised"
 _UNASKED = "nobody asked whether anything changed"
+_BY_HEAD = "where a redirect leads is in its head, which is whole"
 POLICY = {
     "connection.md: HTTP 304 with Content-Length": _UNASKED,
     "connection.md: HTTP 304 with Transfer-Encoding": _UNASKED,
@@ -32,6 +33,7 @@ POLICY = {
     "invalid.md: Tab after HTTP version": _LENIENT,
     "sample.md: RTSP response": _REFUSED,
     "sample.md: ICE response": _REFUSED,
+    "sample.md: Google 301": _BY_HEAD,
     "sample.md: Spaces in header name": _LENIENT,
     "sample.md: HTTP version 0.9": _REFUSED,
     "sample.md: Response starting with CRLF": _REFUSED,

@@ -88,24 +88,33 @@ def walk(root: Path) -> dict[str, Path | None]:
     return {url.removeprefix(start): path for url, path in found.items()}
 
 
+URL, FIRST = "WARC-Target-URI", "WARC-Refers-To-Target-URI"
+
+
 def by_warcio(into: Path) -> Iterator[tuple[str, str, bytes]]:
-    """URL, content coding and decoded body of every response."""
+    """URL, content coding and decoded body of every response, and of every copy of one."""
+    bodies: dict[str, bytes] = {}
     for path in sorted((into / "warc").glob("*.warc.gz")):
         with path.open("rb") as file:
             for record in ArchiveIterator(file, check_digests="raise"):
-                if record.rec_type == "response":
-                    coding = record.http_headers.get_header("Content-Encoding") or ""
-                    yield record.rec_headers["WARC-Target-URI"], coding, record.content_stream().read()
+                if record.rec_type in ("response", "revisit"):
+                    coding, url = record.http_headers.get_header("Content-Encoding") or "", record.rec_headers[URL]
+                    first = record.rec_headers.get_header(FIRST)
+                    bodies[url] = bodies[first] if first else record.content_stream().read()
+                    yield url, coding, bodies[url]
 
 
 def by_fastwarc(into: Path) -> Iterator[tuple[str, str, bytes]]:
     """The same."""
+    bodies: dict[str, bytes] = {}
+    kinds = WarcRecordType.response | WarcRecordType.revisit
     for path in sorted((into / "warc").glob("*.warc.gz")):
         with path.open("rb") as file:
-            for record in FastIterator(file, record_types=WarcRecordType.response, auto_decode="transfer"):
-                coding = record.http_headers.get("Content-Encoding") or ""
-                body = record.reader.read()
-                yield record.headers["WARC-Target-URI"], coding, gzip.decompress(body) if coding == "gzip" else body
+            for record in FastIterator(file, record_types=kinds, auto_decode="transfer"):
+                coding, url = record.http_headers.get("Content-Encoding") or "", record.headers[URL]
+                first = record.headers.get(FIRST)
+                bodies[url] = bodies[first] if first else record.reader.read()
+                yield url, coding, gzip.decompress(bodies[url]) if coding == "gzip" else bodies[url]
 
 
 @pytest.mark.parametrize(("tree", "options"), [("python3.11", ""), ("postgresql-15", ""), ("postgresql-15", GZIP)])

@@ -6,7 +6,7 @@ import random
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
@@ -24,7 +24,7 @@ from damaging import damage
 from fyke.archive.check import check_archive
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.reading import read_table, rows_recorded
-from fyke.archive.warc_reading import read_records
+from fyke.archive.warc_reading import Record, read_records
 from fyke.core.errors import DirectoryInUse
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, visit_to
@@ -166,17 +166,24 @@ def test_files_of_links_side_by_side_come_back(tmp_path: Path, site: SmallSite) 
         assert rows(folder, "links") == rows(whole, "links")
 
 
+def of_one_page(record: Record, copied: Container[str]) -> bool:
+    """Whether it is of a page to which no copy refers: else it would cost the copy its text too."""
+    return record.get("warc-type") in ("response", "revisit") and record.get("warc-target-uri") not in copied
+
+
 def test_a_damaged_record_costs_its_page_alone(finished: Path, tmp_path: Path) -> None:
     """In the middle of one file a byte is flipped, another ends too soon; with the tables gone, all else comes back."""
     shutil.copytree(finished, tmp_path / "crawl")
     folder = tmp_path / "crawl"
     flipped, torn = files(folder, "warc/*.warc.gz")[:2]
-    records = [record for record in read_records(flipped) if record.get("warc-type") == "response"]
+    there = [one for path in files(folder, "warc/*.warc.gz") for one in read_records(path)]
+    copied = {one.get("warc-refers-to-target-uri") for one in there}
+    records = [one for one in read_records(flipped) if of_one_page(one, copied)]
     hit = records[len(records) // 2]
     data = bytearray(flipped.read_bytes())
     data[hit.offset + hit.length // 2] ^= 1
     flipped.write_bytes(data)
-    *_, last = (record for record in read_records(torn) if record.get("warc-type") == "response")
+    *_, last = (one for one in read_records(torn) if of_one_page(one, copied))
     torn.write_bytes(torn.read_bytes()[: last.offset + last.length // 2])
     shutil.rmtree(folder / "tables")
     notes = mended(folder)
