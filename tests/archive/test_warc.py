@@ -247,6 +247,20 @@ def test_the_fields_of_a_metadata_record_are_ours(make_exchange, head: bytes, de
         assert answered == sum(bool(line.strip(bytes(range(33)) + b"\x7f\x85\xa0")) for line in head.split(b"\n"))
 
 
+def test_a_copy_that_was_packed_before_is_not_read_again(
+    folder: Path, make_exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = random.Random(3).randbytes(3 << 20)
+    with WarcCloser(folder) as writer:
+        first = writer.write(make_exchange("http://a.b/", body=body))
+        copy = make_exchange("http://a.b/copy", body=body)
+        pack(copy)
+        monkeypatch.setattr(Document, "open", lambda _body: pytest.fail("three megabytes are digested on the loop"))
+        again = writer.write(copy, refers_to=Original("http://a.b/", first.date, first.digest))
+        copy.body.close()
+    assert again.digest == first.digest and len(revisits(folder / NAME)) == 1
+
+
 @pytest.mark.parametrize(
     "facts",
     [

@@ -342,6 +342,8 @@ def _stored(data: bytes, *, last: bool = False) -> Iterator[bytes]:
 
 
 def _digest(body: Document) -> str:
+    if body.packed is not None:  # it took long, and was done beside the loop
+        return body.packed.digest
     payload = sha1(usedforsecurity=False)
     for chunk in _chunks(body):
         payload.update(chunk)
