@@ -186,15 +186,17 @@ class Agent:
 
     def _begin(self, asked: Pass) -> None:
         """Have pages visited once more, at once or each in its time; and ask of servers what is asked once a crawl."""
-        rooms, now = self._rooms, self._clock.now()
+        rooms, crawl, now = self._rooms, self.config.crawl, self._clock.now()
         if not asked.forever:
             most = asked.visits if self._seat is None else asked.share(self._seat.me)
-            for work in (rooms.learn(), rooms.frontier.plan_again(now, Terms(most=most))):
+            limited = bool(crawl.pages or crawl.bytes or crawl.for_s)
+            plan = rooms.frontier.plan_again(now, Terms(most=most), first=limited)
+            for work in (rooms.learn(), plan):
                 deque(work, maxlen=0)
             rooms.book.forgive()
         rooms.passes.begin(asked, asked.began_at or now, rooms.archive.state()["serial"])
-        if self.config.crawl.pages and self._seat is None:
-            rooms.fetcher.pages_left = self.config.crawl.pages
+        if crawl.pages and self._seat is None:
+            rooms.fetcher.pages_left = crawl.pages
         self._note("again", number=len(rooms.passes.began), waiting=len(rooms.frontier.again))
 
     # -- running ---------------------------------------------------------------------------------

@@ -163,9 +163,8 @@ class Again:
 
     def met(self, pages: U64) -> None:
         """A URL that nobody had met was found on each of `pages` (uint64[n], with repeats)."""
-        if not len(self._known):
-            return
-        self._found.note(pages[self._known.stored(pages)["visited"] != Visited.NEVER])
+        if len(self._known):
+            self._found.note(pages[self.knows(pages)])
 
     def plan(self, now: float, terms: Terms, *, by_line: bool = False) -> Iterator[None]:
         """Let pages wait for a visit: of those that are due at `now` (unix seconds) on these `terms` the ones whose
@@ -312,6 +311,11 @@ class Again:
                 return keep(urls, near)
         return None
 
+    def wait(self, urls: pa.RecordBatch) -> None:
+        """Known pages (schema `URLS`) wait for a visit that they did not get in the pass before."""
+        self._queue.put(urls)
+        self._left = len(self._queue)
+
     @property
     def spent(self) -> bool:
         """Whether none is left that is not too deep."""
@@ -320,6 +324,13 @@ class Again:
     def next_level(self) -> None:
         """The level is another one: look at all of them again."""
         self._left = len(self._queue)
+
+    def knows(self, keys: U64) -> Mask:
+        """Which of the pages with `keys` (uint64[n]) were visited before the last plan: bool[n]."""
+        if not len(self._known):
+            return np.zeros(len(keys), np.bool_)
+        known: Mask = self._known.stored(keys)["visited"] != Visited.NEVER
+        return known
 
     def before(self, keys: U64) -> Before | None:
         """What earlier visits to the pages with `keys` (uint64[n]) brought; None when nothing is known of any page."""

@@ -123,8 +123,7 @@ class Frontier:
     @property
     def _alone(self) -> bool:
         """Whether one domain is all that is in scope."""
-        domains = self._filters.domains
-        return domains is not None and len(domains) < 2
+        return self._filters.domains is not None and len(self._filters.domains) < 2
 
     def put_seeds(self, seeds: Sequence[Locator], *, named: bool = True) -> None:
         """Begin, or go on, with these as well; no filter applies to them."""
@@ -223,9 +222,9 @@ class Frontier:
         if hungry:
             self.domains.count_ended()
         for woken in self._stages.asleep.woken(now):
-            self._stages.ready.put(woken)
+            self.supply.let_go(woken)
         for released in self._stages.quota.released():
-            self._stages.ready.put(released)
+            self.supply.let_go(released)
         self.supply.put(self._stages.traps.cleared(), now)
         self.supply.put(self._stages.traps.share(), now)
         self.supply.put(self._probes(), now)
@@ -234,7 +233,7 @@ class Frontier:
             yield from self._advance()
         moved |= yield from self._placing.turn(hungry=hungry)
         near = self.level if self._by_level else None
-        moved |= yield from self.supply.fill(now, near, hungry=hungry, dry=self.need >= Need.DRY)
+        moved |= yield from self.supply.fill(now, near, hungry=hungry, dry=self.need >= Need.DRY, quiet=quiet)
         if moved:
             return True
         if quiet and len(self._stages.traps) and not self._stages.others_wait:
@@ -247,8 +246,7 @@ class Frontier:
 
     def _probes(self) -> pa.RecordBatch:
         """Pages that cannot be there, to be asked for all the same (schema `URLS`)."""
-        wanted = self._stages.traps.probes.take()
-        if not wanted:
+        if not (wanted := self._stages.traps.probes.take()):
             return EMPTY
         urls, about = zip(*wanted, strict=True)
         return self._filters.accept(url_batch(list(map(locate, urls)), via=about, kind=Kind.PROBE))
@@ -275,7 +273,7 @@ class Frontier:
     def descend(self, level: int) -> Steps[None]:
         """All pages nearer to the seeds are done: let go of those of `level`."""
         self.level = level
-        self.again.next_level()
+        self.supply.next_level()
         for batch in self._stages.later.drain(self._sizes.batch):
             near = numbers(batch, "depth") <= level
             self._stages.later.put(keep(batch, ~near))
@@ -286,7 +284,7 @@ class Frontier:
     def resume(self) -> None:
         """Go on after a restart: what was handed out before and not fetched waits again."""
         while (urls := self._leased.get(self._sizes.batch)) is not None:
-            self._stages.ready.put(urls)
+            self.supply.let_go(urls)
         self._stages.gate.resume()
 
     def visits(self, now: float, most_rules: int) -> pa.RecordBatch:
@@ -309,13 +307,17 @@ class Frontier:
         count = 0
         for urls in self._stages.blocked.release(hosts):
             count += urls.num_rows
-            self._stages.ready.put(urls)
+            self.supply.let_go(urls)
         return count
 
-    def plan_again(self, now: float, terms: Terms, *, by_line: bool = False) -> Iterator[None]:
-        """Visit known pages once more, as `Again.plan` has it: level by level, if that is how the crawl goes."""
+    def plan_again(self, now: float, terms: Terms, *, by_line: bool = False, first: bool = False) -> Iterator[None]:
+        """Visit known pages once more, as `Again.plan` has it: level by level, if that is how the crawl goes, and
+        `first`, before new ones."""
         if self._stages.seen.pending:  # so that what first visits found is not taken for news
             whole(self._advance())
+        if not by_line:
+            self.resume()
+        self.supply.plan(known_first=first, by_line=by_line)
         yield from self.again.plan(now, terms, by_line=by_line)
         self.level = 0
 
@@ -369,7 +371,7 @@ class Frontier:
     @property
     def policy_bytes(self) -> int:
         """Bytes written and read so far, in this process, by the queues in which URLs wait for their rounds."""
-        counts = [queue.statistics() for queue in self._stages.beast.queues()]
+        counts = (queue.statistics() for queue in self._stages.beast.queues())
         return sum(count.written_bytes + count.read_bytes for count in counts)
 
     def rests_until(self, now: float) -> float:

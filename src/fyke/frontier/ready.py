@@ -107,6 +107,11 @@ class Ready:
         batch = self._spills[place].get(rows)
         return EMPTY if batch is None else batch
 
+    def drain(self, rows: int) -> Iterator[pa.RecordBatch]:
+        """Every URL that waits here, taken out: first those that come first, `rows` at a time."""
+        for queue in (*self._spills, *self._levels):
+            yield from queue.drain(rows)
+
     def queues(self) -> Sequence[DiskQueue]:
         """All queues, for checkpoints and explanations."""
         return [*self._levels, *self._spills]

@@ -4,8 +4,10 @@ A budget is a rate: so many URLs a round. A round lasts as long as a host withou
 budget, and ends sooner only when the crawl runs dry. Else rounds would turn as fast as URLs are pulled, and while the
 honest hosts rest, those of a farm, which never end, would take all that is left.
 
-Pages that are visited again have their share of what is pulled, while new ones wait too. Traps are put aside before
-the rules of their hosts are asked for.
+Pages that are visited again have their share of what is pulled, while new ones wait too. Where a limit may end a pass
+before all were visited, known pages go *first*: as long as one of them is ready, out, or on its way, no new URL is let
+go. With a depth limit that holds for each level. Known pages of hosts that rest for long are not waited for. Traps are
+put aside before the rules of their hosts are asked for.
 """
 
 from collections.abc import Mapping
@@ -13,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from fyke.core.batches import NO_KEYS, keep, numbers, u64
 from fyke.core.slices import Steps
 from fyke.frontier.sizes import Sizes
 from fyke.frontier.stages import Stages
@@ -31,32 +34,35 @@ class Supply:
         self._round_ends_at = float(saved.get("round_ends_at", 0.0))  # unix seconds
         self.revisit_share = 1.0  # of what is pulled, pages that are visited again, while new ones wait too
         self._known_ahead = 0.0  # by so many rows they had more than that
+        self._known_first = bool(saved.get("known_first", False))  # in this pass
+        self._new_waits = self._known_first  # now, or until the next level
 
     def __repr__(self) -> str:
         return f"Supply({self._stages.ready!r}, {self._stages.gate!r})"
 
-    def fill(self, now: float, level: int | None, *, hungry: bool, dry: bool) -> Steps[bool]:
-        """Pull URLs while the ready queues are low; whether any moved. `level`: known pages up to this one, or None
-        for all; `dry`: the next round may begin before its time."""
+    def fill(self, now: float, level: int | None, *, hungry: bool, dry: bool, quiet: bool) -> Steps[bool]:
+        """Pull URLs while the ready queues are low; whether any moved. `level`: pages up to this one, or None for all;
+        `dry`: the next round may begin before its time; `quiet`: nothing is being fetched."""
         ready, gate, traps = self._stages.ready, self._stages.gate, self._stages.traps
         moved = False
+        self._let_new(quiet=quiet)
         while ready.waiting + gate.unchecked < self._ready_rows and gate.asks < self._sizes.asks:
             batch = self.pull(now, level, dry=dry)
             if batch is None:
                 break
             wanted = traps.divert(batch)
-            ready.put(gate.put(wanted, now))
+            self.let_go(gate.put(wanted, now))
             moved = True
             yield
             if wanted.num_rows < batch.num_rows:  # there may be no end of them
                 break
         passed = gate.recheck(now, hungry=hungry)
         if passed is not None:
-            ready.put(passed)
+            self.let_go(passed)
             moved = True
         if gate.full or (hungry and gate.unchecked):
             for checked in gate.merge(now):
-                ready.put(checked)
+                self.let_go(checked)
                 yield
             moved = True
         return moved
@@ -64,25 +70,64 @@ class Supply:
     def put(self, urls: pa.RecordBatch, now: float) -> None:
         """Take `urls` that were put aside and come back: they pass the robots gate to the ready queues."""
         if urls.num_rows:
-            self._stages.ready.put(self._stages.gate.put(urls, now))
+            self.let_go(self._stages.gate.put(urls, now))
+
+    def let_go(self, urls: pa.RecordBatch) -> None:
+        """`urls` passed every stage: they are ready, but for new ones that wait behind known pages."""
+        if self._new_waits and urls.num_rows:
+            known = self._stages.again.knows(u64(urls, "key"))
+            self._stages.backlog.put(keep(urls, ~known), NO_KEYS)
+            urls = keep(urls, known)
+        self._stages.ready.put(urls)
+
+    # --- known pages first
+
+    def plan(self, *, known_first: bool, by_line: bool) -> None:
+        """Known pages are planned: a pass begins, or `by_line` some are due. In a pass, what is ready waits behind the
+        known pages (strictly if they go `known_first`), or among them where the pass before did not come to it."""
+        self._known_first = self._new_waits = known_first
+        again, backlog = self._stages.again, self._stages.backlog
+        for urls in () if by_line else self._stages.ready.drain(self._sizes.batch):
+            known = again.knows(u64(urls, "key"))
+            again.wait(keep(urls, known))
+            backlog.put(keep(urls, ~known), NO_KEYS)
+
+    def next_level(self) -> None:
+        """The level is another one, which has known pages of its own."""
+        self._stages.again.next_level()
+        self._new_waits = self._known_first
+
+    def _let_new(self, *, quiet: bool) -> None:
+        """Let new URLs go once nothing is on its way of known pages."""
+        if self._new_waits and quiet:
+            at = self._stages
+            busy = len(at.ready) or len(at.window) or at.gate.rests_until == 0
+            self._new_waits = bool(busy or not at.again.spent)
 
     def pull(self, now: float, level: int | None, *, dry: bool) -> pa.RecordBatch | None:
         """The next URLs: of pages that are visited again their share, while new ones wait too."""
         known_first = self._known_ahead <= 0
-        batch = self._known(level) if known_first else self._new(now, dry=dry)
+        batch = self._known(level) if known_first else self._new(now, level, dry=dry)
         if batch is not None:
             share = self.revisit_share
             self._known_ahead += batch.num_rows * (1 - share if known_first else -share)
             return batch
         self._known_ahead = 0.0
-        return self._new(now, dry=dry) if known_first else self._known(level)
+        return self._new(now, level, dry=dry) if known_first else self._known(level)
 
     def _known(self, level: int | None) -> pa.RecordBatch | None:
         return self._stages.again.get(self._sizes.batch, level)
 
-    def _new(self, now: float, *, dry: bool) -> pa.RecordBatch | None:
+    def _new(self, now: float, level: int | None, *, dry: bool) -> pa.RecordBatch | None:
+        if self._new_waits:
+            return None
         batch = self._stages.backlog.get(self._sizes.batch)
-        return self._of_round(now, dry=dry) if batch is None else batch
+        batch = self._of_round(now, dry=dry) if batch is None else batch
+        if batch is None or level is None or not self._known_first:
+            return batch
+        near = numbers(batch, "depth") <= level  # a pass begins at the first level, whatever waited by then
+        self._stages.later.put(keep(batch, ~near))
+        return keep(batch, near)
 
     def _of_round(self, now: float, *, dry: bool) -> pa.RecordBatch | None:
         """URLs of the round that is read, or of the next one if that may begin."""
@@ -95,4 +140,4 @@ class Supply:
         return batch
 
     def state(self) -> dict[str, Any]:
-        return {"round_ends_at": self._round_ends_at}
+        return {"round_ends_at": self._round_ends_at, "known_first": self._known_first}
