@@ -162,6 +162,27 @@ def test_a_folder_that_is_gone_is_told(command: str, whole: Path, tmp_path: Path
         assert len(said.errors.splitlines()) == 1
 
 
+def newest_manifest(folder: Path) -> Path:
+    shard = CrawlDirectory(folder).shard
+    return shard / manifests.Manifest(max(manifests.numbers(shard))).name
+
+
+@pytest.mark.parametrize("how", HOWS[1:])
+@pytest.mark.parametrize("what", ["checkpoint", "state", "all"])
+def test_status_says_what_a_crawl_says(what: str, how: str, whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    assert in_process("status", str(folder)).status == 0
+    if what == "checkpoint":
+        damage(newest_manifest(folder), how, 0.5)
+    elif what == "state":
+        lose(folder, "state", how)
+    else:
+        shutil.rmtree(folder / "state")
+    crawled = in_process("crawl", "--into", str(folder), "--again")
+    assert crawled.status == 3 and len(crawled.errors.splitlines()) == 1, crawled
+    assert in_process("status", str(folder)) == in_process("status", str(folder), "--json") == crawled
+
+
 @pytest.mark.parametrize(("name", "brought_back"), [("tables", False), ("warc", False)])
 def test_check_names_a_folder(name: str, brought_back: bool, whole: Path, tmp_path: Path) -> None:
     folder = copied(whole, tmp_path)

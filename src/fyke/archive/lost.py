@@ -53,6 +53,15 @@ def require_asked(directory: CrawlDirectory) -> None:
         raise damaged(path, GONE)
 
 
+def require_state(directory: CrawlDirectory) -> None:
+    """Raises StateDamaged where all checkpoints are gone, and there is an archive."""
+    if not saved_state(directory.shard) and any(directory.warc.glob("*.warc.gz")):
+        raise StateDamaged(
+            f"{directory.shard} holds no manifest, yet {directory.warc} holds an archive: put the state back from a"
+            " copy, or keep this folder as it is and crawl into another with --into"
+        )
+
+
 def require_rows(directory: CrawlDirectory, name: str) -> None:
     """Raises StateDamaged when files of the table `name` are gone, DirectoryError where this may not be seen."""
     for part in directory.parts:

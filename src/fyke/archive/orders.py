@@ -19,9 +19,10 @@ from typing import Any
 from fyke.archive.asked import AskedLater, host_named
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.inspect import CrawlStatus, status_of
-from fyke.archive.lost import require_asked
+from fyke.archive.lost import require_asked, require_state
 from fyke.archive.statistics import CrawlStatistics
 from fyke.core.errors import BadUrl, DirectoryInUse
+from fyke.disk.checkpoint import require_whole
 
 SOCKET = "control.sock"
 FIGURES_BYTES = 64 << 20  # of one line that a crawl sends
@@ -70,9 +71,13 @@ def bound(folder: Path, name: str = SOCKET) -> socket.socket:
 
 async def standing(directory: CrawlDirectory) -> CrawlStatus:
     """How the crawl in `directory` stands: as it says itself while it runs and answers, else as its newest checkpoint
-    does. Raises NotACrawl."""
+    does. Raises NotACrawl; StateDamaged where a crawl could not go on from there."""
     status = status_of(directory)
-    if status.state == "running":
+    if status.state != "running":
+        require_state(directory)
+        for part in directory.parts:
+            require_whole(part.shard)
+    else:
         with suppress(OSError, TimeoutError, ValueError, LookupError, TypeError):
             async with asyncio.timeout(PATIENCE_S), connected(directory.state) as (reader, _):
                 figures = json.loads(await reader.readline())["figures"]

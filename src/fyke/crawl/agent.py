@@ -15,10 +15,11 @@ from typing import Any
 
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import division
+from fyke.archive.lost import require_state
 from fyke.archive.statistics import CrawlStatistics
 from fyke.core.clock import SystemClock
 from fyke.core.config import Config
-from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError, OtherCrawl, StateDamaged
+from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError, OtherCrawl
 from fyke.core.seeds import seeds_of
 from fyke.core.urls import host_keys
 from fyke.crawl.closing import close_whole
@@ -100,11 +101,8 @@ class Agent:
 
     def _open(self, opened: ExitStack) -> None:
         saved = saved_state(self.directory.shard)
-        if not saved and self._seat is None and any(self.directory.warc.glob("*.warc.gz")):
-            raise StateDamaged(
-                f"{self.directory.shard} holds no manifest, yet {self.directory.warc} holds an archive: put the state"
-                " back from a copy, or keep this folder as it is and crawl into another with --into"
-            )
+        if self._seat is None:
+            require_state(self.directory)
         if self._seat is None and brought_nothing(saved):
             self.directory.forget()  # under the lock: another crawl could begin here, and lose its files
             self._checkpoint.reopen()

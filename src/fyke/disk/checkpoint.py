@@ -11,7 +11,7 @@ Invariant: at every instant the directory holds a whole manifest whose files are
 committed), and a checkpoint that fails, say on a full disk, changes nothing of that.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,10 +83,7 @@ class Checkpoint(Opened):
         directory = self._directory
         self._kept = _whole_manifests(directory)
         self._last_number = max(manifests.numbers(directory), default=0)
-        newest = self._kept[0] if self._kept else Manifest(0)
-        if newest.number != self._last_number:  # no crash leaves it so: it was written at once, after what it names
-            what = "this checkpoint is not whole, and to go on from the one before would delete what came since"
-            raise damaged(directory / Manifest(self._last_number).name, what)
+        newest = _require_last(directory, self._kept, self._last_number)
         self.counters: dict[str, Any] = dict(newest.counters)
         _cut(directory, newest)
         _verify(directory, newest, self._verified_bytes)
@@ -187,6 +184,22 @@ def _whole_manifests(directory: Path) -> list[Manifest]:
     if numbers and not kept:
         raise damaged(directory / Manifest(numbers[0]).name, "no checkpoint is whole")
     return kept
+
+
+def require_whole(directory: Path) -> None:
+    """Raises StateDamaged where `Checkpoint` would for what it reads as it is opened; takes no lock, writes nothing."""
+    if directory.is_dir():
+        last = max(manifests.numbers(directory), default=0)
+        _verify(directory, _require_last(directory, _whole_manifests(directory), last), VERIFIED_BYTES)
+
+
+def _require_last(directory: Path, kept: Sequence[Manifest], last_number: int) -> Manifest:
+    """The first of those `kept`, number 0 if there is none. Raises StateDamaged where it is not the last one."""
+    newest = kept[0] if kept else Manifest(0)
+    if newest.number != last_number:  # no crash leaves it so: it was written at once, after what it names
+        what = "this checkpoint is not whole, and to go on from the one before would delete what came since"
+        raise damaged(directory / Manifest(last_number).name, what)
+    return newest
 
 
 def _cut(directory: Path, manifest: Manifest) -> None:
