@@ -94,6 +94,35 @@ def test_a_page_that_is_called_a_sitemap_stays_a_page(tmp_path: Path, site: Smal
     assert pages(tmp_path / "crawl") == {"/p6", "/p7"} and run.summary["pages"] == 2
 
 
+STAY = {  # by media type: what is no list of pages, whoever calls it one
+    "text/plain": b"Notes.\nhttp://127.0.0.1:1/a\nsay more than http://127.0.0.1:1/b\n",
+    "application/json": b'{"items": [{"name": "http://127.0.0.1:1/a"}]}',
+    "text/csv": b"url,weight\nhttp://127.0.0.1:1/a,1\n",
+    "text/xml": b"<notes><note>http://127.0.0.1:1/a</note></notes>",
+}
+
+
+@pytest.mark.parametrize("media_type", STAY)
+def test_what_a_stranger_calls_a_sitemap_stays_what_it_is(tmp_path: Path, site: SmallSite, media_type: str) -> None:
+    into, config = (
+        tmp_path / "crawl",
+        settings(tmp_path, dns={"private": ["127.0.0.1", "127.0.0.2"]}, crawl={"scope": "web"}),
+    )
+    site.answers |= {
+        "/": (200, HTML, b"<a href=/notes>notes</a>"),
+        "/notes": (200, {"Content-Type": media_type}, STAY[media_type]),
+        "/list": (200, {"Content-Type": "text/plain"}, f"\n{site.url}p6\r\n  {site.url}p7 \n".encode()),
+        "/map.xml": sitemap(f"{site.url}p5"),
+    }
+    with small_site(pages=1, host="127.0.0.2") as stranger:
+        robots(stranger, *(f"Sitemap: {site.url}{name}" for name in ("notes", "list", "map.xml")))
+        stranger.answers["/"] = (200, HTML, f"<a href={site.url}>a site</a>".encode())
+        run = crawl(into, config, stranger.url)
+    found = kinds(into)
+    assert {path for path, kind in found.items() if kind == "listing"} == {"/list", "/map.xml"}
+    assert pages(into) == {"/", "/notes", "/p5", "/p6", "/p7"} and run.summary["pages"] == 6
+
+
 def test_seeds_come_first(tmp_path: Path, site: SmallSite) -> None:
     robots(site, "Sitemap: /map.xml")
     asked: list[str] = []

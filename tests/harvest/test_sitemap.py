@@ -154,6 +154,29 @@ def test_gzip_by_any_name(media_type: str) -> None:
     assert page.listing and page.links.pages == ["http://example.com/a"]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"http://h/1\n", True),
+        (b"\xef\xbb\xbfhttp://h/1\r\n\r\n \thttps://h/2\t", True),
+        (b"# all pages\nhttp://h/1", True),
+        (b"http://h/%d\n" % 1 * 20_000, True),  # judged by its beginning, of which the last line is a part of one
+        (b"http://h/1\nand more", False),
+        (b"http://h/1 is mine\n", False),
+        (b"User-agent: *\n", False),
+        (b"http" * 100_000, False),
+        (b"\n", False),
+        (b"# notes", False),
+    ],
+)
+def test_plain_text_that_is_called_a_sitemap_is_one_if_it_holds_urls_alone(text: bytes, expected: bool) -> None:
+    exchange = make_answer("http://example.com/notes", "text/plain")
+    assert not Parser().parse(exchange, text).listing
+    exchange.visit.kind = Kind.LISTING
+    page = Parser().parse(exchange, text)
+    assert (page.listing, bool(page.links.pages)) == (expected, expected)
+
+
 def test_gzip_that_is_no_sitemap_cut_or_in_members(read: Read) -> None:
     url, kind = "http://example.com/map.xml.gz", "application/gzip"
     assert read(gzip.compress(b"x" * 100), url, kind).links.pages == []

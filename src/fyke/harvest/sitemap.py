@@ -27,12 +27,14 @@ ROOTS = frozenset({"urlset", "sitemapindex"})
 
 _FOLDED = 1032  # bytes that one byte of deflate unfolds to, at most (zlib.net/zlib_tech.html)
 _HEAD_BYTES = 4 << 10
+_LINES_BYTES = 64 << 10  # of plain text that is called a sitemap, by which it is judged
 _ENTRIES = frozenset({"url", "sitemap"})
 _LINE = re.compile(rb"^[ \t]*((?:https?|ftp|gopher)://[^\s<>\"]+)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 
 
 class TextSitemap:
-    """Reads `…sitemap….txt`, one URL a line; other plain text is left alone."""
+    """Reads `…sitemap….txt`, one URL a line, and what somebody calls a sitemap and is one; other plain text is left
+    alone."""
 
     media_types = ("text/plain",)
 
@@ -42,8 +44,11 @@ class TextSitemap:
             page.links.pages += text_links(page.content)
 
     def lists(self, page: Page) -> bool:
-        """Whether `page` is a text sitemap: it is named like one, or was called one by somebody."""
-        return page.exchange.visit.kind is Kind.LISTING or is_text_sitemap(page.url)
+        """Whether `page` is a text sitemap: it is named like one, or is called one by somebody, who may be a stranger,
+        and holds nothing else than URLs."""
+        if is_text_sitemap(page.url):
+            return True
+        return page.exchange.visit.kind is Kind.LISTING and _holds_urls_alone(page.beginning(_LINES_BYTES + 1))
 
 
 class GzipSitemap:
@@ -100,6 +105,14 @@ def is_text_sitemap(url: str) -> bool:
     """Whether `url` is named like a text sitemap."""
     name = url.partition("?")[0].rpartition("/")[2].lower().removesuffix(".gz")
     return name.endswith(".txt") and "sitemap" in name
+
+
+def _holds_urls_alone(text: bytes) -> bool:
+    """Whether each line of the first `_LINES_BYTES` of `text` that is not blank is a URL, but for comments."""
+    if len(text) > _LINES_BYTES:
+        text = text[: text.rfind(b"\n") + 1]  # the last line may be a part of one
+    lines = [line for line in text.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip() and line[:1] != b"#"]
+    return bool(lines) and all(map(_LINE.fullmatch, lines))
 
 
 def text_links(content: bytes) -> list[str]:

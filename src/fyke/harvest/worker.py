@@ -24,7 +24,7 @@ from fyke.core.batches import Kind
 from fyke.core.config import FetchSection
 from fyke.core.decoding import Decoded, decode_body, decode_in_time, expected_steps, unfolds
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose
+from fyke.core.visits import Exchange, Page, Purpose
 from fyke.harvest import Parser
 from fyke.harvest.aside import Aside, FairLine
 from fyke.harvest.binder import Binder, PageRead, links_bytes, written_bytes
@@ -380,11 +380,12 @@ def _page_with(parser: Parser, exchange: Exchange, decoded: Decoded) -> Page:
 
 
 def _judge_kind(page: Page) -> None:
-    """What an answer is decides, not who named it: a page that a robots.txt calls a sitemap is one."""
+    """What an answer is decides, not who named it: a page that a robots.txt calls a sitemap, maybe a stranger's, is
+    one."""
     visit = page.exchange.visit
     if page.exchange.outcome is not Outcome.OK or visit.purpose is not Purpose.PAGE:
         return
     if page.listing:
         visit.kind = Kind.LISTING
-    elif visit.kind is Kind.LISTING and page.media_type in HTML_TYPES:
+    elif visit.kind is Kind.LISTING and page.size_bytes:
         visit.kind = Kind.PAGE
