@@ -16,7 +16,7 @@ from crawl.runs import archived, crawl, fyke, settings
 from crawl.small_site import SmallSite, small_site
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.moving import MOVED, move
-from fyke.core.errors import DirectoryError, DirectoryInUse
+from fyke.core.errors import DirectoryError, DirectoryInUse, NotACrawl
 
 Tree = dict[str, bytes]
 
@@ -62,6 +62,31 @@ def test_it_goes_on_where_it_is(rename, half: tuple[SmallSite, Path], source: Pa
     run = crawl(target, target / "fyke.toml", "--pages", "1000")
     assert run.status == 0 and sorted(archived(target)) == sorted(site.all_urls())
     assert fyke("check", str(target)).returncode == 0
+
+
+@pytest.mark.parametrize("rename", [os.rename, other_disk])
+def test_what_a_link_leads_to_is_moved_and_the_link_goes(rename, source: Path, tmp_path: Path) -> None:
+    before, link, target = tree(source), tmp_path / "link", tmp_path / "far" / "away"
+    link.symlink_to("there")
+    move(CrawlDirectory(link), target, quiet, rename)
+    assert not target.is_symlink() and tree(target) == before
+    assert not source.exists() and not os.path.lexists(link)
+    (tmp_path / "dangling").symlink_to("nowhere")
+    with pytest.raises(NotACrawl):
+        move(CrawlDirectory(tmp_path / "dangling"), tmp_path / "other", quiet, rename)
+    assert (tmp_path / "dangling").is_symlink()
+
+
+@pytest.mark.parametrize("rename", [os.rename, other_disk])
+@pytest.mark.parametrize("named", [".", "../there", "sub/.."])
+def test_a_folder_may_be_named_from_within(
+    rename, named: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tree(source)
+    (source / "sub").mkdir()
+    monkeypatch.chdir(source)
+    move(CrawlDirectory(Path(named)), Path("../far"), quiet, rename)
+    assert tree(tmp_path / "far") == before and not source.exists()
 
 
 class Killed(BaseException):

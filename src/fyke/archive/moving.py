@@ -37,13 +37,22 @@ class Moved:
 def move(
     directory: CrawlDirectory, target: Path, told: Tell, rename: Callable[[Path, Path], None] = os.rename
 ) -> Moved:
-    """Move the crawl in `directory` to the folder `target`; `told` hears of bytes done, of how many.
+    """Move the crawl in `directory` to the folder `target`; `told` hears of bytes done, of how many. Where `directory`
+    is a link, what it leads to is moved, and the link goes.
 
     Raises NotACrawl, DirectoryInUse, DirectoryError, DiskFull.
     """
-    source = directory.path
     require_folder(target)
-    target = target.absolute()
+    named = directory.path
+    done = _moved(CrawlDirectory(real_path(named)), real_path(target), told, rename)
+    if named.is_symlink():
+        with writing(named, FULL, REFUSED):
+            named.unlink()
+    return done
+
+
+def _moved(directory: CrawlDirectory, target: Path, told: Tell, rename: Callable[[Path, Path], None]) -> Moved:
+    source = directory.path
     emptied = source.is_dir() and not any(source.iterdir())
     if not directory.holds_crawl and (emptied or (source / MOVED).is_file()) and _is_ours(source, target):
         _change(source, target)  # it was killed when all was there
