@@ -83,6 +83,17 @@ def test_sitemaps(tmp_path: Path) -> None:
     assert read(made(tmp_path, text.encode()), made(tmp_path, gzip.compress(text.encode()), "packed")) == HOSTS * 2
 
 
+@pytest.mark.parametrize("end", ["</urlset>", "</s:urlset\n>", "</urlset>\n<!-- made by hand -->"])
+def test_a_sitemap_that_breaks_off_is_refused(tmp_path: Path, end: str) -> None:
+    """As one in gzip is: of a list that is taken in part nobody would know."""
+    begin = "<s:urlset xmlns:s='x'>" if ":" in end else "<urlset>"
+    whole = f"{begin}{''.join(f'<url><loc>{url}</loc></url>' for url in HOSTS)}{end}"
+    assert read(made(tmp_path, whole.encode())) == HOSTS
+    for cut in range(len(begin), whole.index(end) + len("</urlset")):
+        with pytest.raises(ConfigurationError, match=r"breaks off before </urlset>|no URL in it"):
+            read(made(tmp_path, whole[:cut].encode()))
+
+
 def test_a_cdxj_gives_its_pages(tmp_path: Path) -> None:
     captures = [
         ("http://a.example/", "text/html", "200"), ("http://a.example/", "text/html", "200"),

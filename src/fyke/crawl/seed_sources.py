@@ -197,7 +197,11 @@ def _of_sitemap(content: bytes, name: str) -> Iterator[tuple[str, str]]:
     root = root_of(content)
     if root not in ROOTS:
         raise ConfigurationError(f"--seeds {name}: XML or HTML, but no sitemap: its outermost element is {root!r}")
-    for number, url in enumerate(sitemap_links(lambda: iter([content]), "")[0], 1):
+    found = sitemap_links(lambda: iter([content]), "")[0]
+    if found and not re.search(rb"</(?:[\w.-]+:)?%s\s*>" % root.encode(), content):
+        most = f", or is longer than {MAX_UNFOLDED_BYTES >> 20} MB" * (len(content) == MAX_UNFOLDED_BYTES)
+        raise ConfigurationError(f"--seeds {name}: it breaks off before </{root}>{most}: get all of it, or close it")
+    for number, url in enumerate(found, 1):
         yield f"entry {number:,}", url
 
 
