@@ -45,6 +45,14 @@ def test_a_program_passes_mypy(tmp_path: Path) -> None:
         ({"crawl": {"pages": "many"}}, "fyke.Config: crawl.pages = 'many' cannot be used: "),
         ({"crawl": 3}, "fyke.Config: crawl = 3 cannot be used: "),
         ({"agent": {"user_agent": "bot2"}}, "letters, - and _ only"),
+        ({"politeness": {"host_delay_s": True}}, "politeness.host_delay_s = True cannot be used: a number is asked"),
+        ({"crawl": {"pages": False}}, "crawl.pages = False cannot be used: a number is asked"),
+        ({"revisit": {"share": True}}, "revisit.share = True cannot be used: a number is asked"),
+        ({"site": [{"match": "*", "delay_s": True}]}, "site.0.delay_s cannot be used: a number is asked"),
+        ({"site": [{"match": "*", "media_bytes": {"video/*": True}}]}, "video/* cannot be used: a number is asked"),
+        ({"site": {"match": "*", "delay_s": 1}}, "[site] is one table, and there may be several: write [[site]]"),
+        ({"extract": {"table": "x"}}, "[extract] is one table, and there may be several: write [[extract]]"),
+        ({"politeness": [{"tries": 1}]}, "[[politeness]] are several tables, and there is one: write [politeness]"),
     ],
 )
 def test_a_mistake_is_a_fyke_error(sections: dict[str, Any], words: str) -> None:

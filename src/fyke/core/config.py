@@ -18,7 +18,7 @@ from fyke.core.choices import Enforcement, Scope
 from fyke.core.errors import ALLOW, ConfigurationError, whose
 from fyke.core.extraction import ExtractSection, FieldSection
 from fyke.core.gone import without_gone
-from fyke.core.settings import Count, HoursText, Line, Positive, Seconds, Section, Wait
+from fyke.core.settings import Count, HoursText, Line, Positive, Real, Seconds, Section, Wait, Whole
 from fyke.core.site import SiteSection
 
 MOST_TEXT = 64 << 20  # characters of a file
@@ -55,7 +55,7 @@ class CrawlSection(Section):
     sitemaps: bool = Field(
         True, description="Read the sitemaps that robots.txt names; no sitemap or feed counts as a page."
     )
-    agents: Annotated[int, Field(gt=0, le=64)] = Field(
+    agents: Annotated[Whole, Field(gt=0, le=64)] = Field(
         1, description="Processes that crawl: a core each, where many hosts are in scope."
     )
     rewrite: str = Field(
@@ -87,7 +87,7 @@ class PolitenessSection(Section):
     min_address_delay_s: Seconds = Field(
         1.0, description="address_delay_s shrinks with the mean budget of its domains, down to this."
     )
-    delay_factor: Annotated[float, Field(ge=0, le=1e6)] = Field(
+    delay_factor: Annotated[Real, Field(ge=0, le=1e6)] = Field(
         10.0, description="A host also waits this many times as long as its last download took."
     )
     max_delay_s: Seconds = Field(60.0, description="Ceiling of the wait that delay_factor asks for.")
@@ -107,12 +107,12 @@ class PolitenessSection(Section):
 class FetchSection(Section):
     """Limits of one download."""
 
-    connections: Annotated[int, Field(gt=0, le=10_000)] = Field(
+    connections: Annotated[Whole, Field(gt=0, le=10_000)] = Field(
         256, description="Downloads at a time; three times as many beside may be of slow or new hosts."
     )
     connect_timeout_s: Seconds = Field(15.0, description="Longest time for a connection, TLS included.")
     timeout_s: Seconds = Field(300.0, description="Longest time for a whole download.")
-    stall_s: Annotated[int, Field(gt=0, le=10**6)] = Field(
+    stall_s: Annotated[Whole, Field(gt=0, le=10**6)] = Field(
         20, description="A download that is slower than 64 bytes a second for so many whole seconds is broken off."
     )
     max_body_bytes: Positive = Field(
@@ -149,7 +149,7 @@ class FrontierSection(Section):
         " more), equal, popular (these and seeds only).",
     )
     default_budget_urls: Positive = Field(10, description="Budget of a domain without reputation.")
-    max_budget_urls: Annotated[int, Field(gt=0, le=65_535)] = Field(
+    max_budget_urls: Annotated[Whole, Field(gt=0, le=65_535)] = Field(
         10_000, description="Budget of the domain most others link to."
     )
     enforcement: Enforcement = Field(
@@ -161,7 +161,7 @@ class FrontierSection(Section):
     order_patterns: list[str] = Field(
         [], description="For order = patterns: RE2 expressions, those for the first URLs first."
     )
-    trap_pages: Annotated[int, Field(ge=0, le=10_000)] = Field(
+    trap_pages: Annotated[Whole, Field(ge=0, le=10_000)] = Field(
         6,
         description="Pages of like URLs, hardly one with new text, after which their like come last; twice as many of"
         " one folder, or hosts of a domain that has one for every name; 0: never.",
@@ -176,7 +176,7 @@ class FrontierSection(Section):
 class RevisitSection(Section):
     """How pages are visited again by a crawl that never ends: fyke crawl --revisit."""
 
-    share: Annotated[float, Field(ge=0, le=1)] = Field(
+    share: Annotated[Real, Field(ge=0, le=1)] = Field(
         0.5, description="Of all visits, those to known pages, while new ones wait too; else all are."
     )
     least_s: Wait = Field(3600.0, description="Least time between two visits to a page.")
@@ -300,6 +300,10 @@ def _explain(error: ValidationError, source: str) -> str:
             kind = FieldSection if in_field else _TABLES.get(str(section)) or known[str(section)].annotation
             known = kind.model_fields  # type: ignore[union-attr]
         return f"{source}: unknown key {place}; known here: {', '.join(known)}"
+    if len(first["loc"]) == 1 and place in Config.model_fields and isinstance(first["input"], dict | list):
+        if place in _TABLES:
+            return f"{source}: [{place}] is one table, and there may be several: write [[{place}]]"
+        return f"{source}: [[{place}]] are several tables, and there is one: write [{place}]"
     if first["loc"][:1] == ("site",) or isinstance(first["input"], dict):  # that may be a secret, or long
         return f"{source}: {place} cannot be used: {message}"
     return f"{source}: {place} = {_shown(first['input'])} cannot be used: {message}"

@@ -1,9 +1,9 @@
 """What sections of settings are made of: their base, and kinds of values."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from fyke.core.hours import valid_hours
 
@@ -26,9 +26,17 @@ def _ascii_line(text: str) -> str:
     return one_line(text)
 
 
-Seconds = Annotated[float, Field(ge=0, le=1e9)]
-Wait = Annotated[float, Field(gt=0, le=1e9)]  # seconds too, but never none
-Count = Annotated[int, Field(ge=0, le=10**15)]
-Positive = Annotated[int, Field(gt=0, le=10**15)]
+def _number(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("a number is asked, not true or false")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_number)]
+Real = Annotated[float, BeforeValidator(_number)]
+Seconds = Annotated[Real, Field(ge=0, le=1e9)]
+Wait = Annotated[Real, Field(gt=0, le=1e9)]  # seconds too, but never none
+Count = Annotated[Whole, Field(ge=0, le=10**15)]
+Positive = Annotated[Whole, Field(gt=0, le=10**15)]
 HoursText = Annotated[str, AfterValidator(valid_hours)]
 Line = Annotated[str, AfterValidator(_ascii_line)]
