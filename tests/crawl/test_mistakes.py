@@ -80,6 +80,9 @@ def mended(into: Path, quick: Path, site: SmallSite) -> None:
         (["crawl", SEED, "--into", "@", "--foo"], ["--foo", "fyke crawl --help"]),
         (["crawl", SEED, "--into"], ["--into"]),
         (["crawl", SEED], ["--into DIR"]),
+        (["crawl", SEED, "--into", ""], ["--into is empty", "--into ."]),
+        (["simulate", "--pages", "10", "--into", ""], ["--into is empty", "--into ."]),
+        (["crawl", "htp:/x"], ["'htp:/x'", "not a URL"]),
         (["crawl", "--into", "@"], ["nothing to crawl"]),
         (["crawl", SEED, "--into", "@", "--pages", "x"], ["--pages"]),
         (["crawl", SEED, "--into", "@", "--pages", "-1"], ["--pages"]),
@@ -218,6 +221,17 @@ def test_a_folder_with_other_things(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
     told(DIRECTORY, ["crawl", SEED, "--into", str(tmp_path)], ["not empty", "--into"])
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("arguments", [[], [SEED]])
+def test_emptied_settings_are_told(arguments: list[str], site: SmallSite, quick: Path, tmp_path: Path) -> None:
+    into = tmp_path / "crawl"
+    assert crawl(into, quick, site.url, "--pages", "1").status == 0
+    asked = (into / "fyke.toml").read_bytes()
+    (into / "fyke.toml").write_bytes(b"")
+    told(DIRECTORY, ["crawl", *arguments, "--into", str(into)], ["fyke.toml is empty", "from a copy"])
+    (into / "fyke.toml").write_bytes(asked)
+    mended(into, quick, site)
 
 
 @pytest.mark.parametrize("name", ["report.md", "state/notes", "fyke.toml"])

@@ -53,6 +53,12 @@ def require_asked(directory: CrawlDirectory) -> None:
         raise damaged(path, GONE)
 
 
+def require_settings(directory: CrawlDirectory) -> None:
+    """Raises StateDamaged where `fyke.toml` is empty: nobody knows what was asked of the crawl."""
+    if not _settings_are_there(directory):
+        raise StateDamaged(f"{directory.settings} is empty, and said what is crawled here: put it back from a copy")
+
+
 def require_state(directory: CrawlDirectory) -> None:
     """Raises StateDamaged where all checkpoints are gone, and there is an archive."""
     if not saved_state(directory.shard) and any(directory.warc.glob("*.warc.gz")):

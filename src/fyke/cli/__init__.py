@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from io import TextIOWrapper
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -45,6 +46,7 @@ def main() -> None:
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a home that it cannot write, and needs none
     try:
         _check_letters(sys.argv[1:])
+        _check_into(sys.argv[1:])
         sys.exit(_status())
     except FykeError as error:
         _complain(str(error), error.exit_status)
@@ -90,6 +92,12 @@ def _check_letters(arguments: Sequence[str]) -> None:
         except UnicodeDecodeError:
             shown = os.fsencode(argument).decode(errors="backslashreplace")
             raise ConfigurationError(f"{shown} is not UTF-8: rename the file or folder, or choose another") from None
+
+
+def _check_into(arguments: Sequence[str]) -> None:
+    """An empty text, as of a variable that is not set, would name the folder that somebody happens to be in."""
+    if "--into=" in arguments or ("--into", "") in pairwise(arguments):
+        raise ConfigurationError("--into is empty: name a folder; the current one is --into .")
 
 
 def _complain(text: str, status: int) -> NoReturn:

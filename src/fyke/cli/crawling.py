@@ -104,6 +104,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     disk is full, 5 nothing could be reached, 6 no seed brought a page, 130 interrupted.
     """
     if into is None:
+        rooms.seeds.seeds_of(urls or ())  # what is no URL is told first
         raise ConfigurationError("where to? give the crawl's directory with --into DIR")
     asked: dict[str, dict[str, Any]] = {
         "crawl": {
@@ -146,6 +147,7 @@ def _settings(
     """What the directory already holds, over it the file, over it the options; `listed`: seeds are in a list."""
     values: dict[str, Any] = {}
     if directory.holds_crawl:
+        rooms.lost.require_settings(directory)
         values = directory.config().model_dump(mode="json")
         values["crawl"]["for_s"] = 0
         _say_gone(directory.settings)
