@@ -87,6 +87,17 @@ def test_known_pages_that_changed_use_up_the_limit(site: SmallSite, tmp_path: Pa
     assert set(visits(into)) == site.all_urls()
 
 
+def test_visits_are_as_many_as_were_asked_for(site: SmallSite, tmp_path: Path) -> None:
+    """Also after a pass that came to its limit, and left known pages that wait."""
+    into, config = tmp_path / "crawl", settings(tmp_path)
+    site.answers |= {f"/p{number}": changing for number in range(1, PAGES)}
+    for more in ((site.url, "--pages", str(LIMIT)), ("--again", "--pages", "5"), ("--again", "--visits", "3")):
+        run = crawl(into, config, *more)
+        assert run.status == 0, run.errors
+    assert run.summary["ending"] == "finished" and run.summary["again"]["new"] == PAGES - LIMIT
+    assert run.summary["again"]["changed"] + run.summary["again"]["unchanged"] == 3
+
+
 def test_what_waits_at_another_host_takes_no_page_of_a_known_one(site: SmallSite, tmp_path: Path) -> None:
     """The host that is known is slow, the other one is not."""
     into, slow = tmp_path / "crawl", {"match": "127.0.0.1", "delay_s": 0.1}

@@ -92,11 +92,11 @@ class Pages(Shard[Again, Model]):
     def plan(self, most: int | None) -> None:
         self.planning = None
         self.now += DAY
-        before, there = self.model.waits, len(self.model.told) + self.model.rests
+        there = self.model.waits + len(self.model.told) + self.model.rests
         plan(self.stage, self.now, most)
-        chosen = there if most is None else min(most, there)
-        assert len(self.stage) == before + chosen
-        self.model.rests, self.model.waits, self.model.told = there - chosen, before + chosen, set()
+        chosen = there if most is None else min(most, there)  # also of those that waited since the plan before
+        assert len(self.stage) == chosen
+        self.model.rests, self.model.waits, self.model.told = there - chosen, chosen, set()
 
     def plan_a_little(self) -> None:
         """A batch of a plan that may never be read to its end. Until it is, what it chose is not handed out."""
@@ -160,6 +160,25 @@ def test_the_oldest_of_equal_pages_come_first_and_lists_before_all(shard: Shard[
     found = taken(shard.stage)
     assert found[:2] == [(2, 0), (2, 1)]
     assert sorted(found[2:]) == [(1, number) for number in range(10)]
+
+
+def test_who_waited_in_vain_rests_as_it_did_before(shard: Shard[Again, None]) -> None:
+    """Of twenty pages that were planned, a pass of five visits has those that change."""
+    pages = [(1, number) for number in range(20)]
+    for day in range(1, 6):
+        learn(shard.stage, ended(pages[:15], Visited.THERE, News.CHANGED if day == 1 else News.SAME, DAY * day))
+        learn(shard.stage, ended(pages[15:], Visited.THERE, News.CHANGED, DAY * day))
+        plan(shard.stage, DAY * (day + 0.5), None)
+        assert len(shard.stage) == 20
+        if day < 5:
+            taken(shard.stage)
+    shard.save()
+    shard.restart()
+    plan(shard.stage, DAY * 7, 5)
+    assert (len(shard.stage), shard.stage.resting) == (5, 15)
+    assert set(taken(shard.stage)) == set(pages[15:])
+    plan(shard.stage, DAY * 8, None)
+    assert set(taken(shard.stage)) == set(pages[:15])
 
 
 def test_pages_that_change_are_visited_sooner_and_none_is_forgotten(shard: Shard[Again, None]) -> None:
@@ -339,7 +358,7 @@ def test_pages_that_bring_links_are_visited_more_often_and_none_is_for_those_of_
             shard.restart()
     others = [visits[one] for one in pages if one not in hubs]
     assert min(visits[one] for one in hubs) > 2 * max(others) and min(others) > 0
-    rates = [shard.stage._found.rate_of(keys[one]) * DAY for one in pages]
+    rates = shard.stage._found.rates_of(np.array([keys[one] for one in pages], np.uint64)) * DAY
     assert [rate > 0 for rate in rates] == [one in hubs for one in pages]
     assert all(0.5 < rate < 4 for rate in rates if rate)
 

@@ -173,6 +173,8 @@ class Again:
         signals = self._told.gathered(now - terms.greatest_s if terms.greatest_s else 0.0)
         self._absorb(signals)
         self._copies.settle()
+        if terms.most is not None:
+            self._rest_waiting()
         choice = Choice(now, terms, self._lines.room() if by_line else None, self._calibration)
         lists = False
         for beliefs in self._resting.beliefs():
@@ -185,6 +187,16 @@ class Again:
         self._told.settle(signals)
         self._left = len(self._queue)
         self.standing = choice.standing if by_line else Standing()
+
+    def _rest_waiting(self) -> None:
+        """Let those rest that wait: of a pass that visits so many, they are chosen among all."""
+        for urls in self._queue.drain(BATCH_ROWS):
+            keys = u64(urls, "key")
+            records = self._known.stored(keys)
+            believed: dict[str, Any] = {name: records[name] for name in ("at", "shape", "time")}
+            believed["silent"] = np.zeros(len(keys))  # that a visit brought nothing is forgotten
+            believed["finds"] = self._found.rates_of(keys).astype(np.float32)
+            self._resting.put(pages_of(self._weighed(urls), believed))
 
     def _choose(self, choice: Choice, signals: Signals, *, lists_first: bool) -> Iterator[None]:
         if lists_first:

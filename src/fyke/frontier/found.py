@@ -63,9 +63,9 @@ class NewLinks:
         self._new.update(keys[new > 0], (np.uint32(0) - new[new > 0]).view(NEW))  # what adds up to nothing
         return self._rates(finds)
 
-    def rate_of(self, key: int) -> float:
-        """The same of one page, as of its last visit."""
-        return float(self._rates(self._finds.values_of(np.array([key], np.uint64)))[0])
+    def rates_of(self, keys: U64) -> Column:
+        """The same, as of their last visits."""
+        return self._rates(self._finds.values_of(keys))
 
     def _rates(self, finds: np.ndarray[Any, Any]) -> Column:
         common = (self._first + 1.0) / (self._time + USUAL_S)

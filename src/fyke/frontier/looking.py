@@ -127,7 +127,7 @@ class FrontierSeen(Closing):
         found = NewLinks(self._store, self._config.table_memory_bytes, state.get("found"))
         self._opened += [drum, told, found]
         trusted = trust(drum.values_of(np.array([at.host], np.uint64)))
-        return trusted, told.of(at.key, since), found.rate_of(at.key)
+        return trusted, told.of(at.key, since), float(found.rates_of(np.array([at.key], np.uint64))[0])
 
     def _rounds(self) -> dict[str, Any]:
         enforcer = self._state.get("beast", {})
