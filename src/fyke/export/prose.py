@@ -16,7 +16,7 @@ from fyke.core.hidden import CONTROL, HIDDEN
 from fyke.core.markup import tree_of
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.export.marks import MARKS, marked, single, without_marks, written
-from fyke.search.extract import HTML_BYTES, LITTLE_TEXT, is_deep
+from fyke.search.extract import HTML_BYTES, is_deep, is_little
 
 TEXT_CHARS = 1_000_000
 
@@ -56,7 +56,7 @@ def _main(html: str, formatting: Formatting) -> str:
     if is_deep(html):
         return _extracted(html, False, main=False)
     main = _extracted(html, formatting, main=True)
-    if len(main) >= LITTLE_TEXT:
+    if not is_little(main):
         return main
     whole = _extracted(html, formatting, main=False)
     return whole if len(whole) > 2 * len(main) else main

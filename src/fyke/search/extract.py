@@ -42,7 +42,9 @@ _NAVIGATION = (
 )
 
 HTML_BYTES = 4 << 20
-LITTLE_TEXT = 250  # where the main text is shorter, the main part may have been missed
+LITTLE_TEXT = 250  # where the main text says less, in letters of an alphabet, the main part may have been missed
+_DENSE = "\u2e80"  # the first of the scripts of China, Japan and Korea
+_DENSE_SAYS = 3  # letters, by a character of theirs
 # Control characters but all that are blanks, and Sphinx's sign for a link to a heading.
 _NOT_SHOWN = re.compile(rf"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f{HIDDEN}¶]")
 _MANY_TAGS = 4_000
@@ -179,11 +181,18 @@ def _main(page: Page) -> tuple[str, str]:
         node.decompose()
     deep = is_deep(html)
     main = "" if deep else by_lines(_plain_text(tree, main_content=True), TEXT_CHARS)
-    if len(main) < LITTLE_TEXT:
+    if is_little(main):
         whole = by_lines(_plain_text(tree, main_content=False, formatting=not deep), TEXT_CHARS)
         main = whole if len(whole) > 2 * len(main) else main
     headings = () if deep else tree.body.query_selector_all("h1,h2,h3,h4")[:MAX_HEADINGS]
     return main, one_line(" ".join(_texts(headings, HEADINGS_CHARS)), HEADINGS_CHARS)
+
+
+def is_little(text: str) -> bool:
+    """Whether `text` says less than what would be the main part of a page."""
+    if len(text) >= LITTLE_TEXT:
+        return False
+    return len(text) + (_DENSE_SAYS - 1) * sum(character >= _DENSE for character in text) < LITTLE_TEXT
 
 
 def is_deep(html: str) -> bool:
