@@ -42,6 +42,14 @@ def test_where_the_main_text_is_little_all_is_taken(said: str) -> None:
     assert "Other news" in main_text(page(f"<body><article><p>{said}</p></article>{beside}</body>"))
 
 
+@pytest.mark.parametrize("said", ["River. " * 20, "River. " * 200])
+@pytest.mark.parametrize("name", ["class='left widget-area'", "class=related", "id=related", "class='related-posts x'"])
+def test_what_leads_elsewhere_by_its_name_is_no_main_text(name: str, said: str) -> None:
+    """Also where the main text is little, and all is taken else."""
+    beside = f"<div {name}><h3>New</h3><p>{'Other news of the day. ' * 40}</p></div>"
+    assert main_text(page(f"<body><div><p>{said}</p></div>{beside}</body>")) == said.strip()
+
+
 def test_anchors_point_where_the_crawl_goes() -> None:
     exchange = Exchange(visit_to("http://example.com/"), Outcome.OK, 0.0, 0.0, status=200, head=HEAD)
     read = Parser(shared=True).parse(exchange, PAGE.encode("cp1251"))

@@ -34,11 +34,12 @@ DESCRIPTION_CHARS = 500
 TEXT_CHARS = 200_000
 ANCHOR_CHARS = 120
 
-# What leads elsewhere, by the roles of HTML and ARIA, and by the names that DocBook, Sphinx and others give it.
+# What leads elsewhere, by the roles of HTML and ARIA, and by the names that DocBook, Sphinx, WordPress and others use.
 _NAVIGATION = (
     "nav, aside, footer, menu, "
     "[role=navigation], [role=complementary], [role=contentinfo], [role=search], [role=banner], [role=menu], "
-    ".navheader, .navfooter, .navbar, .breadcrumb, .breadcrumbs, .pagination, .pager, .skip-link"
+    ".navheader, .navfooter, .navbar, .breadcrumb, .breadcrumbs, .pagination, .pager, .skip-link, "
+    ".widget-area, .related, #related, .related-posts"
 )
 
 HTML_BYTES = 4 << 20
