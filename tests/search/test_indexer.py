@@ -301,6 +301,8 @@ def test_tidy(tmp_path: Path) -> None:
         "lock",
         "lots",
         "near",
+        "lines-0",
+        "lines-1",
         f"merge-{state.merge:06}",
         f"ranks-{state.ranks:06}",
         "engine-001",

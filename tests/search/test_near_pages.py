@@ -86,6 +86,31 @@ def test_search_lists_one_and_can_list_all(tmp_path: Path) -> None:
         assert f"and 2 like it: near:{hit.url}" in told.getvalue()
 
 
+def test_copies_under_other_menus_are_near(tmp_path: Path) -> None:
+    """Though nothing tells menus from texts; the index may be made in one go, or after each page."""
+
+    def shown(site: str, number: int, *places: int) -> tuple[str, Answer]:
+        dice = Random(site)
+        menu = "".join(f"<p>{' '.join(dice.choices(WORDS, k=6))}</p>" for _ in range(9))
+        words = Random(number).choices(WORDS, k=90)
+        return f"http://{site}.example/{number}", Answer(f"<body>{menu}<p>{edited(words, *places)}</p>{menu}</body>")
+
+    others = [shown(site, number) for number in range(4) for site in ("a", "b")]  # of these the first have their menus
+    copies = [shown("a", 10), shown("b", 10, 40), shown("a", 11), shown("b", 11), shown("b", 12)]
+    made = Archive(tmp_path / "steps")
+    for url, answer in others + copies:
+        made.visit(url, answer)
+        made.flush()
+        indexed(tmp_path / "steps")
+    made.close()
+    whole = archive(tmp_path / "whole", others + copies)
+    indexed(whole, IndexLimits())
+    found = near(whole)
+    assert near(tmp_path / "steps") == found
+    firsts = {url: first for url, (first, _) in found.items()}
+    assert firsts == {f"http://b.example/{number}": f"http://a.example/{number}" for number in (2, 3, 10, 11)}
+
+
 def test_what_grows_keeps_its_answers(tmp_path: Path) -> None:
     """As if it had been indexed in one go; a page that others are near to stays the first, whatever it says later."""
     made = Archive(tmp_path / "steps")

@@ -2,6 +2,7 @@
 
     state.json        the one file that says what counts
     lots/             what was read in the archive, some thousand pages to a lot; never changed
+    lines-0, -1.npy   lines met at hosts (`fyke.search.own_text`), as of an even or an odd number of lots
     near/             which texts were met, and their bands: a shard of its own (`fyke.search.near`)
     merge-<n>.*       which page is current, and what is to be written
     engine-<n>/       the tantivy index
@@ -22,7 +23,7 @@ from fyke.core.errors import DirectoryError, NotACrawl
 from fyke.disk.files import lock, write_whole, writing
 from fyke.disk.sealed import sealed, unsealed_or_old
 
-FORMAT = 5  # of lots and merges; raise it when they, or what is read in a page, change
+FORMAT = 6  # of lots and merges; raise it when they, or what is read in a page, change
 INDEX = "index"
 ENGINE_META = "meta.json"  # tantivy's: where it is, there is an index
 
@@ -85,6 +86,10 @@ class IndexFolder:
     def save(self, state: IndexState) -> None:
         """Make `state` what counts; all it names is on disk by now. Raises DiskFull or DirectoryError."""
         write_whole(self._state, sealed("index", asdict(state)))
+
+    def lines(self, lots: int) -> Path:
+        """The file of the lines met in so many lots; that of one lot less stays as it is."""
+        return self.path / f"lines-{lots % 2}.npy"
 
     def engine(self, state: IndexState) -> Path:
         return self.path / f"engine-{state.engine_number:03}"

@@ -1,9 +1,9 @@
 """From an archive to an index: the four phases of an increment, one after the other.
 
-    read    new rows of the pages table → pages of the archive → lots       (arrivals, archived, extract, lots, sketch)
-    near    lots → which pages say nearly what an earlier one said           (near)
-    merge   lots → which pages are current, what others call them → a plan   (merge), with PageRank (linkage)
-    write   the plan → documents of the tantivy index                        (documents)
+    read    new rows of the pages table → pages of the archive → lots      (arrivals, archived, extract, own_text, lots)
+    near    lots → which pages say nearly what an earlier one said          (near)
+    merge   lots → which pages are current, what others call them → a plan  (merge), with PageRank (linkage)
+    write   the plan → documents of the tantivy index                       (documents)
 
 `fyke index` calls `run`; with `--follow`, again and again while the crawl goes on, each time when enough has come
 that the work of a merge is worth it. The indexer is a process of its own and only reads the crawl's files.
@@ -37,6 +37,7 @@ from fyke.search.linkage import rank_links
 from fyke.search.lots import Fate, Lot, LotWriter, Read
 from fyke.search.merge import merge
 from fyke.search.near import find_near
+from fyke.search.own_text import OwnText
 from fyke.search.schema import Analysis, open_engine
 
 LOT_PAGES = 8_000
@@ -87,6 +88,7 @@ class Indexer:
         self._open = ExitStack()
         self._archive = ArchiveReader(crawl, _settings(crawl)[0])
         self._extractor = TextExtractor()
+        self._own_text = OwnText()
         self._read = self._written = self._deleted = 0
         self._planned = False  # by this process, so that nothing of the plan was written before
 
@@ -100,6 +102,8 @@ class Indexer:
             opening.callback(self._archive.close)
             self.state = self._begun()
             self.folder.tidy(self.state)
+            if self.state.lots:
+                self._own_text = OwnText.read(self.folder.lines(self.state.lots))
             self._open = opening.pop_all()
         return self
 
@@ -157,7 +161,7 @@ class Indexer:
     def _read_pages(self) -> None:
         end = safe_rows(self.folder.crawl, "pages")
         position = self.state.pages_read
-        lot = LotWriter()
+        lot = LotWriter(self._own_text)
         for row in self._rows(position, end):
             position += 1
             page = self._page(row)
@@ -181,11 +185,12 @@ class Indexer:
         """Write `lot`, and a new one to go on with."""
         if len(lot):
             lot.write(self.folder.lots, self.state.lots)
+            self._own_text.write(self.folder.lines(self.state.lots + 1))
             self._read += position - self.state.pages_read
             self._save(lots=self.state.lots + 1, pages_read=position, unreadable=self._unreadable())
         elif position > self.state.pages_read:
             self._save(pages_read=position, unreadable=self._unreadable())
-        return LotWriter()
+        return LotWriter(self._own_text)
 
     def _page(self, row: dict[str, Any]) -> Read | None:
         """What became of a page; None when its last visit says nothing about it, so that it stays as it was."""

@@ -11,7 +11,8 @@ documents reads their texts. A lot is five files:
 
 A sixth, `<n>.near.npy`, is written when its sketches were compared with those before: NEAR, a row for each of ROWS.
 
-Invariant: a lot is a function of the pages it was made of. Memory-mapped, so only what is asked for is read.
+Invariant: a lot is a function of the pages it was made of, its sketches also of those before. Memory-mapped, so only
+what is asked for is read.
 """
 
 from collections.abc import Iterator
@@ -26,10 +27,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.core.urls import key_of
+from fyke.core.urls import key_of, split
 from fyke.disk.files import sync_file, writing
 from fyke.search.extract import Anchor, Extract
-from fyke.search.sketch import SKETCH, sketch
+from fyke.search.own_text import OwnText
+from fyke.search.sketch import SKETCH
 
 Array = npt.NDArray[Any]
 
@@ -94,9 +96,10 @@ class Read:
 
 
 class LotWriter:
-    """Gathers pages in memory and writes them as one lot."""
+    """Gathers pages in memory and writes them as one lot. Their sketches are of what `own_text` leaves of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, own_text: OwnText) -> None:
+        self._own_text = own_text
         self._pages: dict[int, Read] = {}
         self._keys: list[int] = []
         self._sketches: list[Array] = []
@@ -112,7 +115,7 @@ class LotWriter:
         """A page; one that is here already is replaced, unless it was fetched later."""
         if page.row["fate"] == Fate.SHOWN and page.extract is not None:
             page.row["sketch"] = len(self._sketches)
-            self._sketches.append(sketch(page.extract.text))
+            self._sketches.append(self._own_text.sketch(key_of(split(page.url).host), page.extract.text))
             self._keys.append(page.row["key"])
         before = self._pages.get(page.row["key"])
         if before is None or before.row["fetched_at"] <= page.row["fetched_at"]:

@@ -1,10 +1,10 @@
 """What a text looks like in 96 bytes: by these alone it is told whether two texts nearly agree.
 
-Made once a page by the indexer, compared by `fyke.search.near`. A text is the set of its *shingles*, the runs of
-`SHINGLE_WORDS` words; two texts resemble each other by the Jaccard coefficient J of their sets (Broder, On the
-resemblance and containment of documents, 1997). The range of the shingles' hashes is cut into bins, and of each bin the
-smallest hash counts: so two sets agree in a bin with probability J (Li, Owen and Zhang, One permutation hashing, NIPS
-2012). An empty bin takes what the next one has (Shrivastava and Li, ICML 2014). A sketch holds
+Made once a page of its own text (`fyke.search.own_text`), compared by `fyke.search.near`. A text is the set of its
+*shingles*, the runs of `SHINGLE_WORDS` words; two texts resemble each other by the Jaccard coefficient J of their sets
+(Broder, On the resemblance and containment of documents, 1997). The range of the shingles' hashes is cut into bins, and
+of each bin the smallest hash counts: so two sets agree in a bin with probability J (Li, Owen and Zhang, One permutation
+hashing, NIPS 2012). An empty bin takes what the next one has (Shrivastava and Li, ICML 2014). A sketch holds
 
 - *bands*, the hashes of `BAND_BINS` bins each. One at least agrees with probability 1 - (1 - J^10)^8: 0.97 at J = 0.9,
   0.01 at 0.5. They find candidates by equality, which is what a Drum asks;
@@ -57,9 +57,14 @@ _TERMS = (mixed(np.arange(1, 256 * _POSITIONS + 1)).reshape(_POSITIONS, 256) * _
 
 def sketch(text: str) -> Array:
     """The sketch of `text`, SKETCH[]; all zeros where it has fewer than `LEAST_SHINGLES`."""
-    out = np.zeros((), SKETCH)
     found = shingles(word_hashes(text))
-    if len(found) >= LEAST_SHINGLES:
+    return sketch_of(found if len(found) >= LEAST_SHINGLES else NO_KEYS)
+
+
+def sketch_of(found: U64) -> Array:
+    """The sketch of a text with the shingles `found`, SKETCH[]; all zeros where there are none."""
+    out = np.zeros((), SKETCH)
+    if len(found):
         rows = _least(found, BANDS * BAND_BINS).reshape(BANDS, BAND_BINS)
         out["bands"] = [xxhash.xxh3_64_intdigest(row.tobytes(), at) for at, row in enumerate(rows)]
         out["signs"] = np.packbits((mixed(_least(found, SIGNS)) & np.uint64(1)).astype(np.bool_))

@@ -1,0 +1,112 @@
+"""What a page says by itself: its text without the lines that stand on other pages of its host.
+
+Used by `fyke.search.lots` for sketches alone; what search shows and exports hold is the whole. Menus, notices and lists
+of what is new make copies at two hosts unlike and short pages of one host alike, and often nothing in a page tells what
+they are. What tells is that they come again: a line is *common* that stood on `LEAST_PAGES` earlier pages of the host,
+and on one in `ONE_IN` of them. Only pages count that said something new: or else what a site has under many addresses
+would be common, and nothing of it left to be compared.
+
+Invariant: the answer for a text depends on those before it alone. All is in one table of `PLACES`, so that memory and
+the work for a line have a limit. Each time that something else meets its place takes one from the count of what is
+there: what comes often stays. The indexer writes the table beside its lots and reads it when it goes on; without it
+hosts are met anew.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from fyke.core.batches import NO_KEYS, U64
+from fyke.disk.files import sync_file, writing
+from fyke.disk.ranges import Array
+from fyke.search.sketch import LEAST_SHINGLES, shingles, sketch_of, word_hashes
+
+PLACE_BITS = 20
+PLACES = 1 << PLACE_BITS
+LEAST_PAGES = 2
+ONE_IN = 8
+LEAST_OWN = 8  # shingles; of a text that says less by itself there is no sketch
+SAMPLE = 16  # shingles of a page by which it is told whether it says something new
+NEW_IN = 4  # it does if one in so many of these is new
+_COUNT = np.uint32(255)  # of the 32 bits of a place; the others are of a hash
+_FULL = np.dtype([("place", "<u4"), ("entry", "<u4")])  # of a file: the places that are not empty
+_APART = np.uint64(0x9E3779B97F4A7C15)
+
+
+class OwnText:
+    """The lines met at each host, as far as memory goes."""
+
+    def __init__(self) -> None:
+        self._table = np.zeros(PLACES, np.uint32)
+
+    def __repr__(self) -> str:
+        return f"OwnText({np.count_nonzero(self._table)} of {PLACES} places)"
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """What was written to `path`; nothing met where that is not there, or damaged."""
+        out = cls()
+        with suppress(OSError, ValueError, EOFError):
+            full = np.load(path, allow_pickle=False)
+            if full.dtype == _FULL:
+                out._table[full["place"] % PLACES] = full["entry"]
+        return out
+
+    def write(self, path: Path) -> None:
+        """All that is remembered, made safe. Raises DiskFull or DirectoryError."""
+        places = np.flatnonzero(self._table)
+        full = np.empty(len(places), _FULL)
+        full["place"], full["entry"] = places, self._table[places]
+        with writing(path):
+            np.save(path, full, allow_pickle=False)
+            sync_file(path)
+            sync_file(path.parent)
+
+    def sketch(self, host: int, text: str) -> Array:
+        """The sketch, SKETCH[], of what a page with `text` says by itself at the host with the key `host`; all zeros
+        where this or the whole is too little. The text is remembered."""
+        lines = text.encode("utf-8", "replace").split(b"\n")
+        keys = _keys(np.fromiter(map(xxhash.xxh3_64_intdigest, lines), np.uint64, len(lines)), host)
+        here = _keys(np.zeros(1, np.uint64), host)
+        counts = self._counts(keys)
+        common = (counts >= LEAST_PAGES) & (counts * ONE_IN >= self._counts(here))
+        own = [line for line, is_common in zip(lines, common.tolist(), strict=True) if not is_common]
+        found = shingles(word_hashes(b"\n".join(own).decode() if len(own) < len(lines) else text))
+        sample = _keys(found[:SAMPLE], host)
+        if np.count_nonzero(self._counts(sample) == 0) * NEW_IN > len(sample):
+            self._count(np.concatenate([here, keys, sample]))
+        if len(found) >= LEAST_SHINGLES:
+            return sketch_of(found)
+        says_enough = len(found) >= LEAST_OWN and len(shingles(word_hashes(text))) >= LEAST_SHINGLES
+        return sketch_of(found if says_enough else NO_KEYS)
+
+    def _counts(self, keys: U64) -> npt.NDArray[np.uint32]:
+        """How often each of `keys` was counted, uint32[n]; 0 for those that are not there."""
+        there = self._table[_places(keys)]
+        counts: npt.NDArray[np.uint32] = np.where((there ^ _marks(keys)) <= _COUNT, there & _COUNT, 0)
+        return counts
+
+    def _count(self, keys: U64) -> None:
+        """One more for each of `keys`, also where it is there twice; one less for what is at their places instead."""
+        places, marks = _places(keys), _marks(keys)
+        there = self._table[places]
+        counts = there & _COUNT
+        more = there + (counts < _COUNT)
+        less = np.where(counts > 1, there - 1, marks + 1)
+        self._table[places] = np.where(((there ^ marks) <= _COUNT) & (counts > 0), more, less)
+
+
+def _keys(hashes: U64, host: int) -> U64:
+    return (hashes ^ np.uint64(host)) * _APART
+
+
+def _places(keys: U64) -> U64:
+    return keys >> np.uint64(64 - PLACE_BITS)
+
+
+def _marks(keys: U64) -> npt.NDArray[np.uint32]:
+    return keys.astype(np.uint32) & ~_COUNT

@@ -1,0 +1,136 @@
+"""What a page says by itself is what its copy at another host says by itself."""
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fyke.disk.ranges import Array
+from fyke.search import own_text
+from fyke.search.own_text import LEAST_PAGES, OwnText
+from fyke.search.sketch import LEAST_SHINGLES, sketch
+from search.webs import WORDS
+
+ONE, OTHER = 1 << 63 | 7, 12
+MENUS = {host: [" ".join(Random(host + line).choices(WORDS, k=12)) for line in range(8)] for host in (ONE, OTHER)}
+
+
+def said(number: int, words: int = 200) -> str:
+    """What a page says by itself, three lines."""
+    dice = Random(number)
+    return "\n".join(" ".join(dice.choices(WORDS, k=words // 3)) for _ in range(3))
+
+
+def shown(host: int, text: str) -> str:
+    """A text with the menu of a host before and behind it."""
+    return "\n".join([*MENUS[host][:5], text, *MENUS[host][5:]])
+
+
+def met(*hosts: int, pages: int = LEAST_PAGES) -> OwnText:
+    """With as many pages of each as make its menu common."""
+    out = OwnText()
+    for host in hosts:
+        for number in range(pages):
+            out.sketch(host, shown(host, said(host + 100 + number)))
+    return out
+
+
+def has(sketched: Array) -> bool:
+    return bool(sketched["bands"].any())
+
+
+def test_copies_at_hosts_with_other_menus_are_alike() -> None:
+    own = met(ONE, OTHER)
+    for number in range(20):
+        one, other = (own.sketch(host, shown(host, said(number))) for host in (ONE, OTHER))
+        assert one == other == sketch(said(number))
+
+
+def test_before_a_menu_is_common_nothing_is_left_out() -> None:
+    own = met(ONE, pages=LEAST_PAGES - 1)
+    assert own.sketch(ONE, shown(ONE, said(1))) == sketch(shown(ONE, said(1)))
+    assert own.sketch(OTHER, shown(ONE, said(1))) == sketch(shown(ONE, said(1))), "it is common at its host alone"
+
+
+def test_a_text_under_many_addresses_does_not_become_common() -> None:
+    own = met(ONE)
+    for number in range(10):
+        wanted = sketch(said(number))
+        dice = Random(number)
+        assert [own.sketch(ONE, shown(ONE, said(number))) for _ in range(30)] == [wanted] * 30
+        for _ in range(30):
+            words = said(number).split(" ")
+            words[dice.randrange(len(words))] = "changed"
+            own.sketch(ONE, shown(ONE, " ".join(words)))
+    assert own.sketch(ONE, shown(ONE, said(0))) == sketch(said(0))
+
+
+def test_a_paragraph_on_a_few_of_many_pages_is_not_common() -> None:
+    own = met(ONE, pages=200)
+    paragraph = said(1000, 60)
+    for number in range(5):
+        own.sketch(ONE, f"{said(number)}\n{paragraph}")
+    assert own.sketch(ONE, f"{said(9)}\n{paragraph}") == sketch(f"{said(9)}\n{paragraph}")
+
+
+def test_a_line_that_a_page_repeats_counts_once() -> None:
+    own = OwnText()
+    own.sketch(ONE, "\n".join([said(1), *["a line that stands here again and again"] * 20, said(2)]))
+    again = f"a line that stands here again and again\n{said(3)}"
+    assert own.sketch(ONE, again) == sketch(again)
+
+
+def test_who_says_little_has_no_sketch() -> None:
+    own = met(ONE)
+    assert not has(own.sketch(ONE, shown(ONE, "river lantern orchard")))
+    assert not has(own.sketch(ONE, shown(ONE, "")))
+    assert not has(own.sketch(ONE, ""))
+    short = " ".join(Random(1).choices(WORDS, k=LEAST_SHINGLES))
+    assert not has(own.sketch(ONE, short)), "by itself, whatever stands beside it elsewhere"
+    assert has(own.sketch(ONE, shown(ONE, short)))
+
+
+@settings(max_examples=20, deadline=None)
+@given(cut=st.integers(0, 40), seed=st.integers(0, 5))
+def test_goes_on_as_if_it_had_not_been_written(tmp_path_factory: pytest.TempPathFactory, cut: int, seed: int) -> None:
+    dice = Random(seed)
+    texts = [(host, shown(host, said(dice.randrange(15)))) for host in dice.choices((ONE, OTHER), k=40)]
+    whole, own = OwnText(), OwnText()
+    path = tmp_path_factory.mktemp("own") / "lines.npy"
+    for place, (host, text) in enumerate(texts):
+        if place == cut:
+            own.write(path)
+            own = OwnText.read(path)
+        assert own.sketch(host, text) == whole.sketch(host, text)
+
+
+def test_a_file_that_is_damaged_or_missing_is_nothing_met(tmp_path: Path) -> None:
+    path = tmp_path / "lines.npy"
+    met(ONE).write(path)
+    content = path.read_bytes()
+    np.save(tmp_path / "other.npy", np.zeros(9, np.uint64))
+    for damaged in (
+        b"",
+        content[:50],
+        content[:-3],
+        b"\x93NUMPY" + content[99:],
+        (tmp_path / "other.npy").read_bytes(),
+    ):
+        path.write_bytes(damaged)
+        assert repr(OwnText.read(path)) == repr(OwnText())
+    path.unlink()
+    assert repr(OwnText.read(path)) == repr(OwnText())
+
+
+def test_what_comes_often_stays_where_there_is_little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that is read on and on keeps its menu, whatever else is read meanwhile."""
+    monkeypatch.setattr(own_text, "PLACE_BITS", 12)
+    monkeypatch.setattr(own_text, "PLACES", 1 << 12)
+    own = met(ONE, pages=20)
+    for number in range(400):
+        own.sketch(number + 5000, "\n".join(f"{number} {line} {' '.join(WORDS)}" for line in range(20)))
+        if number % 20 == 0:
+            assert own.sketch(ONE, shown(ONE, said(number))) == sketch(said(number))
