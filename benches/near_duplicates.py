@@ -3,10 +3,11 @@
     .venv/bin/python benches/near_duplicates.py FOLDER...       HTML files below the folders, as one crawl
     .venv/bin/python benches/near_duplicates.py --scale 10000000 [--memory MIB]
 
-The first form reads main texts as the index does, and prints for classes of exact J (runs of four words) which share of
-pairs is found by each test, then what the clusters come to, and datasketch's LSH beside them where it is installed
-(`pip install --group bench`). The second plants pairs among texts without relation, as sketches, and prints the share
-that is found beside the formula, texts a second and memory. Pages to tune on came from
+The first form reads main texts as the index does, each folder as a host. It prints for classes of exact J (runs of four
+words) which share of pairs is found by each test, then what clusters come to, and datasketch's LSH beside them where
+it is installed (`pip install --group bench`); last, what clusters of own texts come to, as the index makes them. The
+second plants pairs among texts without relation, as sketches, and prints the share that is found beside the formula,
+texts a second and memory. Pages to tune on came from
 
     apt-get download libboost1.74-doc libboost1.81-doc && dpkg -x ...
 """
@@ -32,12 +33,13 @@ from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import locate
+from fyke.core.urls import key_of, locate
 from fyke.core.visits import Exchange, Visit
 from fyke.harvest import Parser
 from fyke.search.extract import main_text
 from fyke.search.lots import SKETCHES, Lot
 from fyke.search.near import find_near
+from fyke.search.own_text import OwnText
 from fyke.search.sketch import MOST_SIGNS, SKETCH, shingles, sketch, word_hashes
 from search.near_kit import PLANTED, cut_into_lots, formula, lot_of, nears, planted
 
@@ -64,8 +66,8 @@ def main() -> None:
 # --- real pages
 
 
-def _texts(folders: Sequence[Path]) -> Iterator[str]:
-    """The main text of each page below the folders, in order of their names."""
+def _texts(folders: Sequence[Path]) -> Iterator[tuple[int, str]]:
+    """The number of the folder and the main text of each page below the folders, in order of their names."""
     parser = Parser(shared=True)
     for number, folder in enumerate(folders):
         for path in sorted(folder.rglob("*.htm*")):
@@ -77,14 +79,21 @@ def _texts(folders: Sequence[Path]) -> Iterator[str]:
                 Visit(url, at.key, at.host, at.domain), Outcome.OK, 1.0, 0.1, status=200, head=_HEAD,
                 body=Document(path.read_bytes()),
             )  # fmt: skip
-            yield main_text(parser.parse(exchange, decode_body(exchange, FetchSection().max_body_bytes).content))
+            yield (
+                number,
+                main_text(parser.parse(exchange, decode_body(exchange, FetchSection().max_body_bytes).content)),
+            )
 
 
-def _quality(texts: list[str], memory_bytes: int) -> None:
+def _quality(pages: list[tuple[int, str]], memory_bytes: int) -> None:
+    texts = [text for _, text in pages]
     begun = time.process_time()
     sketched = np.array([sketch(text) for text in texts])
     each_us = (time.process_time() - begun) / len(texts) * 1e6
     there = sketched["bands"].any(axis=1)
+    own_text, begun = OwnText(), time.process_time()
+    own = np.array([own_text.sketch(key_of(f"site-{number}.example"), text) for number, text in pages])[there]
+    own_us = (time.process_time() - begun) / len(texts) * 1e6
     texts, sketched = [text for text, some in zip(texts, there, strict=True) if some], sketched[there]
     sets = [shingles(word_hashes(text)) for text in texts]
     size = sum(map(len, texts)) / len(texts) / 1000
@@ -110,6 +119,8 @@ def _quality(texts: list[str], memory_bytes: int) -> None:
     _clusters(sketched, one, other, exact, memory_bytes)
     if importlib.util.find_spec("datasketch") is not None:
         _peer(texts, one, other, exact)
+    print(f"\nOwn texts, {own_us:.0f} µs a sketch; J of the whole texts:")
+    _clusters(own, one, other, exact, memory_bytes)
 
 
 def _precise(exact: Array) -> str:
