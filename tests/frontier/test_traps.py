@@ -542,7 +542,7 @@ def test_memory_is_bounded_at_any_number_of_hosts_and_shapes(guard: Guard) -> No
         hosts = [f"http://h{number}-{n}.a{n}.example/{random.randrange(10**9)}/{n}" for n in range(400)]
         learn(guard, hosts, random.random() < 0.5)
     state = guard.stage.state()
-    assert state["counts"] <= 4096
+    assert state["shapes"] <= 4096
     assert state["recent"] <= RECENT
 
 
@@ -571,7 +571,7 @@ def test_links_and_pages_cost_the_same_however_many_shapes_are_known(tmp_path: P
     known["key"], known["barren"] = np.arange(1, len(known) + 1) << 20, True
     known["owner"] = np.where(np.arange(len(known)) % 2, known["key"], locate(pages[0]).host)
     store = Store(tmp_path)
-    guard = Traps(store, AFTER, {"file": store.write_array("trap-shapes", known, ""), "counts": len(known)})
+    guard = Traps(store, AFTER, {"shapes_file": store.write_array("trap-shapes", known, ""), "shapes": len(known)})
     assert guard.barren == len(known)
     links, judged = batch(pages), judged_batch([(visit, True) for visit in visits_of(batch(pages[:16]))])
     guard.learn(judged)  # room for more is made now and then

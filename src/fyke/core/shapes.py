@@ -132,6 +132,11 @@ def variant_keys(url: str, host: int) -> list[int]:
     return [xxhash.xxh3_64_intdigest(f"{at}{text}".encode(), host) for at, text in enumerate(variants(url))]
 
 
+def name_of(shown: str) -> str:
+    """The name of which `Shapes` has one of its `names`, or of its `words`."""
+    return shown[1:].partition("=")[0]
+
+
 def sharp_of(found: Shapes) -> list[str]:
     """Its sharp shapes, in the order that `shape_keys` has."""
     return [found.own, *found.names, *found.words, *found.sharp]

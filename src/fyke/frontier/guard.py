@@ -12,6 +12,7 @@ others, and of each own shape they count one page: they are for URLs of which no
 common, so it takes `PATIENCE` times as many of them. A URL is none when its own shape is *fertile*: where one page in
 `FERTILE` was fresh, or led to a page of another shape that was: to how many says nothing more, else the first lists of
 a shop would speak for all that show the same. So lists are read that say little themselves and lead to what says more.
+How a path is asked with several names says nothing of such as bring something each, whatever others with it brought.
 
 A *variant* of a page that was read is counted as such too: it has the same URL but for its query, what looks made up
 in it, its folders, or the order of its parts (`fyke.frontier.variants`). Where these bring nothing, a variant is a trap
@@ -45,9 +46,10 @@ import pyarrow as pa
 import xxhash
 
 from fyke.core.batches import U64, Kind, Mask, keep, numbers, texts, u64
-from fyke.core.shapes import QUERY, VARIANTS, Shapes, Skeleton, lacks, shape_keys, shapes, sharp_of, skeleton
+from fyke.core.shapes import QUERY, VARIANTS, Shapes, lacks, name_of, shape_keys, shapes, sharp_of, skeleton
 from fyke.disk.store import Store
-from fyke.frontier.probes import Probes, place_key
+from fyke.frontier.alike import Alike
+from fyke.frontier.probes import Probes
 from fyke.frontier.variants import Variants, variant_shapes
 from fyke.frontier.yields import COUNT, FERTILE, Counts, Yields
 
@@ -67,7 +69,7 @@ OF_QUERY = VARIED + QUERY
 _PAGE = np.dtype(
     [("key", "<u8"), ("own", "<u8"), ("host", "<u8"), ("fresh", "?"), ("steps", "u1"), ("led", "?"), ("differs", "u1")]
 )
-Row = tuple[int, int, int, bool, bool]
+Row = tuple[int, int, int, int, bool, bool]
 
 
 class TrapGuard:
@@ -77,9 +79,9 @@ class TrapGuard:
         """As `Traps` has it."""
         self._store = store
         self._after = after
-        self._file = str(state.get("file", ""))
+        self._file = str(state.get("shapes_file", ""))
         self._pages_file = str(state.get("recent_file", ""))
-        counts = store.array(self._file if after else "", COUNT, int(state.get("counts", 0)))
+        counts = store.array(self._file if after else "", COUNT, int(state.get("shapes", 0)))
         recent = store.array(self._pages_file if after else "", _PAGE, int(state.get("recent", 0)))
         self._yields = Yields(after, counts, most)
         self._recent = np.zeros(RECENT, _PAGE)
@@ -122,7 +124,7 @@ class TrapGuard:
 
     def _count(self, sharp: Sequence[Row], coarse: Sequence[Row]) -> bool:
         """Count what was said of shapes. Returns whether one is barren no more."""
-        fell, rose = self._yields.add(np.array(sharp, COUNT))
+        fell, rose = self._yields.add(np.array(sharp, COUNT), steady=True)
         of_coarse_fell, of_coarse_rose = self._yields.add(np.array(coarse, COUNT), PATIENCE)
         self._accused.update(fell, of_coarse_fell)
         self._changed = True
@@ -154,8 +156,9 @@ class TrapGuard:
             else:
                 differs = self._variants.read(url, host, fresh=fresh)
                 self._try(found, host)
-                if QUERY not in differs:
-                    del sharp[1 : 1 + len(found.names) + len(found.words)]
+                sharp[1 : 1 + len(found.names) + len(found.words)] = (
+                    self._told_by_query(found, sharp, fresh=fresh) if QUERY in differs else []
+                )
                 self._recent[key % RECENT] = (key, own, host, fresh, 0, False, sum(1 << at for at in differs))
                 if not fresh and set(differs) & set(lacks(url)):
                     continue  # it is the page itself, of which a variant was read before
@@ -168,6 +171,16 @@ class TrapGuard:
                 of_coarse += self._of_coarse(coarse, host, domain, in_folder, fresh=fresh)
             tried.add(own)
         return of_sharp, of_coarse
+
+    def _told_by_query(self, found: Shapes, sharp: Sequence[int], *, fresh: bool) -> list[int]:
+        """Of the names in a query, and those with words, among the keys `sharp` of what was `found`: those for which a
+        page with them counts. Where it brought nothing, a word that was read before answers for its name."""
+        ends = 1 + len(found.names), 1 + len(found.names) + len(found.words)
+        names, words = sharp[1 : ends[0]], sharp[ends[0] : ends[1]]
+        if not fresh:
+            known = {name_of(word) for word, key in zip(found.words, words, strict=True) if self._yields.pages(key)}
+            names = [key for name, key in zip(found.names, names, strict=True) if name_of(name) not in known]
+        return [*names, *words]
 
     def _of_coarse(
         self, coarse: Sequence[int], host: int, domain: int, in_folder: Counter[int], *, fresh: bool | None
@@ -259,31 +272,25 @@ class TrapGuard:
         """What makes a trap of each of `urls` (n > 0 rows): the place among its shapes of the barren one, `VARIED` and
         a place in `VARIANTS`, or `MADE_UP`; -1 where it is none. And the counts of the shapes of the first, and of
         others."""
-        which, keys, names, words, places = self._alike(urls)
-        hosts = u64(urls, "host")
-        lengths = np.array([len(some) for some in keys])
-        counts = self._yields.of(np.array([key for some in keys for key in some], np.uint64))
-        starts = np.cumsum(lengths) - lengths
-        at = np.arange(len(counts)) - np.repeat(starts, lengths)
-        barren = np.where(counts["barren"], at, len(counts))
-        is_name = (at > 0) & (at <= np.repeat(names + words, lengths))
-        first = np.minimum.reduceat(barren, starts)[which]
-        first_else = np.minimum.reduceat(np.where(is_name, len(counts), barren), starts)[which]
-        own = counts[starts][which]
+        hosts, lots = u64(urls, "host"), Alike(urls, self._met_on_fresh(u64(urls, "via")))
+        counts = self._yields.of(lots.keys)
+        barren = np.where(counts["barren"] & ~_are_known_mixes(lots, counts), lots.at, len(counts))
+        first = lots.least(barren)
+        first_else = lots.least(np.where(lots.are_asked, len(counts), barren))
+        own = counts[lots.starts][lots.which]
         differs = self._differ(urls, first != first_else)
         found = np.where(differs[:, QUERY], first, first_else)
-        of_hosts = (found == lengths[which] - 1) & self.probes.proven(hosts)
-        is_word = (found > names[which]) & (found <= (names + words)[which])
+        of_hosts = (found == lots.lengths[lots.which] - 1) & self.probes.proven(hosts)
+        is_word = (found > lots.names[lots.which]) & (found <= lots.asked[lots.which])
         fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1) & ~is_word
         found = np.where(fertile | of_hosts | (found == len(counts)), -1, found)
         differs &= self._of_variants(hosts)["barren"]
-        named = is_name & self._yields.are_promising(counts)
-        differs[:, QUERY] &= ~np.logical_or.reduceat(named, starts)[which]
+        differs[:, QUERY] &= ~lots.any(lots.are_asked & self._yields.are_promising(counts))
         rows = np.flatnonzero(differs.any(axis=1))  # of those, whose own shape has others, as a wiki has articles
         of_own = self._of_variants(own["key"][rows])
         differs[rows] &= ~self._yields.are_promising(of_own)
         found = np.where(differs.any(axis=1), VARIED + differs.argmax(axis=1), found)
-        return np.where(self.probes.make_up(places, hosts, u64(urls, "domain")), MADE_UP, found), counts
+        return np.where(self.probes.make_up(lots.places, hosts, u64(urls, "domain")), MADE_UP, found), counts
 
     def _differ(self, urls: pa.RecordBatch, asked: Mask) -> Mask:
         """In which of `VARIANTS` each of `urls` (n rows) differs from what was read: bool[n, len(VARIANTS)], false
@@ -300,30 +307,6 @@ class TrapGuard:
         keys = np.array([variant_shapes(owner) for owner in unique.tolist()], np.uint64)
         counts: Counts = self._yields.of(keys.ravel()).reshape(-1, len(VARIANTS))[which]
         return counts
-
-    def _alike(
-        self, urls: pa.RecordBatch
-    ) -> tuple[npt.NDArray[np.int64], list[list[int]], npt.NDArray[np.int64], npt.NDArray[np.int64], U64]:
-        """Which of `urls` (n rows) have all shapes in common, int64[n]; the keys of those, lot by lot; how many names
-        their queries have, and how many with words, the same; and where each URL lies, as probes have it, uint64[n]."""
-        number: dict[tuple[Skeleton, int, bool], int] = {}
-        keys: list[list[int]] = []
-        places: list[int] = []
-        names: list[tuple[int, int]] = []
-        which = np.empty(urls.num_rows, np.int64)
-        met_on = self._met_on_fresh(u64(urls, "via")).tolist()
-        rows = zip(texts(urls), u64(urls, "host").tolist(), u64(urls, "domain").tolist(), met_on, strict=True)
-        for row, (url, host, domain, fresh) in enumerate(rows):
-            like = skeleton(url), host, fresh
-            found = number.setdefault(like, len(keys))
-            if found == len(keys):
-                of_lot = shapes(like[0])
-                sharp, coarse = shape_keys(of_lot, host, domain, met_on_fresh=fresh)
-                keys.append(sharp + coarse)
-                names.append((len(of_lot.names), len(of_lot.words)))
-                places.append(place_key(of_lot, host))
-            which[row] = found
-        return which, keys, *np.array(names).T, np.array(places, np.uint64)[which]
 
     def _met_on_fresh(self, via: U64) -> Mask:
         """Whether the pages with these keys (uint64[n]) were fresh: what they lead to is apart from what others do."""
@@ -356,13 +339,20 @@ class TrapGuard:
             self._pages_file = self._store.write_array("trap-pages", recent, self._pages_file)
             self._changed = False
         return {
-            "file": self._file,
-            "counts": len(self._yields.counts),
+            "shapes_file": self._file,
+            "shapes": len(self._yields.counts),
             "recent_file": self._pages_file,
             "recent": len(recent),
             "probes": self.probes.state(),
             "variants": self._variants.state(),
         }
+
+
+def _are_known_mixes(lots: Alike, counts: Counts) -> Mask:
+    """Which of the shapes of `lots`, with these `counts`, are of a path with several names, all of which were read and
+    bring something: that says nothing of them. bool, as `counts`."""
+    bring = (counts["pages"] > 0) & (counts["fresh"] * FERTILE >= 1)
+    return lots.are_mixes & ~lots.any_of_lot(lots.are_names & ~bring)
 
 
 def own_shapes(urls: pa.RecordBatch) -> U64:
@@ -383,4 +373,4 @@ def _rows(keys: Sequence[int], owner: int, differs: Sequence[int], fresh: bool |
     """A page, which was fresh or not, counts for the shapes with these keys, and for those of variants that have the
     places `differs`: of the host `owner`, and of the shape `own`."""
     varied = [variant_shapes(of)[at] for at in differs for of in (owner, own) if of]
-    return [(key, owner, 0, bool(fresh), False) for key in (*keys, *varied)]
+    return [(key, owner, 0, 0, bool(fresh), False) for key in (*keys, *varied)]

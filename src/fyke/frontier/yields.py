@@ -1,7 +1,10 @@
 """Of pages whose URLs have a shape in common, how many brought something new? A row for each shape.
 
 The latest pages count most. A shape begins as if all were fresh; it is barren once less than one in `BARREN` was, and
-no more so with one in `FERTILE`. Bounded: of more shapes than `most` half are kept, those with the most pages.
+no more so with one in `FERTILE`. Where every page was fresh, a few in a row that are not tell that there are no more.
+Where one in three was, as in a forum that shows each thread under several addresses, so many in a row are nothing new:
+a *steady* shape takes as many times longer to fall as its pages were to its fresh ones. What that costs is bounded by
+`STEADY`, and by what the shape brought. Bounded: of more shapes than `most` half are kept, those with the most pages.
 """
 
 from collections import Counter
@@ -16,7 +19,10 @@ from fyke.core.batches import U64
 MOST_SHAPES = 1 << 17
 BARREN = 8  # of a barren shape less than one page in so many is fresh
 FERTILE = 4  # one is barren no more with so many
-COUNT = np.dtype([("key", "<u8"), ("owner", "<u8"), ("pages", "<u4"), ("fresh", "<f4"), ("barren", "?")])
+STEADY = 4  # times as long a steady shape takes to fall, at most
+COUNT = np.dtype(
+    [("key", "<u8"), ("owner", "<u8"), ("pages", "<u4"), ("brought", "<u4"), ("fresh", "<f4"), ("barren", "?")]
+)  # `brought`: of all its pages so many were fresh; `fresh`: the share of them, the latest counting most
 
 Counts = npt.NDArray[Any]
 
@@ -44,21 +50,23 @@ class Yields:
         """What is known of each shape (dtype `COUNT`)."""
         return self._rows[1 : 1 + len(self._places)]
 
-    def add(self, seen: Counts, patience: int = 1) -> tuple[list[int], bool]:
+    def add(self, seen: Counts, patience: int = 1, *, steady: bool = False) -> tuple[list[int], bool]:
         """Count pages (dtype `COUNT`, [n]), in order; the `fresh` of each is 1 or 0. Shapes take `patience` times as
-        many to fall as others. Returns the owners of those that became barren, and whether any is so no more."""
-        kept = BARREN ** (-1 / (self._after * patience))
+        many to fall as others, and may be `steady`. Returns the owners of those that became barren, and whether any is
+        so no more."""
         keys, first, now = np.unique(seen["key"], return_index=True, return_inverse=True)
         places = self._entered(keys, seen["owner"][first])
         pages = np.bincount(now, minlength=len(keys))
         order = np.argsort(now[::-1], kind="stable")
         later = np.empty(len(now), np.int64)  # pages of the same shape that come after each
         later[len(now) - 1 - order] = np.arange(len(now)) - np.repeat(np.cumsum(pages) - pages, pages)
-        added = np.bincount(now, seen["fresh"] * (1 - kept) * kept**later, len(keys))
         touched = self._rows[places]
+        kept = BARREN ** (-1 / (self._after * (self._steadiness(touched) if steady else np.full(len(keys), patience))))
+        added = np.bincount(now, seen["fresh"] * (1 - kept[now]) * kept[now] ** later, len(keys))
         was_barren = touched["barren"].copy()
         touched["fresh"] = touched["fresh"] * kept**pages + added
         touched["pages"] += pages.astype(np.uint32)
+        touched["brought"] += np.bincount(now, seen["fresh"], len(keys)).astype(np.uint32)
         touched["barren"] |= touched["fresh"] * BARREN <= 1.0001
         touched["barren"] &= touched["fresh"] * FERTILE < 1
         self._rows[places] = touched
@@ -69,6 +77,13 @@ class Yields:
         if len(self._places) > self._most:
             self._forget()
         return fell, bool(rose) or self.barren < before
+
+    def _steadiness(self, counts: Counts) -> npt.NDArray[np.float64]:
+        """How many times longer than one of which every page is fresh, shapes with these `counts` take to fall: float,
+        as `counts`."""
+        paid = 1 + 2 * counts["brought"] / self._after
+        rare: npt.NDArray[np.float64] = counts["pages"] / np.maximum(counts["brought"], 1)
+        return np.minimum(rare, np.minimum(paid, STEADY)).clip(1)
 
     def _note_barren(self, fell: list[int], rose: list[int]) -> None:
         self.barren += len(fell) - len(rose)

@@ -1,0 +1,86 @@
+"""URLs that have all their shapes in common, so that they are judged once: lots of them.
+
+A trap has a million URLs and a few skeletons (`fyke.core.shapes`). What is asked of a shape is asked once for a lot,
+in one array of the shapes of all lots, one lot behind the other.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from fyke.core.batches import U64, Mask, texts, u64
+from fyke.core.shapes import Skeleton, shape_keys, shapes, skeleton
+from fyke.frontier.probes import place_key
+
+Places = npt.NDArray[np.int64]
+
+
+class Alike:
+    """The lots of some URLs, and the keys of the shapes of each lot: `keys`, uint64[m], of all lots.
+
+    `which`: the lot of each URL, int64[n]. `places`: where each lies, as probes have it, uint64[n]. `starts`,
+    `lengths`: the shapes of each lot among all, int64[lots]; the first is its own. `at`: the place of each shape in
+    its lot, int64[m]. `names`, `asked`: of each lot, how many names its query has, and how many shapes are of these
+    or of such with words, int64[lots].
+    """
+
+    def __init__(self, urls: pa.RecordBatch, met_on_fresh: Mask) -> None:
+        """Of `urls` (n > 0 rows), which were met on a fresh page or not (bool[n])."""
+        number: dict[tuple[Skeleton, int, bool], int] = {}
+        keys: list[list[int]] = []
+        places: list[int] = []
+        names: list[tuple[int, int]] = []
+        self.which = np.empty(urls.num_rows, np.int64)
+        owners = u64(urls, "host").tolist(), u64(urls, "domain").tolist()
+        for row, (url, host, domain, fresh) in enumerate(zip(texts(urls), *owners, met_on_fresh.tolist(), strict=True)):
+            like = skeleton(url), host, fresh
+            found = number.setdefault(like, len(keys))
+            if found == len(keys):
+                of_lot = shapes(like[0])
+                sharp, coarse = shape_keys(of_lot, host, domain, met_on_fresh=fresh)
+                keys.append(sharp + coarse)
+                names.append((len(of_lot.names), len(of_lot.names) + len(of_lot.words)))
+                places.append(place_key(of_lot, host))
+            self.which[row] = found
+        self.keys: U64 = np.array([key for some in keys for key in some], np.uint64)
+        self.places: U64 = np.array(places, np.uint64)[self.which]
+        self.names, self.asked = np.array(names).T
+        self.lengths = np.array([len(some) for some in keys])
+        self.starts = np.cumsum(self.lengths) - self.lengths
+        self.at = np.arange(len(self.keys)) - np.repeat(self.starts, self.lengths)
+
+    def __repr__(self) -> str:
+        return f"Alike({len(self.which)} URLs in {len(self.starts)} lots)"
+
+    @property
+    def are_names(self) -> Mask:
+        """Which shapes are of names in a query: bool[m]."""
+        names: Mask = (self.at > 0) & (self.at <= np.repeat(self.names, self.lengths))
+        return names
+
+    @property
+    def are_asked(self) -> Mask:
+        """Which are of these, or of such with words: bool[m]."""
+        asked: Mask = (self.at > 0) & (self.at <= np.repeat(self.asked, self.lengths))
+        return asked
+
+    @property
+    def are_mixes(self) -> Mask:
+        """Which are of a path with several names in its query: bool[m]."""
+        mixes: Mask = np.repeat(self.names > 1, self.lengths) & (self.at == np.repeat(self.asked + 1, self.lengths))
+        return mixes
+
+    def least(self, values: Places) -> Places:
+        """For each URL, the least of `values` (int64[m]) of its lot: int64[n]."""
+        least: Places = np.minimum.reduceat(values, self.starts)[self.which]
+        return least
+
+    def any(self, mask: Mask) -> Mask:
+        """For each URL, whether `mask` (bool[m]) holds anywhere in its lot: bool[n]."""
+        found: Mask = np.logical_or.reduceat(mask, self.starts)[self.which]
+        return found
+
+    def any_of_lot(self, mask: Mask) -> Mask:
+        """The same for each shape: bool[m]."""
+        found: Mask = np.repeat(np.logical_or.reduceat(mask, self.starts), self.lengths)
+        return found
