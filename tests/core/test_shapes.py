@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fyke.core.shapes import (
+    DIGEST,
     LONG_URL,
     MOST_NAMES,
     MOST_PARTS,
     VARIANTS,
+    lacks,
     shape_keys,
     shapes,
     skeleton,
@@ -52,6 +54,15 @@ def test_what_looks_made_up_is_one_shape() -> None:
     assert shapes(skeleton("http://h/out/1ee666397c")).own == "/out/*", "a digest, with however few numbers"
     assert shapes(skeleton("http://h/x;jsessionid=592A693DB50FA329")).own == "/*"
     assert shapes(skeleton("http://h/decades/facade/deadbeefs")).own == "/decades/facade/deadbeefs"
+
+
+def test_a_query_is_parted_by_semicolons_too() -> None:
+    found = shapes(skeleton("http://h/index.php?action=profile;u=12;area=posts"))
+    assert found == shapes(skeleton("http://h/index.php?action=profile&u=7&area=posts"))
+    assert found.names == ["?action=", "?area=", "?u="] and "?action=profile" in found.words
+    assert lacks("http://h/index.php?action=profile;u=12") == [DIGEST], "what follows it is no session of a path"
+    assert not lacks("http://h/index.php?topic=3;sid=3f2a1b99")
+    assert variants("http://h/index.php?sid=3f2a1b99;topic=3")[DIGEST] == "http://h/index.php?topic=3"
 
 
 def test_repeats_depth_and_length_are_shapes() -> None:

@@ -445,6 +445,45 @@ def test_a_session_that_came_first_says_nothing_of_the_page_itself(guard: Guard,
     assert passed(guard, pages(2000, 2040)[1]) == 40
 
 
+def test_a_forum_that_shows_each_thread_under_two_names_is_read(guard: Guard) -> None:
+    """Half of what each name brings was met under the other, in runs as chance has them."""
+    chance = Random(7)
+    for n in range(200):
+        page = f"http://www.a.example/thread?f={n % 4}&t={n}"
+        assert passed(guard, [page]) == 1, f"after {n} threads"
+        learn(guard, [page], chance.random() < 0.45)
+
+
+def test_a_forum_without_new_threads_waits(guard: Guard) -> None:
+    pages = [f"http://www.a.example/thread?f={n % 4}&t={n}" for n in range(400)]
+    for n, page in enumerate(pages[:200]):
+        learn(guard, [page], n % 2 == 0)
+    learn(guard, pages[200 : 200 + 4 * AFTER], False)
+    assert passed(guard, not_tried(pages[300:])) == 0
+
+
+def test_who_has_to_log_in_to_reply_says_nothing_of_reading(guard: Guard) -> None:
+    """A word that is known answers for its name."""
+    host = "http://www.a.example"
+    learn(guard, [f"{host}/members?mode=show&user=9999"], True)
+    for n in range(4 * AFTER):
+        learn(guard, [f"{host}/forum?post={n}"], True)
+        learn(guard, [f"{host}/forum?mode=reply&post={n}"], False)
+    assert passed(guard, not_tried([f"{host}/forum?mode=reply&post={n}" for n in range(1000, 1100)])) == 0
+    assert passed(guard, [f"{host}/members?mode=show&user={n}" for n in range(40)]) == 40
+
+
+def test_sorted_lists_say_nothing_of_the_next_pages_of_one(guard: Guard) -> None:
+    """How a path is asked with several names says nothing of such as bring something."""
+    host = "http://www.a.example"
+    learn(guard, [f"{host}/list?f={n}&start=10" for n in range(2)], True)
+    for n in range(4 * AFTER):
+        learn(guard, [f"{host}/list?f={n}"], True)
+        learn(guard, [f"{host}/list?f={n}&sk={n}&sd={n}"], False)
+    assert passed(guard, not_tried([f"{host}/list?f={n}&sk={n}&sd={n}" for n in range(1000, 1100)])) == 0
+    assert passed(guard, [f"{host}/list?f={n}&start=20" for n in range(40)]) == 40
+
+
 def test_what_a_word_in_a_query_brings_says_nothing_of_other_words(guard: Guard) -> None:
     """A wiki's pages are edited and printed by the same script."""
 

@@ -25,16 +25,18 @@ DEEP_PARTS = 8  # from here on a path is deep
 MOST_LABELS = 5  # hosts with more are alike
 LONG_URL = 256  # characters, from here on a URL is long
 _DIGITS = re.compile(r"[0-9]+")
-_VALUE = re.compile(r"=(?![a-z]{2,12}(?:&|$))[^&]*")  # of a name in a query; a short word may be one of a few
+# Of a name in a query; a short word may be one of a few. `;` parts a query as `&` does, as forums and repositories have
+# it (HTML 4.01, B.2.2).
+_VALUE = re.compile(r"=(?![a-z]{2,12}(?:[&;]|$))[^&;]*")
+_PAIRS = re.compile(r"[&;]")
 _MADE_UP = re.compile(r"(?<=/)[^/#]*+#[^/#]++#[^/#]++#[^/]*+")  # a part with three numbers and more
 _HEX = r"(?<![0-9A-Za-z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}(?![0-9A-Za-z])"
 _DIGEST = re.compile(_HEX, re.IGNORECASE)
-# A digest, with what stands for nothing without it: its name in a query, in parameters of a path (RFC 3986, 3.3), and
-# the brackets around it.
-_SESSION = re.compile(
-    rf";[^/?;=]+=[^/?;]*|(?<=[?&])[^=&]*={_HEX}[^&]*(?:&|$)|/\([^/()?]*\({_HEX}\)+|{_HEX}", re.IGNORECASE
-)
-_BETWEEN = re.compile(r"[/?&]")
+# A digest, with what stands for nothing without it: parameters of a path (RFC 3986, 3.3), and the brackets around it;
+# its name in a query.
+_OF_PATH = re.compile(rf";[^/?;=]+=[^/?;]*|/\([^/()?]*\({_HEX}\)+|{_HEX}", re.IGNORECASE)
+_OF_QUERY = re.compile(rf"(?<=[?&;])[^=&;]*={_HEX}[^&;]*(?:[&;]|$)|{_HEX}", re.IGNORECASE)
+_BETWEEN = re.compile(r"[/?&;]")
 VARIANTS = ("what looks made up in it", "its query", "its folders", "the order of its parts, and how often they come")
 DIGEST, QUERY = 0, 1  # places among these; with a query goes what looks made up
 _A_DIGEST = "#.#.#"  # looks made up
@@ -96,7 +98,7 @@ def kinds(of: Skeleton) -> str:
 
 
 def _pairs(of: Skeleton) -> list[str]:
-    return sorted({pair[:64] for pair in of.query.split("&", MOST_NAMES)[:MOST_NAMES] if pair})
+    return sorted({pair[:64] for pair in _PAIRS.split(of.query, MOST_NAMES)[:MOST_NAMES] if pair})
 
 
 def _names(of: Skeleton) -> list[str]:
@@ -116,13 +118,19 @@ def variants(url: str) -> tuple[str, ...]:
     begin = url.find("/", url.find("://") + 3)
     parts = sorted({*_BETWEEN.split(url[begin:])})
     last = f"{name}{place[len(folder) + 1 + len(name) :]}{mark}{query}" if len(folder) >= begin else url
-    bare = _SESSION.sub("", url)
-    return bare.rstrip("?&") if bare != url else url, _SESSION.sub("", place), last, " ".join(parts)
+    bare = _without_session(url)
+    return bare.rstrip("?&;") if bare != url else url, _OF_PATH.sub("", place), last, " ".join(parts)
+
+
+def _without_session(url: str) -> str:
+    """`url` without what looks made up in it."""
+    place, mark, query = url.partition("?")
+    return _OF_PATH.sub("", place) + _OF_QUERY.sub("", mark + query)
 
 
 def lacks(url: str) -> list[int]:
     """Which of `VARIANTS` a canonical URL has nothing of, as places: the query, and what looks made up."""
-    if _SESSION.search(url[:MOST_CHARS]):
+    if _without_session(url[:MOST_CHARS]) != url[:MOST_CHARS]:
         return []
     return [DIGEST] if "?" in url else [DIGEST, QUERY]
 

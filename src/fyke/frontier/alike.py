@@ -65,6 +65,12 @@ class Alike:
         return asked
 
     @property
+    def are_words(self) -> Mask:
+        """Which are of names with words: bool[m]."""
+        words: Mask = self.are_asked & ~self.are_names
+        return words
+
+    @property
     def are_mixes(self) -> Mask:
         """Which are of a path with several names in its query: bool[m]."""
         mixes: Mask = np.repeat(self.names > 1, self.lengths) & (self.at == np.repeat(self.asked + 1, self.lengths))

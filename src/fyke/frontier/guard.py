@@ -281,8 +281,8 @@ class TrapGuard:
         differs = self._differ(urls, first != first_else)
         found = np.where(differs[:, QUERY], first, first_else)
         of_hosts = (found == lots.lengths[lots.which] - 1) & self.probes.proven(hosts)
-        is_word = (found > lots.names[lots.which]) & (found <= lots.asked[lots.which])
-        fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1) & ~is_word
+        fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
+        fertile &= ~lots.any(lots.are_words & counts["barren"])
         found = np.where(fertile | of_hosts | (found == len(counts)), -1, found)
         differs &= self._of_variants(hosts)["barren"]
         differs[:, QUERY] &= ~lots.any(lots.are_asked & self._yields.are_promising(counts))
