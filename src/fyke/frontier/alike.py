@@ -15,7 +15,7 @@ from fyke.frontier.probes import place_key
 Places = npt.NDArray[np.int64]
 
 
-class Alike:
+class AlikeUrls:
     """The lots of some URLs, and the keys of the shapes of each lot: `keys`, uint64[m], of all lots.
 
     `which`: the lot of each URL, int64[n]. `places`: where each lies, as probes have it, uint64[n]. `starts`,
@@ -50,7 +50,7 @@ class Alike:
         self.at = np.arange(len(self.keys)) - np.repeat(self.starts, self.lengths)
 
     def __repr__(self) -> str:
-        return f"Alike({len(self.which)} URLs in {len(self.starts)} lots)"
+        return f"AlikeUrls({len(self.which)} URLs in {len(self.starts)} lots)"
 
     @property
     def are_names(self) -> Mask:

@@ -48,7 +48,7 @@ import xxhash
 from fyke.core.batches import U64, Kind, Mask, keep, numbers, texts, u64
 from fyke.core.shapes import QUERY, VARIANTS, Shapes, lacks, name_of, shape_keys, shapes, sharp_of, skeleton
 from fyke.disk.store import Store
-from fyke.frontier.alike import Alike
+from fyke.frontier.alike import AlikeUrls
 from fyke.frontier.probes import Probes
 from fyke.frontier.variants import Variants, variant_shapes
 from fyke.frontier.yields import COUNT, FERTILE, Counts, Yields
@@ -272,7 +272,7 @@ class TrapGuard:
         """What makes a trap of each of `urls` (n > 0 rows): the place among its shapes of the barren one, `VARIED` and
         a place in `VARIANTS`, or `MADE_UP`; -1 where it is none. And the counts of the shapes of the first, and of
         others."""
-        hosts, lots = u64(urls, "host"), Alike(urls, self._met_on_fresh(u64(urls, "via")))
+        hosts, lots = u64(urls, "host"), AlikeUrls(urls, self._met_on_fresh(u64(urls, "via")))
         counts = self._yields.of(lots.keys)
         barren = np.where(counts["barren"] & ~_are_known_mixes(lots, counts), lots.at, len(counts))
         first = lots.least(barren)
@@ -348,7 +348,7 @@ class TrapGuard:
         }
 
 
-def _are_known_mixes(lots: Alike, counts: Counts) -> Mask:
+def _are_known_mixes(lots: AlikeUrls, counts: Counts) -> Mask:
     """Which of the shapes of `lots`, with these `counts`, are of a path with several names, all of which were read and
     bring something: that says nothing of them. bool, as `counts`."""
     bring = (counts["pages"] > 0) & (counts["fresh"] * FERTILE >= 1)
