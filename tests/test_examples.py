@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -220,7 +221,7 @@ def test_first_crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
     assert re.search(r"\d+ pages? for 'river'", first.out) and (tmp_path / "demo" / "report.html").is_file()
     assert "finished before" in again.err
     refused = re.search(r"fyke why demo (\S+)", first.out)
-    assert refused and "robots.txt forbids it" in fyke("why", "demo", refused[1]).stdout
+    assert refused and "robots.txt forbids it" in fyke("why", "demo", *shlex.split(refused[1])).stdout
     query = re.search(r"python -c \"(.+)\"", first.out)
     assert query
     told = subprocess.run(
