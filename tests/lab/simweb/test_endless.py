@@ -65,9 +65,10 @@ def test_links_that_only_lead_to_others_wait_and_those_that_lead_to_pages_do_not
 @pytest.mark.parametrize("agents", ["1", "2"])
 def test_who_makes_pages_up_is_found_out_and_what_was_asked_on_purpose_is_no_page(tmp_path: Path, agents: str) -> None:
     """The archive has it; no table, no check and no repair takes it for a page; nor is it asked for where a person
-    does not want it."""
-    cast = Cast(endless=["made-up-numbers", "suggesting"], honest=3, pause_s=0.01)
-    options, settings = ["--pages", "700", "--agents", agents], {**GENTLE, "frontier": {"probes": True}}
+    does not want it. Hosts rest, so that how many are asked for is not a matter of how fast this machine is."""
+    cast = Cast(endless=["made-up-numbers", "suggesting"], honest=3, pause_s=0.04)
+    rest = {"politeness": {**GENTLE["politeness"], "host_delay_s": 0.01}}
+    options, settings = ["--pages", "700", "--agents", agents], {**GENTLE, **rest, "frontier": {"probes": True}}
     done = judged(cast, tmp_path, settings, options=options, patience_s=100, asked_why=False)
     assert done.status == 0, done.complaint
     probes = {(host, path) for _, host, path in done.ledger if re.search(r"\d{12}", path)}
@@ -77,7 +78,7 @@ def test_who_makes_pages_up_is_found_out_and_what_was_asked_on_purpose_is_no_pag
     last = max(at for at, (host, path) in enumerate(paths) if host.startswith(("honest", "suggesting")))
     before = sum(host.startswith("made-up") for host, _ in paths[:last])
     if agents == "1":  # of several, one may have nothing else left
-        assert before < 160 and len(made_up) > 100, "of some three hundred"
+        assert before < 120 and len(made_up) > 200, "a host is found out after some fifty"
     crawl = tmp_path / "crawl"
     held = [record.get("warc-target-uri") for path in crawl.glob("warc/*.warc.gz") for record in read_records(path)]
     assert all(any(url.endswith(path) for url in held) for _, path in probes)
