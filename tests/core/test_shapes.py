@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fyke.core.shapes import (
     DIGEST,
     LONG_URL,
+    MOST_LEFT_OUT,
     MOST_NAMES,
     MOST_PARTS,
     VARIANTS,
@@ -18,6 +19,7 @@ from fyke.core.shapes import (
     skeleton,
     variant_keys,
     variants,
+    without_names,
 )
 from fyke.core.urls import canonical
 
@@ -53,6 +55,7 @@ def test_what_looks_made_up_is_one_shape() -> None:
     assert shapes(skeleton(one)).own == "/session/*/list"
     assert shapes(skeleton("http://h/out/1ee666397c")).own == "/out/*", "a digest, with however few numbers"
     assert shapes(skeleton("http://h/x;jsessionid=592A693DB50FA329")).own == "/*"
+    assert shapes(skeleton("http://h/12345678-1234-4f2a-8899-123456789012/x")).own == "/*/x", "a UUID"
     assert shapes(skeleton("http://h/decades/facade/deadbeefs")).own == "/decades/facade/deadbeefs"
 
 
@@ -99,6 +102,21 @@ def test_variants_have_in_common_what_they_do_not_differ_in(what: str, one: str,
     same = [word for word, first, second in zip(VARIANTS, *keys, strict=True) if first == second]
     assert what in same
     assert not set(keys[0]) & set(variant_keys(f"http://h{one}", 2)), "hosts are apart"
+
+
+@pytest.mark.parametrize("mark", ["&", ";"])
+def test_what_is_left_without_each_name_is_the_same_for_those_that_differ_in_it(mark: str) -> None:
+    one, other = (without_names(f"http://h/view?id=7{mark}sid={session}{mark}page=2") for session in ("zq8w", "44102"))
+    assert [name for name, _ in one] == ["id", "sid", "page"]
+    assert [name for (name, left), same in zip(one, other, strict=True) if left == same[1]] == ["sid"]
+    assert one[1] == ("sid", f"http://h/view?id=7{mark}page=2")
+    assert not without_names("http://h/view?id=7") and not without_names("http://h/view"), "that is its query"
+
+
+@given(st.lists(st.from_regex(r"[a-z]{1,3}=[a-z0-9]{0,3}", fullmatch=True), max_size=40))
+def test_a_query_of_any_length_has_few_names_to_be_left_out(pairs: list[str]) -> None:
+    found = without_names(f"http://h/view?{'&'.join(pairs)}")
+    assert len(found) == (min(len(pairs), MOST_NAMES, MOST_LEFT_OUT) if len(pairs) > 1 else 0)
 
 
 @given(PARTS, NAMES)

@@ -21,6 +21,7 @@ KEPT = 1024  # skeletons of which the shapes are kept: of most, many URLs follow
 MOST_CHARS = 512
 MOST_PARTS = 24
 MOST_NAMES = 8
+MOST_LEFT_OUT = 6  # names in a query, without each of which a URL may be another's like
 DEEP_PARTS = 8  # from here on a path is deep
 MOST_LABELS = 5  # hosts with more are alike
 LONG_URL = 256  # characters, from here on a URL is long
@@ -30,7 +31,8 @@ _DIGITS = re.compile(r"[0-9]+")
 _VALUE = re.compile(r"=(?![a-z]{2,12}(?:[&;]|$))[^&;]*")
 _PAIRS = re.compile(r"[&;]")
 _MADE_UP = re.compile(r"(?<=/)[^/#]*+#[^/#]++#[^/#]++#[^/]*+")  # a part with three numbers and more
-_HEX = r"(?<![0-9A-Za-z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}(?![0-9A-Za-z])"
+_UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"  # RFC 9562, 4
+_HEX = rf"(?<![0-9A-Za-z])(?:{_UUID}|(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{{8,}})(?![0-9A-Za-z])"
 _DIGEST = re.compile(_HEX, re.IGNORECASE)
 # A digest, with what stands for nothing without it: parameters of a path (RFC 3986, 3.3), and the brackets around it;
 # its name in a query.
@@ -128,6 +130,17 @@ def _without_session(url: str) -> str:
     return _OF_PATH.sub("", place) + _OF_QUERY.sub("", mark + query)
 
 
+@lru_cache(KEPT)
+def without_names(url: str) -> tuple[tuple[str, str], ...]:
+    """The names in the query of a canonical URL, where it has several, each with what is left of the URL without it."""
+    place, _, query = url[:MOST_CHARS].partition("?")
+    pairs = [pair for pair in _PAIRS.split(query, MOST_NAMES)[:MOST_NAMES] if pair]
+    mark = "&" if "&" in query else ";"
+    left = (f"{place}?{mark.join(pairs[:at] + pairs[at + 1 :])}" for at in range(len(pairs)))
+    named = [(pair.partition("=")[0], url) for pair, url in zip(pairs, left, strict=True)]
+    return tuple(named[-MOST_LEFT_OUT:]) if len(named) > 1 else ()
+
+
 def lacks(url: str) -> list[int]:
     """Which of `VARIANTS` a canonical URL has nothing of, as places: the query, and what looks made up."""
     if _without_session(url[:MOST_CHARS]) != url[:MOST_CHARS]:
@@ -138,6 +151,11 @@ def lacks(url: str) -> list[int]:
 def variant_keys(url: str, host: int) -> list[int]:
     """The keys of what is left of a canonical URL of `host` without each of `VARIANTS`."""
     return [xxhash.xxh3_64_intdigest(f"{at}{text}".encode(), host) for at, text in enumerate(variants(url))]
+
+
+def name_keys(url: str, host: int) -> list[int]:
+    """The same without each name in its query, as `without_names` has them."""
+    return [xxhash.xxh3_64_intdigest(f"{name}={text}".encode(), host) for name, text in without_names(url)]
 
 
 def name_of(shown: str) -> str:

@@ -14,14 +14,17 @@ common, so it takes `PATIENCE` times as many of them. A URL is none when its own
 a shop would speak for all that show the same. So lists are read that say little themselves and lead to what says more.
 How a path is asked with several names says nothing of such as bring something each, whatever others with it brought.
 
-A *variant* of a page that was read is counted as such too: it has the same URL but for its query, what looks made up
-in it, its folders, or the order of its parts (`fyke.frontier.variants`). Where these bring nothing, a variant is a trap
+A *variant* of a page that was read is counted as such too: it has the same URL but for its query, what looks made up in
+it, its folders, or the order of its parts (`fyke.frontier.variants`). Where these bring nothing, a variant is a trap
 whatever else is known of its shape, and what has no like yet is none: so a site whose every link has a session in it is
 read once and not for ever. It is none either where most variants of its own shape are fresh, or of those with one of
-the names in its query: a wiki names its pages in a query, and their prints and histories too. The names in a query
-count for and against variants alone, and what such a page lacks says nothing of its folder and host. The page that has
-no query, and comes after one that has, says nothing at all. Whatever sessions brought, `TRIED` pages of each folder
-with one name in their query are read: a forum has second pages of its threads.
+the names in its query: a wiki names its pages in a query, and their prints and histories too. Of a query with several
+names each may be what a URL differs in: a session, however it looks, beside the number of the page. Such a name is told
+by twice as many pages, hardly one of which was ever fresh; then its query says nothing of a copy, and of what nobody
+met without one of its names, these say nothing. The names in a query count for and against variants alone, and what
+such a page lacks says nothing of its folder and host. The page that has no query, and comes after one that has, says
+nothing at all. Whatever sessions brought, `TRIED` pages of each folder with one name in their query are read: a forum
+has second pages of its threads.
 
 A redirect is a step on the way to a page, which was met where the first step was: what is said of the page is said of
 URLs like that as well. Only who leads on after `STEPS` redirects in a row shows nothing, or who leads to its like, to a
@@ -50,7 +53,7 @@ from fyke.core.shapes import QUERY, VARIANTS, Shapes, lacks, name_of, shape_keys
 from fyke.disk.store import Store
 from fyke.frontier.alike import AlikeUrls
 from fyke.frontier.probes import Probes
-from fyke.frontier.variants import Variants, variant_shapes
+from fyke.frontier.variants import WAYS, Variants, names_left_out, shapes_of_ways, variant_shapes
 from fyke.frontier.yields import COUNT, FERTILE, Counts, Yields
 
 PATIENCE = 2
@@ -149,24 +152,26 @@ class TrapGuard:
             differs: list[int] = []
             if fresh is None:
                 first = (parent["own"], parent["host"]) if steps else (own, host)
-                varied = sum(1 << at for at in self._variants.differs(url, host))
+                varied = _bits(self._variants.differs(url, host))
                 self._recent[key % RECENT] = (key, *first, met_on_fresh, min(steps + 1, MOST_STEPS), False, varied)
                 if steps < STEPS:
                     continue
             else:
                 differs = self._variants.read(url, host, fresh=fresh)
+                if not fresh and max(differs, default=0) >= len(VARIANTS):  # a name says why, so its query does not
+                    differs = [at for at in differs if at != QUERY]
                 self._try(found, host)
                 sharp[1 : 1 + len(found.names) + len(found.words)] = (
                     self._told_by_query(found, sharp, fresh=fresh) if QUERY in differs else []
                 )
-                self._recent[key % RECENT] = (key, own, host, fresh, 0, False, sum(1 << at for at in differs))
+                self._recent[key % RECENT] = (key, own, host, fresh, 0, False, _bits(differs))
                 if not fresh and set(differs) & set(lacks(url)):
                     continue  # it is the page itself, of which a variant was read before
             if is_known and parent["own"] != own and (steps or (fresh and not parent["led"])):
                 of_sharp += _led(parent, fresh)
             if fresh:
                 self.probes.fresh(url, found, host, domain)
-            of_sharp += _rows(sharp, host, differs, fresh, own)
+            of_sharp += _rows(sharp, host, differs, fresh, own, names_left_out(url) if differs else ())
             if own not in tried and (fresh or not differs) and not self._yields.pages(own):
                 of_coarse += self._of_coarse(coarse, host, domain, in_folder, fresh=fresh)
             tried.add(own)
@@ -245,9 +250,10 @@ class TrapGuard:
         """The same of n > 0 `urls`. Where variants bring nothing, those that are none are on their way from now on, and
         of those met together one is first."""
         reasons = self._reasons(urls)[0]
-        go = np.flatnonzero((reasons < 0) & self._of_variants(u64(urls, "host"))["barren"].any(axis=1))
+        barren = self._barren_ways(urls)
+        go = np.flatnonzero((reasons < 0) & barren.any(axis=1))
         if len(go):
-            others = go[~self._variants.come(urls.take(pa.array(go)))]
+            others = go[~self._variants.come(urls.take(pa.array(go)), barren[go])]
             if len(others):
                 reasons[others] = self._reasons(urls.take(pa.array(others)))[0]
         return reasons
@@ -279,33 +285,42 @@ class TrapGuard:
         first_else = lots.least(np.where(lots.are_asked, len(counts), barren))
         own = counts[lots.starts][lots.which]
         differs = self._differ(urls, first != first_else)
-        found = np.where(differs[:, QUERY], first, first_else)
+        of_names = differs[:, QUERY] & ((lots.names <= 1)[lots.which] | differs[:, len(VARIANTS) :].any(axis=1))
+        found = np.where(of_names, first, first_else)
         of_hosts = (found == lots.lengths[lots.which] - 1) & self.probes.proven(hosts)
         fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
         fertile &= ~lots.any(lots.are_words & counts["barren"])
         found = np.where(fertile | of_hosts | (found == len(counts)), -1, found)
-        differs &= self._of_variants(hosts)["barren"]
+        differs &= self._barren_ways(urls)
         differs[:, QUERY] &= ~lots.any(lots.are_asked & self._yields.are_promising(counts))
         rows = np.flatnonzero(differs.any(axis=1))  # of those, whose own shape has others, as a wiki has articles
-        of_own = self._of_variants(own["key"][rows])
+        of_own = self._of_variants(own["key"][rows], urls.take(pa.array(rows)))
         differs[rows] &= ~self._yields.are_promising(of_own)
         found = np.where(differs.any(axis=1), VARIED + differs.argmax(axis=1), found)
         return np.where(self.probes.make_up(lots.places, hosts, u64(urls, "domain")), MADE_UP, found), counts
 
     def _differ(self, urls: pa.RecordBatch, asked: Mask) -> Mask:
-        """In which of `VARIANTS` each of `urls` (n rows) differs from what was read: bool[n, len(VARIANTS)], false
+        """In which of `VARIANTS` each of `urls` (n rows) differs from what was read: bool[n, WAYS], false
         where nothing hangs on it, which is where none of its host are barren and it is not `asked` (bool[n])."""
-        differs: Mask = np.zeros((urls.num_rows, len(VARIANTS)), np.bool_)
-        rows = np.flatnonzero(asked | self._of_variants(u64(urls, "host"))["barren"].any(axis=1))
+        differs: Mask = np.zeros((urls.num_rows, WAYS), np.bool_)
+        rows = np.flatnonzero(asked | self._barren_ways(urls).any(axis=1))
         if len(rows):
             differs[rows] = self._variants.met(urls.take(pa.array(rows)))
         return differs
 
-    def _of_variants(self, owners: U64) -> Counts:
-        """What is known of each of `VARIANTS` of these hosts, or own shapes (uint64[n]): [n, len(VARIANTS)]."""
-        unique, which = np.unique(owners, return_inverse=True)
-        keys = np.array([variant_shapes(owner) for owner in unique.tolist()], np.uint64)
-        counts: Counts = self._yields.of(keys.ravel()).reshape(-1, len(VARIANTS))[which]
+    def _barren_ways(self, urls: pa.RecordBatch) -> Mask:
+        """In which ways those that differ bring nothing at the hosts of `urls` (n rows): bool[n, WAYS]. A name does not
+        count where it ever brought much: second pages of a list are fresh until each was met elsewhere."""
+        counts = self._of_variants(u64(urls, "host"), urls)
+        barren: Mask = counts["barren"]
+        barren[:, len(VARIANTS) :] &= self._yields.never_brought(counts[:, len(VARIANTS) :], PATIENCE)
+        return barren
+
+    def _of_variants(self, owners: U64, urls: pa.RecordBatch) -> Counts:
+        """What is known of each way in which `urls` (n rows) may differ, of these hosts, or own shapes (uint64[n]):
+        [n, WAYS]."""
+        keys, which = shapes_of_ways(owners, urls)
+        counts: Counts = self._yields.of(keys.ravel()).reshape(keys.shape)[which]
         return counts
 
     def _met_on_fresh(self, via: U64) -> Mask:
@@ -323,7 +338,7 @@ class TrapGuard:
         if reason == MADE_UP:
             return "its host, or domain, makes it up: it showed new text under several names that nobody can know"
         if reason >= VARIED:
-            what = VARIANTS[reason - VARIED]
+            what = [*VARIANTS, *names_left_out(texts(urls)[0])][reason - VARIED]
             return f"it is like one that was read, but for {what}, and hardly any such there had new text"
         found = shapes(skeleton(texts(urls)[0]))
         words = (*sharp_of(found), *found.coarse, found.hosts)[reason]
@@ -369,8 +384,15 @@ def _led(parent: Any, fresh: bool | None) -> list[Row]:
     return _rows([int(parent["own"])], int(parent["host"]), varied, fresh)
 
 
-def _rows(keys: Sequence[int], owner: int, differs: Sequence[int], fresh: bool | None, own: int = 0) -> list[Row]:
+def _bits(differs: Sequence[int]) -> int:
+    """The places in `VARIANTS` among `differs`."""
+    return sum(1 << at for at in differs if at < len(VARIANTS))
+
+
+def _rows(
+    keys: Sequence[int], owner: int, differs: Sequence[int], fresh: bool | None, own: int = 0, names: Sequence[str] = ()
+) -> list[Row]:
     """A page, which was fresh or not, counts for the shapes with these keys, and for those of variants that have the
-    places `differs`: of the host `owner`, and of the shape `own`."""
-    varied = [variant_shapes(of)[at] for at in differs for of in (owner, own) if of]
+    places `differs`, with these `names` in their query: of the host `owner`, and of the shape `own`."""
+    varied = [variant_shapes(of, names)[at] for at in differs for of in (owner, own) if of]
     return [(key, owner, 0, 0, bool(fresh), False) for key in (*keys, *varied)]

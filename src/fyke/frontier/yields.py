@@ -124,6 +124,12 @@ class Yields:
         """How many pages of the shape were counted."""
         return int(self._rows["pages"][self._places.get(key, 0)])
 
+    def never_brought(self, counts: Counts, patience: int) -> npt.NDArray[np.bool_]:
+        """Of which shapes with these `counts` hardly a page was ever fresh, with `patience` times as many pages as make
+        another barren: bool, as `counts`."""
+        never: npt.NDArray[np.bool_] = counts["brought"] * BARREN <= counts["pages"]
+        return never & (counts["pages"] >= patience * self._after)
+
     def are_promising(self, counts: Counts) -> npt.NDArray[np.bool_]:
         """Of which shapes with these `counts` the latest pages were fresh, however few were read: bool, as `counts`."""
         once_stale = BARREN ** (-1 / self._after)
