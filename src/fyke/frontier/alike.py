@@ -7,6 +7,7 @@ in one array of the shapes of all lots, one lot behind the other.
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import xxhash
 
 from fyke.core.batches import U64, Mask, texts, u64
 from fyke.core.shapes import Skeleton, shape_keys, shapes, skeleton
@@ -90,3 +91,10 @@ class AlikeUrls:
         """The same for each shape: bool[m]."""
         found: Mask = np.repeat(np.logical_or.reduceat(mask, self.starts), self.lengths)
         return found
+
+
+def own_shapes(urls: pa.RecordBatch) -> U64:
+    """The keys of the own shapes of `urls` (n rows): uint64[n]."""
+    rows = zip(texts(urls), u64(urls, "host").tolist(), strict=True)
+    keys = (xxhash.xxh3_64_intdigest(shapes(skeleton(url)).own.encode(), host) for url, host in rows)
+    return np.fromiter(keys, np.uint64, urls.num_rows)

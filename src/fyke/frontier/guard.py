@@ -157,13 +157,7 @@ class TrapGuard:
                 if steps < STEPS:
                     continue
             else:
-                differs = self._variants.read(url, host, fresh=fresh)
-                if not fresh and max(differs, default=0) >= len(VARIANTS):  # a name says why, so its query does not
-                    differs = [at for at in differs if at != QUERY]
-                self._try(found, host)
-                sharp[1 : 1 + len(found.names) + len(found.words)] = (
-                    self._told_by_query(found, sharp, fresh=fresh) if QUERY in differs else []
-                )
+                differs = self._read(url, host, found, sharp, fresh=fresh)
                 self._recent[key % RECENT] = (key, own, host, fresh, 0, False, _bits(differs))
                 if not fresh and set(differs) & set(lacks(url)):
                     continue  # it is the page itself, of which a variant was read before
@@ -176,6 +170,18 @@ class TrapGuard:
                 of_coarse += self._of_coarse(coarse, host, domain, in_folder, fresh=fresh)
             tried.add(own)
         return of_sharp, of_coarse
+
+    def _read(self, url: str, host: int, found: Shapes, sharp: list[int], *, fresh: bool) -> list[int]:
+        """The page `url` was read: the places of what it differs in from others. Of the keys `sharp` of what was
+        `found` those stay for which it counts."""
+        differs = self._variants.read(url, host, fresh=fresh)
+        if not fresh and max(differs, default=0) >= len(VARIANTS):  # a name says why, so its query does not
+            differs = [at for at in differs if at != QUERY]
+        self._try(found, host)
+        sharp[1 : 1 + len(found.names) + len(found.words)] = (
+            self._told_by_query(found, sharp, fresh=fresh) if QUERY in differs else []
+        )
+        return differs
 
     def _told_by_query(self, found: Shapes, sharp: Sequence[int], *, fresh: bool) -> list[int]:
         """Of the names in a query, and those with words, among the keys `sharp` of what was `found`: those for which a
@@ -276,22 +282,23 @@ class TrapGuard:
 
     def _reasons(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], Counts]:
         """What makes a trap of each of `urls` (n > 0 rows): the place among its shapes of the barren one, `VARIED` and
-        a place in `VARIANTS`, or `MADE_UP`; -1 where it is none. And the counts of the shapes of the first, and of
-        others."""
+        that of the way in which it differs, or `MADE_UP`; -1 where it is none. And the counts of the shapes of the
+        first, and of others."""
         hosts, lots = u64(urls, "host"), AlikeUrls(urls, self._met_on_fresh(u64(urls, "via")))
         counts = self._yields.of(lots.keys)
         barren = np.where(counts["barren"] & ~_are_known_mixes(lots, counts), lots.at, len(counts))
         first = lots.least(barren)
         first_else = lots.least(np.where(lots.are_asked, len(counts), barren))
         own = counts[lots.starts][lots.which]
-        differs = self._differ(urls, first != first_else)
+        ways = self._barren_ways(urls)
+        differs = self._differ(urls, first != first_else, ways)
         of_names = differs[:, QUERY] & ((lots.names <= 1)[lots.which] | differs[:, len(VARIANTS) :].any(axis=1))
         found = np.where(of_names, first, first_else)
         of_hosts = (found == lots.lengths[lots.which] - 1) & self.probes.proven(hosts)
         fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
         fertile &= ~lots.any(lots.are_words & counts["barren"])
         found = np.where(fertile | of_hosts | (found == len(counts)), -1, found)
-        differs &= self._barren_ways(urls)
+        differs &= ways
         differs[:, QUERY] &= ~lots.any(lots.are_asked & self._yields.are_promising(counts))
         rows = np.flatnonzero(differs.any(axis=1))  # of those, whose own shape has others, as a wiki has articles
         of_own = self._of_variants(own["key"][rows], urls.take(pa.array(rows)))
@@ -299,11 +306,11 @@ class TrapGuard:
         found = np.where(differs.any(axis=1), VARIED + differs.argmax(axis=1), found)
         return np.where(self.probes.make_up(lots.places, hosts, u64(urls, "domain")), MADE_UP, found), counts
 
-    def _differ(self, urls: pa.RecordBatch, asked: Mask) -> Mask:
-        """In which of `VARIANTS` each of `urls` (n rows) differs from what was read: bool[n, WAYS], false
-        where nothing hangs on it, which is where none of its host are barren and it is not `asked` (bool[n])."""
+    def _differ(self, urls: pa.RecordBatch, asked: Mask, barren: Mask) -> Mask:
+        """In which ways each of `urls` (n rows) differs from what was read: bool[n, WAYS], false where nothing hangs on
+        it, which is where none of its host are `barren` (bool[n, WAYS]) and it is not `asked` (bool[n])."""
         differs: Mask = np.zeros((urls.num_rows, WAYS), np.bool_)
-        rows = np.flatnonzero(asked | self._barren_ways(urls).any(axis=1))
+        rows = np.flatnonzero(asked | barren.any(axis=1))
         if len(rows):
             differs[rows] = self._variants.met(urls.take(pa.array(rows)))
         return differs
@@ -368,13 +375,6 @@ def _are_known_mixes(lots: AlikeUrls, counts: Counts) -> Mask:
     bring something: that says nothing of them. bool, as `counts`."""
     bring = (counts["pages"] > 0) & (counts["fresh"] * FERTILE >= 1)
     return lots.are_mixes & ~lots.any_of_lot(lots.are_names & ~bring)
-
-
-def own_shapes(urls: pa.RecordBatch) -> U64:
-    """The keys of the own shapes of `urls` (n rows): uint64[n]."""
-    rows = zip(texts(urls), u64(urls, "host").tolist(), strict=True)
-    keys = (xxhash.xxh3_64_intdigest(shapes(skeleton(url)).own.encode(), host) for url, host in rows)
-    return np.fromiter(keys, np.uint64, urls.num_rows)
 
 
 def _led(parent: Any, fresh: bool | None) -> list[Row]:

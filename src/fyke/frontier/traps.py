@@ -29,7 +29,8 @@ from fyke.core.batches import EMPTY, U64, URLS, Mask, keep, u64
 from fyke.core.sorting import nth_of_each
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
-from fyke.frontier.guard import OF_QUERY, TrapGuard, own_shapes
+from fyke.frontier.alike import own_shapes
+from fyke.frontier.guard import OF_QUERY, TrapGuard
 from fyke.frontier.probes import Probes
 from fyke.frontier.tally import TrapTally
 from fyke.frontier.yields import MOST_SHAPES
