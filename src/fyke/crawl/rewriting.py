@@ -34,6 +34,7 @@ from fyke.core.slices import Steps, whole
 from fyke.core.urls import key_of, locate
 from fyke.crawl.verdicts import Verdicts
 from fyke.disk.drum import Drum
+from fyke.disk.late import LateDrum
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.filters import Filters, among
@@ -45,6 +46,7 @@ REVIEW_BYTES = 1 << 17  # of URLs in the queue, looked at in a turn: an aim, by 
 REVIEW_ROWS = 64, 4096  # rows looked at in a turn: at first and at least, and at most
 MANY_FAILED = 1024  # pages that failed: so many, and the queue is looked through though there is other work
 MOST_FAILED = 1 << 16
+CONTENT_BYTES = 400  # of memory for each content, until the Drum is told: two Python integers in a dictionary
 PLACES = 1 << 20
 _NO_PAGE = frozenset(
     map(
@@ -328,18 +330,17 @@ def is_settled(saved: Mapping[str, Any], rules: Sequence[Rule]) -> bool:
     )
 
 
-class Contents:
+class Contents(LateDrum):
     """What pages had for content, by key, as they were last fetched; 0 for what is no page."""
 
     def __init__(self, store: Store, memory_bytes: int, saved: dict[str, Any] | None) -> None:
-        self._drum = Drum(store, "rewrite-contents", saved, value=np.uint64, memory_bytes=memory_bytes)
-        self._new: dict[int, int] = {}  # what the drum was not told of
-        self._limit = max(1, memory_bytes // 400)  # two Python integers in a dictionary
+        super().__init__(
+            store, "rewrite-contents", saved, value=np.uint64, memory_bytes=memory_bytes, entry_bytes=CONTENT_BYTES
+        )
 
     def enter(self, key: int, content: int) -> None:
         self._new[key] = content
-        if len(self._new) >= self._limit:
-            self._tell()
+        self._make_room()
 
     def of(self, key: int) -> tuple[bool, int]:
         """Whether the page with `key` was fetched, and its content."""
@@ -347,19 +348,6 @@ class Contents:
             return True, self._new[key]
         found, content = self._drum.get(key)
         return found, int(content) if found else 0
-
-    def _tell(self) -> None:
-        keys, contents = (np.fromiter(column, np.uint64, len(self._new)) for column in (self._new, self._new.values()))
-        self._drum.update(keys, contents)
-        self._drum.settle()
-        self._new.clear()
-
-    def state(self) -> dict[str, Any]:
-        self._tell()
-        return self._drum.state()
-
-    def close(self) -> None:
-        self._drum.close()
 
 
 def _moved(urls: pa.RecordBatch, targets: Sequence[str]) -> pa.RecordBatch:
