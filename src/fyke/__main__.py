@@ -13,6 +13,9 @@ import os
 import sys
 
 _STACK_BYTES = 512 << 10  # with a quarter, pages as deep as they may be are read; with a tenth, the process dies of one
+# Libraries take addresses for each of their threads, far more than memory; with fewer they end the process, or hang.
+_ADDRESSES, _MORE_ADDRESSES = 1 << 30, 2 << 30
+_OF_WHOLE_ARCHIVES = {"copy", "export", "extract", "index", "links", "report"}  # these commands need more of them
 _NO_MEMORY = ("failed to map segment", "Cannot allocate memory", "cannot allocate memory")  # as the loader says it
 
 
@@ -31,15 +34,21 @@ def _take_closed_streams() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free is this one
 
 
-def _little_stack() -> str:
-    """What to say of a stack that is too small for Fyke and its threads; nothing where it is not."""
+def _too_little() -> str:
+    """What to say where stack or addresses are too few for Fyke and its threads; nothing where they are not."""
     import resource  # noqa: PLC0415 - Ctrl-C comes first
 
-    stack, _ = resource.getrlimit(resource.RLIMIT_STACK)
-    little = stack != resource.RLIM_INFINITY and stack < _STACK_BYTES
-    return (
-        f"this process may have {stack >> 10} kB of stack, and needs 512: raise the limit (ulimit -s)" if little else ""
-    )
+    def is_below(limit: int, needed: int) -> bool:
+        allowed, _ = resource.getrlimit(limit)
+        return allowed != resource.RLIM_INFINITY and allowed < needed
+
+    if is_below(resource.RLIMIT_STACK, _STACK_BYTES):
+        return f"this process needs {_STACK_BYTES >> 10} kB of stack: raise the limit (ulimit -s)"
+    command = sys.argv[1] if len(sys.argv) > 1 else "--help"
+    addresses = _MORE_ADDRESSES if command in _OF_WHOLE_ARCHIVES else _ADDRESSES
+    if not command.startswith("-") and is_below(resource.RLIMIT_AS, addresses):
+        return f"this process needs addresses for {addresses >> 20} MB of memory: raise the limit (ulimit -v)"
+    return ""
 
 
 def _what_to_do(error: ImportError) -> str:
@@ -66,7 +75,7 @@ def main() -> None:
     """The entry point: `fyke.cli` does the rest."""
     end_quietly()
     _take_closed_streams()
-    if said := _little_stack():
+    if said := _too_little():
         _complain(said)
     try:
         from fyke.core.memory import give_back  # noqa: PLC0415 - Ctrl-C comes first

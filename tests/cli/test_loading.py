@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from crawl.small_site import small_site
+
 SETTINGS = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
 NEEDED = {line.partition(">")[0].replace("-", "_") for line in SETTINGS["project"]["dependencies"]}
 PACKAGES = NEEDED | {  # with those of the extras
@@ -164,6 +166,30 @@ def test_a_stack_that_is_too_small(tmp_path: Path) -> None:
     small = ["bash", "-c", 'ulimit -s 100; exec "$@"', "-", *command]
     done = subprocess.run(small, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "ulimit -s" in done.stderr, done.stderr
+
+
+LEAST_MB = {"crawl": 1 << 10, "check": 1 << 10, "export": 2 << 10, "index": 2 << 10, "report": 2 << 10}
+
+
+def limited(megabytes: int, *command: str) -> subprocess.CompletedProcess[str]:
+    small = ["bash", "-c", f'ulimit -v {megabytes << 10}; exec "$@"', "-", sys.executable, "-m", "fyke", *command]
+    return subprocess.run(small, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("command", LEAST_MB)
+def test_addresses_that_are_too_few(command: str, tmp_path: Path) -> None:
+    """Arrow ended the process or hung, DuckDB showed a traceback."""
+    done = limited(LEAST_MB[command] - 1, command, str(tmp_path))
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "ulimit -v" in done.stderr, done.stderr
+
+
+def test_addresses_that_do(tmp_path: Path) -> None:
+    into = str(tmp_path / "crawl")
+    with small_site() as site:
+        commands = [["crawl", site.url, "--into", into, "--delay", "0"], ["check", into], ["index", into]]
+        for command in [*commands, ["export", into, "--to", "parquet"], ["report", into]]:
+            done = limited(LEAST_MB[command[0]], *command)
+            assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("files", [6, 10, 60])
