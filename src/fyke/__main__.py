@@ -59,6 +59,7 @@ def _what_to_do(error: ImportError) -> str:
     package = (file.partition("/")[0] if "/" in file else error.name or "").partition(".")[0]
     if package in ("", "fyke"):
         return ""
+    package = "backports.zstd" if package == "backports" else package
     again = "" if isinstance(error, ModuleNotFoundError) else "--force-reinstall "
     return (
         f"the Python package {package} cannot be loaded ({error}); install it:"

@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from time import process_time
 
 import brotli
 import pytest
@@ -98,6 +99,41 @@ def test_a_cut_body_gives_its_beginning(layer, data, cut):
     coded = coded[: int(len(coded) * cut)]
     content, *_ = decode_body(answer(coded, layer[0]), LIMIT)
     assert data.startswith(content) or content == coded
+
+
+@pytest.mark.parametrize("layer", [("gzip", "one member"), ("deflate", "zlib"), ("br", ""), ("zstd", "")], ids="-".join)
+@given(data=st.binary(min_size=1, max_size=300), cut=st.integers(1, 300))
+def test_a_cut_is_told(layer, data, cut):
+    """Of zstd it was not: what a server's robots.txt forbade at its end was asked for."""
+    coded = ENCODERS[layer](data)
+    coded = coded[: -(cut % len(coded)) or None]
+    content, fault, _, is_broken = decode_body(answer(coded, layer[0]), LIMIT)
+    assert bool(fault) == (coded != ENCODERS[layer](data))
+    assert is_broken or content in (coded, data)
+
+
+IDLE = {
+    "skippable frames": b"\x50\x2a\x4d\x18\0\0\0\0",
+    "frames": b"\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00",
+    "long skippable frames": b"\x50\x2a\x4d\x18\0\0\1\0" + bytes(1 << 16),
+}
+
+
+@pytest.mark.parametrize("unit", IDLE.values(), ids=IDLE)
+def test_zstd_that_brings_nothing_is_given_up(unit):
+    """It was read to its end, in one slice."""
+    body = unit * ((4 << 20) // len(unit))
+    slices = decoding(answer(body, "zstd"), LIMIT)
+    longest = 0.0
+    while True:
+        begin = process_time()
+        try:
+            next(slices)
+        except StopIteration as end:
+            assert end.value.is_cut and "more than" in end.value.fault
+            break
+        longest = max(longest, process_time() - begin)
+    assert longest < 0.25
 
 
 @pytest.mark.parametrize("layer", CODED, ids="-".join)

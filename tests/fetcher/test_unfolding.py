@@ -1,10 +1,14 @@
 """Laws of robots.txt files that take long to unfold: nobody waits for them, and all that may wait come."""
 
 import asyncio
+import bz2
 import gzip
+import lzma
 from collections.abc import Callable
 from dataclasses import replace
 
+import brotli
+import pytest
 import zstandard
 
 from fyke.core.clock import SystemClock
@@ -71,7 +75,7 @@ def test_what_takes_long_is_done_in_slices() -> None:
 
 
 def test_rules_whose_rest_is_lost_in_their_coding_could_not_be_had() -> None:
-    """It may forbid something. Plain text in the place of a coding is read, and so is what our limits leave."""
+    """It may forbid something. Plain text in the place of a coding is read, and so is as much as is ever read."""
     lines = b"".join(b"Disallow: /%x\n" % (number * 7919**3) for number in range(500)) + RULES
     packed = gzip.compress(lines)
     corrupt = packed[:1000] + bytes(byte ^ 255 for byte in packed[1000:1010]) + packed[1010:]
@@ -95,20 +99,50 @@ def test_rules_whose_rest_is_lost_in_their_coding_could_not_be_had() -> None:
     assert met[1] == (Outcome.BROKEN_OFF, "gzip is corrupt", b"")
     assert met[2:4] == [(Outcome.OK, "", lines)] * 2
     assert met[4][0] is Outcome.OK and met[4][2].startswith(lines)
-    assert met[5][0] is Outcome.TOO_LARGE and met[5][2]
+    assert met[5] == (Outcome.BROKEN_OFF, "gzip is cut", b"")
+
+
+FORBIDS = b"User-agent: *\nAllow: /a\n" * 20 + RULES
+NOT_HAD = {
+    "zstd, its end": ("zstd", zstandard.compress(FORBIDS)[:-1]),
+    "zstd, all but its beginning": ("zstd", zstandard.compress(FORBIDS)[:3]),
+    "br, all but its beginning": ("br", brotli.compress(FORBIDS)[:1]),
+    "zstd in gzip": ("zstd, gzip", gzip.compress(zstandard.compress(FORBIDS)[:-9])),
+    "a skippable frame": ("zstd", b"\x50\x2a\x4d\x18\xff\xff\0\0" + zstandard.compress(FORBIDS)),
+    "behind what brings nothing, in zstd": (
+        "zstd",
+        b"\x50\x2a\x4d\x18\0\0\0\0" * 200_000 + zstandard.compress(FORBIDS),
+    ),
+    "behind members without content": ("gzip", gzip.compress(b"") * 60_000 + gzip.compress(FORBIDS)),
+    "in a coding that was not offered": ("xz", lzma.compress(FORBIDS)),
+    "in another one": ("bzip2", bz2.compress(FORBIDS)),
+}
+
+
+@pytest.mark.parametrize(("coding", "body"), NOT_HAD.values(), ids=NOT_HAD)
+def test_rules_that_did_not_come_whole_could_not_be_had(coding: str, body: bytes) -> None:
+    met: list[Outcome] = []
+
+    def work(unfolding: Unfolding, slicer: Slicer) -> None:
+        assert unfolding.read(answer(0, body, coding), lambda of, content: met.append(of.outcome))
+        while slicer:
+            slicer._slice()
+
+    played(work)
+    assert met == [Outcome.BROKEN_OFF]
 
 
 def test_rules_that_are_packed_and_do_not_say_so_could_not_be_had() -> None:
     """They may forbid something, and as text they say nothing."""
     lines = b"".join(b"Disallow: /%x\n" % number for number in range(500)) + RULES
-    zstd = zstandard.compress(lines)
+    in_zstd = zstandard.compress(lines)
     bodies = [
         (gzip.compress(lines), ()),
         (gzip.compress(gzip.compress(lines)), ("gzip",)),
         (gzip.compress(lines), ("identity",)),
         (gzip.compress(lines), ("br",)),
         (gzip.compress(lines), ("gzip", "gzip", "gzip", "gzip")),
-        (zstd, ()),
+        (in_zstd, ()),
         (b"\x1f\x9d\x90" + lines, ("compress",)),
     ]
     met: list[tuple[Outcome, str, bytes]] = []
@@ -124,7 +158,7 @@ def test_rules_that_are_packed_and_do_not_say_so_could_not_be_had() -> None:
                     slicer._slice()
         assert met == [(Outcome.BROKEN_OFF, "it is packed in a way that it does not say", b"")] * 2 * len(bodies)
         met.clear()
-        for body, names in [(gzip.compress(gzip.compress(lines)), ("gzip", "gzip")), (zstd, ("zstd",)), (b"", ())]:
+        for body, names in [(gzip.compress(gzip.compress(lines)), ("gzip", "gzip")), (in_zstd, ("zstd",)), (b"", ())]:
             assert unfolding.read(answer(0, body, *names), then)
             while slicer:
                 slicer._slice()

@@ -11,18 +11,23 @@ headers often lie.
 """
 
 import re
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from io import SEEK_CUR, SEEK_END, BytesIO
 from typing import Any, BinaryIO, NamedTuple
 
 import brotli
-import zstandard
 from isal import isal_zlib
 
 from fyke.core.memory import roomy, taken
 from fyke.core.pace import breathe
 from fyke.core.slices import Slices
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 MOST_IDLE_BYTES = 1 << 20  # input of a layer in pieces that bring less than half of their size
 BEYOND = "more than"  # is in a fault that is none of the stream's: what is beyond one of our limits was left out
@@ -30,15 +35,18 @@ CUT, CORRUPT = "is cut", "is corrupt"  # faults after which the rest of the stre
 _PIECE = 8 << 10  # input taken at a time: what is copied when output reaches its limit, and a unit of work
 _FIRST_PIECE = 1 << 10  # and at first, since a stream may be thousands of small members
 _STEP = 256 << 10  # output taken at a time: the most that is lost to a corrupt stream
-_MOST_MEMBERS = 1 << 12  # of a gzip stream: each costs as much as 10 KB of content
+_MOST_MEMBERS = 1 << 12  # of gzip, or frames of zstd: each costs as much as 10 KB of content
 _MOST_CHUNKS = 1 << 20  # of a body
 _BREATH = 256  # chunks
 _SIZE_BYTES = 16 << 10  # of the line with the size of a chunk, read at a time
-_ZSTD_WINDOW = 8 << 20  # RFC 9659: no more may be asked of a client
+_ZSTD_OPTIONS = {
+    int(zstd.DecompressionParameter.window_log_max): 23
+}  # 8 MB: no more may be asked of a client (RFC 9659)
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC, _SKIPPABLE = b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"  # of a frame, and of one without content but for a byte
 ISAL_ERROR: Any = isal_zlib.error  # its stub takes the class for an instance
-_CORRUPT = (ISAL_ERROR, zlib.error, brotli.error, zstandard.ZstdError)
+_CORRUPT = (ISAL_ERROR, zlib.error, brotli.error, zstd.ZstdError)
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})(?:[ \t;][^\n]*)?\r?\n")  # extensions as loosely as libcurl
 
 
@@ -90,9 +98,9 @@ def unbrotli(stream: BinaryIO, cap: int) -> Slices[Layer]:
 
 
 def unzstd(stream: BinaryIO, cap: int) -> Slices[Layer]:
-    """zstd, any number of frames. A cut is not noticed."""
-    first = _first(stream, 4)
-    if first != zstandard.FRAME_HEADER and first[1:4] != b"\x2a\x4d\x18":
+    """zstd, any number of frames."""
+    first = _first(stream, len(_ZSTD_MAGIC))
+    if not _ZSTD_MAGIC.startswith(first) and first[1:] != _SKIPPABLE:
         return Layer(_first(stream, cap), "is not zstd")
     return (yield from _collect(_unzstd(stream), cap, ZSTD_STEP_BYTES))
 
@@ -252,9 +260,23 @@ def _unbrotli(stream: BinaryIO) -> _Pieces:
 
 def _unzstd(stream: BinaryIO) -> _Pieces:
     stream.seek(0)
-    decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
-    with decoder.stream_reader(stream, read_across_frames=True, closefd=False) as reader:
-        came_bytes = 0
-        while piece := reader.read(_STEP):
-            yield stream.tell() - came_bytes, piece
-            came_bytes = stream.tell()
+    frames = 0
+    while frames == 0 or stream.read(1):
+        stream.seek(-min(frames, 1), SEEK_CUR)
+        frames += 1
+        if frames > _MOST_MEMBERS:
+            raise _TooMany
+        yield from _frame(zstd.ZstdDecompressor(options=_ZSTD_OPTIONS), stream)
+
+
+def _frame(decoder: zstd.ZstdDecompressor, stream: BinaryIO) -> _Pieces:
+    """What a `decoder` with the interface of `lzma` gives, as `_stream` has it."""
+    size = _FIRST_PIECE
+    while not decoder.eof:
+        piece = stream.read(size) if decoder.needs_input else b""
+        if decoder.needs_input and not piece:
+            raise _Cut
+        size = min(2 * size, _PIECE)
+        out = decoder.decompress(piece, _STEP)
+        yield len(piece) - len(decoder.unused_data), out
+    stream.seek(-len(decoder.unused_data), SEEK_CUR)

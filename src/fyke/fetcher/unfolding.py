@@ -5,11 +5,12 @@ long waits in line: `AT_ONCE` are unfolded beside each other, those that are exp
 what waits is in memory up to `MEMORY_BYTES`, then on disk. Called by `fyke.fetcher.rules_desk`.
 
 Invariants: `MOST_WAITING` wait at most; of more it is said that they cannot be had, so that they are asked for again.
-So it is of rules whose rest is lost in their coding, as where the answer itself broke off, and of what is still packed
-when the codings that it names are undone: it may forbid something.
+So it is of rules whose rest is lost in their coding, or behind what brings nothing, as where the answer itself broke
+off; and of what is still packed, or no text, when the codings that it names are undone: it may forbid something.
 """
 
 import heapq
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -27,6 +28,7 @@ AT_ONCE = 8
 MEMORY_BYTES = 8 << 20
 MOST_WAITING = 512  # each may hold a file
 _PACKED = (b"\x1f\x8b", b"\x1f\x9d", b"\x28\xb5\x2f\xfd")  # how gzip, compress and zstd begin, and no text does
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
 Then = Callable[[Exchange, bytes], None]
 
@@ -50,7 +52,7 @@ class Unfolding:
         False, if too many wait."""
         steps = expected_steps(exchange)
         if steps <= NOW_STEPS:
-            _give(exchange, decode_body(exchange, self._most_bytes), then)
+            self._give(exchange, decode_body(exchange, self._most_bytes), then)
             return True
         if len(self._waiting) >= MOST_WAITING:
             return False
@@ -69,16 +71,31 @@ class Unfolding:
     def _unfolded(self, exchange: Exchange, then: Then, decoded: Decoded) -> None:
         self._going_on -= 1
         exchange.body.close()
-        _give(exchange, decoded, then)
+        self._give(exchange, decoded, then)
         self._go_on()
 
+    def _give(self, exchange: Exchange, decoded: Decoded, then: Then) -> None:
+        is_meant = exchange.outcome in (Outcome.OK, Outcome.TOO_LARGE)
+        if is_meant and (why := _what_lacks(exchange, decoded, self._most_bytes)):
+            then(replace(exchange, outcome=Outcome.BROKEN_OFF, detail=why), b"")
+        else:
+            then(exchange, decoded.content)
 
-def _give(exchange: Exchange, decoded: Decoded, then: Then) -> None:
-    is_meant = exchange.outcome in (Outcome.OK, Outcome.TOO_LARGE)
-    if exchange.outcome is Outcome.OK and decoded.is_broken:
-        then(replace(exchange, outcome=Outcome.BROKEN_OFF, detail=decoded.fault), b"")
-    elif is_meant and decoded.content.startswith(_PACKED):
-        why = "it is packed in a way that it does not say"
-        then(replace(exchange, outcome=Outcome.BROKEN_OFF, detail=why), b"")
-    else:
-        then(exchange, decoded.content)
+
+def _what_lacks(exchange: Exchange, decoded: Decoded, most_bytes: int) -> str:
+    """Why there may be other rules in `exchange` than were `decoded`, of `most_bytes` at most; empty where not."""
+    if decoded.content.startswith(_PACKED):
+        return "it is packed in a way that it does not say"
+    if len(decoded.content) >= most_bytes:
+        return ""
+    if exchange.outcome is Outcome.TOO_LARGE or decoded.is_broken or decoded.is_cut:
+        return decoded.fault or f"{WIRE_BYTES} bytes of it are few when they are unfolded"
+    return decoded.fault if decoded.fault and not _is_text(decoded.content) else ""
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return not _NO_TEXT.search(content)
