@@ -157,6 +157,13 @@ async def test_of_answers_that_cannot_be_read_few_are_looked_at(monkeypatch: pyt
     assert "malformed" in reply.detail or reply.addresses == (PUBLIC,)
 
 
+async def test_one_answer_that_cannot_be_read_is_why_there_is_none() -> None:
+    """It was waited for others, in vain; that none came in time is not what is wrong."""
+    async with asking(Server(lambda query: [unreadable(query)]), timeout_s=0.2, tries=1) as servers:
+        reply = await servers.ask("a.test")
+    assert reply.outcome is Outcome.DNS_FAILED and "malformed" in reply.detail
+
+
 async def test_who_guesses_fails_no_question() -> None:
     """Whatever is sent to a port: as long as number or question is another, the question goes on waiting."""
 

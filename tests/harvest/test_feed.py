@@ -114,6 +114,11 @@ def test_json_feed(read: Read) -> None:
         assert page.title == "t t"
 
 
+def test_a_number_that_python_does_not_read_costs_no_link(read: Read) -> None:
+    text = '{"version": "https://jsonfeed.org/version/1", "items": [{"id": %s, "url": "http://h/1"}]}' % ("9" * 5000)
+    assert read(text, media_type="application/feed+json").links.pages == ["http://h/1"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -151,6 +151,13 @@ def test_json_as_it_is_written(written: str, kind: str) -> None:
     assert said(html, {"name": "json:Product.name"}) == [{"url": URL, "name": "a b /* <!-- ]]> */"}]
 
 
+def test_numbers_that_are_none_are_null_and_cost_nothing_beside_them() -> None:
+    data = '{"@type": "Product", "name": "plum", "sku": %s, "price": NaN, "rating": -Infinity}' % ("9" * 5000)
+    fields = {name: f"json:Product.{name}" for name in ("name", "sku", "price", "rating")}
+    found = said(f"<script type='application/ld+json'>{data}</script>", fields)
+    assert found == [{"url": URL, "name": "plum", "sku": None, "price": None, "rating": None}]
+
+
 def test_deep_json_and_many_elements() -> None:
     deep = "[" * 100_000
     html = f"<script type='application/ld+json'>{deep}</script>" + "<p>x</p>" * 30_000

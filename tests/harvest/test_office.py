@@ -139,6 +139,14 @@ def test_whatever_the_bytes_nothing_else_is_raised(kind: str, at: float, damage:
     assert isinstance(said["text"], str)
 
 
+def test_a_cell_without_its_string_costs_itself_alone(documents: Documents) -> None:
+    """Python reads no number of five thousand digits."""
+    cells = f"<c t='s'><v>{'9' * 5000}</v></c><c t='s'><v>0</v></c>"
+    page = page_of(packed({**SHEET, "xl/worksheets/sheet1.xml": f"<worksheet><row>{cells}</row></worksheet>"}))
+    documents.process(page)
+    assert page.text == "\tplum\nsecond" and not page.exchange.detail
+
+
 def damaged(number: int) -> bytes:
     """A document whose packed text is none."""
     whole = bytearray(docx(paragraph(*"plums"), f"/{number}"))

@@ -7,6 +7,7 @@ shows what a stranger wrote and does not run it.
 
 import io
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pv
 
 from fyke.archive.schemas import PAGES, journalled
+from fyke.core.hidden import HIDDEN
 from fyke.export import page_text, selection
 from fyke.export.changes import Change, changes_since
 from fyke.export.growing import GrowingFile
@@ -34,7 +36,9 @@ EVER = datetime(1970, 1, 1, tzinfo=UTC)  # since then all pages are new
 
 _FACTS = ("host", "domain", "depth", "media_type", "charset", "content_bytes", "digest", "noindex", "duplicate")
 _COLUMNS = [*COLUMNS, "key", "title", "fingerprint", *_FACTS]
-_FORMULA = r"^([=+\-@\t\r])"
+# A sign that a formula begins with, also in full width, behind what nobody sees.
+_UNSEEN = re.sub(r"\\[uU]0*([0-9a-f]+)", r"\\x{\1}", HIDDEN)
+_FORMULA = rf"^([\x{{ad}}{_UNSEEN}]*[=+\-@＝＋－＠\t\r])"
 _CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f]"
 
 

@@ -270,7 +270,7 @@ class Datagrams:
             self._sent.popleft()
             if not first.is_over:
                 self._untaken.pop(first.place, None)
-                self._settle(first, TIMED_OUT)
+                self._settle(first, _UNREADABLE if first.unreadable else TIMED_OUT)
         if self._sent:
             self._arm(self._end_late, self._sent[0].late_at - now)
         self._go_on()

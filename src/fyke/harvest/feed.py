@@ -7,12 +7,12 @@ other XML and JSON is left alone.
 Invariant: links are as written, relative to the document's URL; absolute below an `xml:base`.
 """
 
-import json
 from collections.abc import Iterator
 from functools import partial
 from math import inf
 from typing import Any
 
+from fyke.core.strange_json import json_of
 from fyke.core.visits import Page
 from fyke.harvest.dates import DatedEntries, time_of
 from fyke.harvest.links import MOST_LINKS, HtmlLinks, collapsed, fit
@@ -63,7 +63,7 @@ class JsonFeed:
         if not self.lists(page) or page.size_bytes > MAX_JSON_BYTES:
             return
         try:
-            feed = json.loads(page.text)
+            feed = json_of(page.text)
         except (ValueError, RecursionError):
             return
         if not isinstance(feed, dict) or "jsonfeed.org" not in str(feed.get("version")):

@@ -6,7 +6,6 @@ for every page it has parsed, `fyke extract` for pages out of the archive: the s
 Invariant: whatever a page holds, rows come back, each with a value or None for every field, and of bounded size.
 """
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +22,7 @@ from fyke.core.errors import ConfigurationError
 from fyke.core.extraction import ExtractSection, FieldSection
 from fyke.core.markup import TakesLong
 from fyke.core.pace import breathe, in_haste
+from fyke.core.strange_json import json_of
 from fyke.core.urls import canonical
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.harvest.matching import Matcher
@@ -253,7 +253,7 @@ def _json_ld(root: LexborNode) -> Iterator[dict[str, Any]]:
         if len(text) > MOST_JSON_CHARS:
             continue
         try:
-            waiting = [json.loads(_bare(text), strict=False)]  # a line may end within a text
+            waiting = [json_of(_bare(text), strict=False)]  # a line may end within a text
         except (ValueError, RecursionError):
             continue
         while waiting and found < MOST_OBJECTS:

@@ -196,8 +196,8 @@ class _Sheet(_XmlPart):
     def said(self, text: str) -> None:
         if self._number is None:
             super().said(text)
-        elif self._depth and len(self._number) < 9:
-            self._number += text
+        elif self._depth:
+            self._number = (self._number + text)[:9]
 
     def ended(self, name: str) -> None:
         if name.rpartition(" ")[2] == "v" and self._number is not None:
