@@ -20,9 +20,10 @@ from fyke.core.urls import key_of, locate
 from fyke.core.visits import visits_of
 from fyke.disk.store import Store
 from fyke.frontier.guard import PATIENCE, RECENT
-from fyke.frontier.guard import TRIED as TRIED_QUERIES
 from fyke.frontier.tally import FREE, TRIED
 from fyke.frontier.traps import FEW_ACTIVE, LATELY, LET_THROUGH, MOST_OWED, Traps
+from fyke.frontier.tries import FOLDERS_TRIED
+from fyke.frontier.tries import TRIED as TRIED_QUERIES
 from fyke.frontier.yields import COUNT, MOST_SHAPES
 
 AFTER = 8
@@ -282,6 +283,65 @@ def test_what_waits_goes_on_beside_a_list_that_has_no_end(guard: Guard, others: 
         guard.stage.visited(u64(urls, "key"), u64(urls, "host"), u64(urls, "domain"))
         guard.stage.share()
     assert len(guard.stage) == (0 if others <= FEW_ACTIVE else 50)
+
+
+def test_what_goes_on_in_vain_goes_on_ever_less(guard: Guard) -> None:
+    """One domain's goes behind another's, and both are a smaller share of the visits."""
+    traps = {name: [f"http://www.{name}.example/day/{number}" for number in range(600)] for name in ("one", "two")}
+    for urls in traps.values():
+        learn(guard, urls[: 2 * AFTER], False)
+        urls[:] = [url for url in urls[2 * AFTER :] if key_of(url) % LET_THROUGH][:60]
+        assert passed(guard, urls) == 0
+    maze = batch([f"http://www.maze.example/{n}" for n in range(1000 * LATELY)])
+    learn(guard, texts(maze)[:1], True)
+    guard.stage.probes.found(u64(maze, "host").repeat(9), u64(maze, "domain").repeat(9))
+    shares: list[list[str]] = []
+    for begin in range(0, 16 * LATELY, LATELY):
+        urls = maze.slice(begin, LATELY)
+        guard.stage.visited(u64(urls, "key"), u64(urls, "host"), u64(urls, "domain"))
+        shares.append(texts(guard.stage.share()))
+        learn(guard, shares[-1], False)
+    first, later = (sum(map(len, some)) for some in (shares[:4], shares[4:8]))
+    assert {url.split("/")[2] for some in shares[:4] for url in some} == {f"www.{name}.example" for name in traps}
+    assert first > later and 0 < sum(map(len, shares[4:])) <= 12 * LATELY / 8
+
+
+def test_a_site_in_two_languages_is_read_beside_copies_in_folders(guard: Guard) -> None:
+    """Its pages have the same names in both; those for print and for telephones say nothing of the other language."""
+    names = [ascii_lowercase[n % 26] * (3 + n // 26) for n in range(60)]
+    base = "http://www.a.example"
+    learn(guard, [f"{base}/en/{name}" for name in names], True)
+    learn(guard, [f"{base}/print/en/{name}" for name in names[: 4 * AFTER]], False)
+    learn(guard, [f"{base}/fr/"], True)
+    french = [f"{base}/fr/{name}" for name in names]
+    first = texts(guard.stage.divert(batch(french[:20])))
+    assert 1 <= len(first) <= 4, "one is tried, and some as of all traps"
+    learn(guard, first, True)
+    assert passed(guard, french[20:]) == 40
+    assert passed(guard, [f"{base}/print/en/{name}" for name in names[4 * AFTER :]]) <= 28 // 4
+    folders = [f"{base}/{name}/{other}" for name in names for other in names[:3]]
+    assert passed(guard, folders) <= FOLDERS_TRIED + len(folders) // LET_THROUGH
+
+
+def test_a_copy_with_another_session_says_nothing_of_pages_that_nobody_read(guard: Guard) -> None:
+    base = "http://www.a.example/index.php"
+    names = [ascii_lowercase[n % 26] * (3 + n // 26) for n in range(40)]
+    learn(guard, [f"{base}?page={name}&sess={n:08x}a" for n, name in enumerate(names[:20])], True)
+    copies = [f"{base}?page={names[n % 20]}&sess={n + 999:08x}a" for n in range(4 * AFTER)]
+    learn(guard, copies, False)
+    again = [f"{base}?page={name}&sess={n:08x}b" for n, name in enumerate(names[:20])]
+    assert passed(guard, again) <= 20 // 4
+    assert passed(guard, [f"{base}?page={name}&sess={n:08x}b" for n, name in enumerate(names[20:])]) == 20
+
+
+def test_what_is_known_of_a_host_says_nothing_of_a_folder_that_brings_something(guard: Guard) -> None:
+    """A site that shows what it likes for whatever is not there has news all the same."""
+    base = "http://www.a.example"
+    words = [f"{a}{b}{c}" for a in "bcdfg" for b in "aeiou" for c in ascii_lowercase]
+    learn(guard, [f"{base}/news/{word}" for word in words[:AFTER]], True)
+    learn(guard, [f"{base}/{word}/not-{word}" for word in words[: 8 * AFTER]], False)
+    assert passed(guard, [f"{base}/{word}/nor-{word}" for word in words[9 * AFTER : 12 * AFTER]]) <= 3 * AFTER // 4
+    assert passed(guard, [f"{base}/news/{word}" for word in words[AFTER : 3 * AFTER]]) == 2 * AFTER
 
 
 def test_who_has_little_that_waits_goes_first(guard: Guard) -> None:

@@ -40,7 +40,7 @@ _OF_PATH = re.compile(rf";[^/?;=]+=[^/?;]*|/\([^/()?]*\({_HEX}\)+|{_HEX}", re.IG
 _OF_QUERY = re.compile(rf"(?<=[?&;])[^=&;]*={_HEX}[^&;]*(?:[&;]|$)|{_HEX}", re.IGNORECASE)
 _BETWEEN = re.compile(r"[/?&;]")
 VARIANTS = ("what looks made up in it", "its query", "its folders", "the order of its parts, and how often they come")
-DIGEST, QUERY = 0, 1  # places among these; with a query goes what looks made up
+DIGEST, QUERY, FOLDERS = 0, 1, 2  # places among these; with a query goes what looks made up
 _A_DIGEST = "#.#.#"  # looks made up
 
 
@@ -166,6 +166,11 @@ def name_of(shown: str) -> str:
 def sharp_of(found: Shapes) -> list[str]:
     """Its sharp shapes, in the order that `shape_keys` has."""
     return [found.own, *found.names, *found.words, *found.sharp]
+
+
+def first_folder(found: Shapes, host: int) -> int:
+    """The key of the first folder, or the host, of what was `found` of a URL."""
+    return xxhash.xxh3_64_intdigest(found.coarse[1].encode(), host)
 
 
 def shape_keys(found: Shapes, host: int, domain: int, *, met_on_fresh: bool) -> tuple[list[int], list[int]]:

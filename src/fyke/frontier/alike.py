@@ -10,9 +10,12 @@ import pyarrow as pa
 import xxhash
 
 from fyke.core.batches import U64, Mask, texts, u64
-from fyke.core.shapes import Skeleton, shape_keys, shapes, skeleton
+from fyke.core.shapes import Skeleton, first_folder, shape_keys, shapes, skeleton
 from fyke.frontier.probes import place_key
+from fyke.frontier.yields import FERTILE, Counts, Yields
 
+LEAST_PAGES = 3  # of a folder that is known to bring something
+DOUBT = 0.5  # of the first pages of hosts of a domain, the latest counting most, less were fresh
 Places = npt.NDArray[np.int64]
 
 
@@ -21,8 +24,8 @@ class AlikeUrls:
 
     `which`: the lot of each URL, int64[n]. `places`: where each lies, as probes have it, uint64[n]. `starts`,
     `lengths`: the shapes of each lot among all, int64[lots]; the first is its own. `at`: the place of each shape in
-    its lot, int64[m]. `names`, `asked`: of each lot, how many names its query has, and how many shapes are of these
-    or of such with words, int64[lots].
+    its lot, int64[m]. `names`, `asked`, `sharp`: of each lot, how many names its query has, how many shapes are of
+    these or of such with words, and how many are sharp, int64[lots].
     """
 
     def __init__(self, urls: pa.RecordBatch, met_on_fresh: Mask) -> None:
@@ -30,7 +33,7 @@ class AlikeUrls:
         number: dict[tuple[Skeleton, int, bool], int] = {}
         keys: list[list[int]] = []
         places: list[int] = []
-        names: list[tuple[int, int]] = []
+        names: list[tuple[int, int, int]] = []
         self.which = np.empty(urls.num_rows, np.int64)
         owners = u64(urls, "host").tolist(), u64(urls, "domain").tolist()
         for row, (url, host, domain, fresh) in enumerate(zip(texts(urls), *owners, met_on_fresh.tolist(), strict=True)):
@@ -40,12 +43,12 @@ class AlikeUrls:
                 of_lot = shapes(like[0])
                 sharp, coarse = shape_keys(of_lot, host, domain, met_on_fresh=fresh)
                 keys.append(sharp + coarse)
-                names.append((len(of_lot.names), len(of_lot.names) + len(of_lot.words)))
+                names.append((len(of_lot.names), len(of_lot.names) + len(of_lot.words), len(sharp)))
                 places.append(place_key(of_lot, host))
             self.which[row] = found
         self.keys: U64 = np.array([key for some in keys for key in some], np.uint64)
         self.places: U64 = np.array(places, np.uint64)[self.which]
-        self.names, self.asked = np.array(names).T
+        self.names, self.asked, self.sharp = np.array(names).T
         self.lengths = np.array([len(some) for some in keys])
         self.starts = np.cumsum(self.lengths) - self.lengths
         self.at = np.arange(len(self.keys)) - np.repeat(self.starts, self.lengths)
@@ -77,6 +80,13 @@ class AlikeUrls:
         mixes: Mask = np.repeat(self.names > 1, self.lengths) & (self.at == np.repeat(self.asked + 1, self.lengths))
         return mixes
 
+    def are_known_mixes(self, counts: Counts) -> Mask:
+        """Which shapes, with these `counts`, are of a path with several names, all of which were read and bring
+        something: that says nothing of them. bool[m]."""
+        bring = (counts["pages"] > 0) & (counts["fresh"] * FERTILE >= 1)
+        known: Mask = self.are_mixes & ~self.any_of_lot(self.are_names & ~bring)
+        return known
+
     def least(self, values: Places) -> Places:
         """For each URL, the least of `values` (int64[m]) of its lot: int64[n]."""
         least: Places = np.minimum.reduceat(values, self.starts)[self.which]
@@ -98,3 +108,41 @@ def own_shapes(urls: pa.RecordBatch) -> U64:
     rows = zip(texts(urls), u64(urls, "host").tolist(), strict=True)
     keys = (xxhash.xxh3_64_intdigest(shapes(skeleton(url)).own.encode(), host) for url, host in rows)
     return np.fromiter(keys, np.uint64, urls.num_rows)
+
+
+def first_folders(urls: pa.RecordBatch) -> U64:
+    """The keys of the first folders of `urls` (n rows): uint64[n]."""
+    rows = zip(texts(urls), u64(urls, "host").tolist(), strict=True)
+    keys = (first_folder(shapes(skeleton(url)), host) for url, host in rows)
+    return np.fromiter(keys, np.uint64, urls.num_rows)
+
+
+def have_fertile_folders(urls: pa.RecordBatch, yields: Yields) -> Mask:
+    """Which of `urls` (n rows) lie in a folder that brings something, wherever its pages were met, and in none that
+    does not: bool[n]."""
+    owners = u64(urls, "host").tolist(), u64(urls, "domain").tolist()
+    keys = np.zeros((urls.num_rows, 2, 2), np.uint64)
+    for row, (url, host, domain) in enumerate(zip(texts(urls), *owners, strict=True)):
+        found = shapes(skeleton(url))
+        for met_on_fresh in (False, True):
+            folders = shape_keys(found, host, domain, met_on_fresh=met_on_fresh)[1][1:-2]
+            keys[row, int(met_on_fresh), : len(folders)] = folders
+    counts = yields.of(keys.ravel()).reshape(keys.shape)
+    fertile = (counts["pages"] >= LEAST_PAGES) & (counts["fresh"] * FERTILE >= 1)
+    fertile, barren = (mask.reshape(-1, 4) for mask in (fertile, counts["barren"]))
+    have: Mask = np.logical_or.reduce(fertile, axis=1) & ~np.logical_or.reduce(barren, axis=1)
+    return have
+
+
+def are_hosts_in_doubt(urls: pa.RecordBatch, yields: Yields) -> Mask:
+    """At which of `urls` (n rows) less than half of the first pages of hosts like theirs, of their domain, was fresh
+    lately: bool[n]."""
+    of_host: dict[int, bool] = {}
+    hosts = u64(urls, "host").tolist()
+    for url, host, domain in zip(texts(urls), hosts, u64(urls, "domain").tolist(), strict=True):
+        if host not in of_host:  # it may have thousands of ports
+            found = shapes(skeleton(url))
+            keys = [shape_keys(found, host, domain, met_on_fresh=met_on)[1][-1] for met_on in (False, True)]
+            counts = yields.of(np.array(keys, np.uint64))
+            of_host[host] = bool(((counts["pages"] > 0) & (counts["fresh"] < DOUBT)).any())
+    return np.array([of_host[host] for host in hosts], np.bool_)

@@ -9,7 +9,8 @@ for each *shape* of their URLs (`fyke.core.shapes`): of the latest pages of a sh
 A URL is a trap when one of its shapes is barren: its own path, a repeated part, depth, length; or a coarse one: its
 folder, its host, how many labels hosts of its domain have. Coarse ones are apart for what was met on fresh pages and on
 others, and of each own shape they count one page: they are for URLs of which no two are alike. Such pages have less in
-common, so it takes `PATIENCE` times as many of them. A URL is none when its own shape is *fertile*: where one page in
+common, so it takes `PATIENCE` times as many of them. What is known of its host says nothing of a folder that brings
+something. A URL is none when its own shape is *fertile*: where one page in
 `FERTILE` was fresh, or led to a page of another shape that was: to how many says nothing more, else the first lists of
 a shop would speak for all that show the same. So lists are read that say little themselves and lead to what says more.
 How a path is asked with several names says nothing of such as bring something each, whatever others with it brought.
@@ -23,8 +24,9 @@ names each may be what a URL differs in: a session, however it looks, beside the
 by twice as many pages, hardly one of which was ever fresh; then its query says nothing of a copy, and of what nobody
 met without one of its names, these say nothing. The names in a query count for and against variants alone, and what
 such a page lacks says nothing of its folder and host. The page that has no query, and comes after one that has, says
-nothing at all. Whatever sessions brought, `TRIED` pages of each folder with one name in their query are read: a forum
-has second pages of its threads.
+nothing at all. What only differs in its folders is counted for its first folder in place of its own shape: a site in
+two languages has the same names in both. The first of some places are read whatever others brought
+(`fyke.frontier.tries`).
 
 A redirect is a step on the way to a page, which was met where the first step was: what is said of the page is said of
 URLs like that as well. Only who leads on after `STEPS` redirects in a row shows nothing, or who leads to its like, to a
@@ -46,13 +48,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import xxhash
 
 from fyke.core.batches import U64, Kind, Mask, keep, numbers, texts, u64
-from fyke.core.shapes import QUERY, VARIANTS, Shapes, lacks, name_of, shape_keys, shapes, sharp_of, skeleton
+from fyke.core.shapes import (
+    DIGEST,
+    FOLDERS,
+    QUERY,
+    VARIANTS,
+    Shapes,
+    first_folder,
+    lacks,
+    name_of,
+    shape_keys,
+    shapes,
+    sharp_of,
+    skeleton,
+)
 from fyke.disk.store import Store
-from fyke.frontier.alike import AlikeUrls
+from fyke.frontier.alike import AlikeUrls, are_hosts_in_doubt, first_folders, have_fertile_folders
 from fyke.frontier.probes import Probes
+from fyke.frontier.tries import FirstTries
 from fyke.frontier.variants import WAYS, Variants, names_left_out, shapes_of_ways, variant_shapes
 from fyke.frontier.yields import COUNT, FERTILE, Counts, Yields
 
@@ -61,12 +76,8 @@ RECENT = 1 << 15  # pages that are known to have been fresh or not, for what was
 FOLDER_PAGES = 6  # of one folder, that speak for its host: what else is there is not like a trap in it
 STEPS = 2  # redirects that sites make of one: to another scheme, then to another name
 MOST_STEPS = 100
-TRIED = 2  # pages of a folder with a name in their query, before it is held against them what others like that brought
-MOST_TRIED = 1 << 16
-DOUBT = 0.5  # of the first pages of hosts of a domain, the latest counting most, less were fresh
 MADE_UP = 1 << 30  # in place of the place of a shape
 VARIED = 1 << 29  # the same, and the place in `VARIANTS`
-OF_QUERY = VARIED + QUERY
 # A redirect, the last of so many `steps`, is as `fresh` as where the first one was met, whose `own` and `host` it has.
 # `led`: whether it was said of it that it led to a fresh page. `differs`: bits, in which of `VARIANTS` from another.
 _PAGE = np.dtype(
@@ -92,7 +103,7 @@ class TrapGuard:
         self._variants = Variants(store, state.get("variants"))
         self.probes = Probes(store, state.get("probes"), asks_domains=after > 0, asks_hosts=probes and after > 0)
         self._accused: set[int] = set()
-        self._tried: Counter[int] = Counter()  # by folder and name
+        self._tries = FirstTries(self._yields)
         self._changed = False
 
     def __repr__(self) -> str:
@@ -110,9 +121,7 @@ class TrapGuard:
         probed = numbers(judged, "kind") == Kind.PROBE
         self._learn_of_probes(keep(judged, probed))
         judged = keep(judged, ~probed)
-        if not judged.num_rows:
-            return False
-        return self._count(*self._shown(judged))
+        return judged.num_rows > 0 and self._count(*self._shown(judged))
 
     def learn_of_traps(self, traps: pa.RecordBatch) -> None:
         """From now on these URLs (n rows) wait as traps. A redirect that led to one of them showed nothing."""
@@ -165,7 +174,8 @@ class TrapGuard:
                 of_sharp += _led(parent, fresh)
             if fresh:
                 self.probes.fresh(url, found, host, domain)
-            of_sharp += _rows(sharp, host, differs, fresh, own, names_left_out(url) if differs else ())
+            owns = own, first_folder(found, host)
+            of_sharp += _rows(sharp, host, differs, fresh, owns, names_left_out(url))
             if own not in tried and (fresh or not differs) and not self._yields.pages(own):
                 of_coarse += self._of_coarse(coarse, host, domain, in_folder, fresh=fresh)
             tried.add(own)
@@ -177,10 +187,12 @@ class TrapGuard:
         differs = self._variants.read(url, host, fresh=fresh)
         if not fresh and max(differs, default=0) >= len(VARIANTS):  # a name says why, so its query does not
             differs = [at for at in differs if at != QUERY]
-        self._try(found, host)
+        self._tries.query(found, host)
         sharp[1 : 1 + len(found.names) + len(found.words)] = (
             self._told_by_query(found, sharp, fresh=fresh) if QUERY in differs else []
         )
+        if not fresh and differs == [DIGEST]:  # a session says why, so nothing else does
+            sharp.clear()
         return differs
 
     def _told_by_query(self, found: Shapes, sharp: Sequence[int], *, fresh: bool) -> list[int]:
@@ -219,21 +231,11 @@ class TrapGuard:
         return accused
 
     def are_hosts_in_doubt(self, urls: pa.RecordBatch) -> Mask:
-        """At which of `urls` (n rows) less than half of the first pages of hosts like theirs, of their domain, was
-        fresh lately: bool[n]."""
-        of_host: dict[int, bool] = {}
-        hosts = u64(urls, "host").tolist()
-        for url, host, domain in zip(texts(urls), hosts, u64(urls, "domain").tolist(), strict=True):
-            if host not in of_host:  # it may have thousands of ports
-                found = shapes(skeleton(url))
-                keys = [shape_keys(found, host, domain, met_on_fresh=met_on)[1][-1] for met_on in (False, True)]
-                counts = self._yields.of(np.array(keys, np.uint64))
-                of_host[host] = bool(((counts["pages"] > 0) & (counts["fresh"] < DOUBT)).any())
-        return np.array([of_host[host] for host in hosts], np.bool_)
+        """As `fyke.frontier.alike` has it."""
+        return are_hosts_in_doubt(urls, self._yields)
 
     def reasons(self, urls: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        """Returns why each of `urls` (n rows) is a trap: int64[n], -1 if it is none, `OF_QUERY` if it only differs by
-        its query from what was read, another number else."""
+        """Returns why each of `urls` (n rows) is a trap: int64[n], -1 if it is none."""
         reasons = np.full(urls.num_rows, -1)
         self._variants.found(u64(urls, "key"))
         if not (self._yields.owners or self.probes.owners):
@@ -264,21 +266,10 @@ class TrapGuard:
                 reasons[others] = self._reasons(urls.take(pa.array(others)))[0]
         return reasons
 
-    def try_some(self, urls: pa.RecordBatch) -> Mask:
-        """Which of `urls` (n rows), all with the reason `OF_QUERY`, go out all the same, since few like them did:
-        bool[n]."""
-        rows = zip(texts(urls), u64(urls, "host").tolist(), strict=True)
-        return np.fromiter((self._try(shapes(skeleton(url)), host) for url, host in rows), np.bool_, urls.num_rows)
-
-    def _try(self, found: Shapes, host: int) -> bool:
-        """Whether a page of these shapes is one of the first of its folder with its name in the query."""
-        if len(found.names) != 1:
-            return False
-        key = xxhash.xxh3_64_intdigest(f"{found.coarse[1]}{found.names[0]}".encode(), host)
-        if len(self._tried) >= MOST_TRIED:
-            self._tried.clear()
-        self._tried[key] += 1
-        return self._tried[key] <= TRIED
+    def go_first(self, urls: pa.RecordBatch, reasons: npt.NDArray[np.int64]) -> Mask:
+        """Which of `urls` (n rows), traps for these `reasons` (int64[n]), go out all the same, since few like them
+        did: bool[n]. They count as that."""
+        return self._tries.go(urls, reasons - VARIED)
 
     def _reasons(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], Counts]:
         """What makes a trap of each of `urls` (n > 0 rows): the place among its shapes of the barren one, `VARIED` and
@@ -286,7 +277,7 @@ class TrapGuard:
         first, and of others."""
         hosts, lots = u64(urls, "host"), AlikeUrls(urls, self._met_on_fresh(u64(urls, "via")))
         counts = self._yields.of(lots.keys)
-        barren = np.where(counts["barren"] & ~_are_known_mixes(lots, counts), lots.at, len(counts))
+        barren = np.where(counts["barren"] & ~lots.are_known_mixes(counts), lots.at, len(counts))
         first = lots.least(barren)
         first_else = lots.least(np.where(lots.are_asked, len(counts), barren))
         own = counts[lots.starts][lots.which]
@@ -294,14 +285,18 @@ class TrapGuard:
         differs = self._differ(urls, first != first_else, ways)
         of_names = differs[:, QUERY] & ((lots.names <= 1)[lots.which] | differs[:, len(VARIANTS) :].any(axis=1))
         found = np.where(of_names, first, first_else)
+        of_host = np.flatnonzero((found == lots.sharp[lots.which]) | (found == lots.lengths[lots.which] - 2))
+        found[of_host[have_fertile_folders(urls.take(pa.array(of_host)), self._yields)]] = -1
         of_hosts = (found == lots.lengths[lots.which] - 1) & self.probes.proven(hosts)
         fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
         fertile &= ~lots.any(lots.are_words & counts["barren"])
-        found = np.where(fertile | of_hosts | (found == len(counts)), -1, found)
+        found[fertile | of_hosts | (found == len(counts))] = -1
         differs &= ways
         differs[:, QUERY] &= ~lots.any(lots.are_asked & self._yields.are_promising(counts))
         rows = np.flatnonzero(differs.any(axis=1))  # of those, whose own shape has others, as a wiki has articles
-        of_own = self._of_variants(own["key"][rows], urls.take(pa.array(rows)))
+        some = urls.take(pa.array(rows))
+        of_own = self._of_variants(own["key"][rows], some)
+        of_own[:, FOLDERS] = self._of_variants(first_folders(some), some)[:, FOLDERS]
         differs[rows] &= ~self._yields.are_promising(of_own)
         found = np.where(differs.any(axis=1), VARIED + differs.argmax(axis=1), found)
         return np.where(self.probes.make_up(lots.places, hosts, u64(urls, "domain")), MADE_UP, found), counts
@@ -370,13 +365,6 @@ class TrapGuard:
         }
 
 
-def _are_known_mixes(lots: AlikeUrls, counts: Counts) -> Mask:
-    """Which of the shapes of `lots`, with these `counts`, are of a path with several names, all of which were read and
-    bring something: that says nothing of them. bool, as `counts`."""
-    bring = (counts["pages"] > 0) & (counts["fresh"] * FERTILE >= 1)
-    return lots.are_mixes & ~lots.any_of_lot(lots.are_names & ~bring)
-
-
 def _led(parent: Any, fresh: bool | None) -> list[Row]:
     """What a page says of the one that it was met on (dtype `_PAGE`, which notes it): that it led to it."""
     parent["led"] = True
@@ -390,9 +378,15 @@ def _bits(differs: Sequence[int]) -> int:
 
 
 def _rows(
-    keys: Sequence[int], owner: int, differs: Sequence[int], fresh: bool | None, own: int = 0, names: Sequence[str] = ()
+    keys: Sequence[int],
+    host: int,
+    differs: Sequence[int],
+    fresh: bool | None,
+    owns: Sequence[int] = (),
+    names: Sequence[str] = (),
 ) -> list[Row]:
     """A page, which was fresh or not, counts for the shapes with these keys, and for those of variants that have the
-    places `differs`, with these `names` in their query: of the host `owner`, and of the shape `own`."""
-    varied = [variant_shapes(of, names)[at] for at in differs for of in (owner, own) if of]
-    return [(key, owner, 0, 0, bool(fresh), False) for key in (*keys, *varied)]
+    places `differs`, with these `names` in their query: of its `host`, and of its `owns`: its own shape, its folder."""
+    varied = [variant_shapes(host, names)[at] for at in differs]
+    varied += [variant_shapes(owns[at == FOLDERS], names)[at] for at in differs if owns]
+    return [(key, host, 0, 0, bool(fresh), False) for key in (*keys, *varied)]

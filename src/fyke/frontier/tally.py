@@ -2,14 +2,15 @@
 
 What waits has to go out some time: all of it when nothing else is left, a share of it beside sites that grow without
 end. Then the domains with the least go first. A site that was wrongly taken for a trap has some pages that wait, a trap
-has as many as were found, and finds more as it is read.
+has as many as were found, and finds more as it is read. What went on *in vain* tells them apart as well: with every
+`VAIN` pages in a row that brought nothing, a domain counts as if twice as many had waited.
 
 A trap is tried again now and then, which is bounded by what was read and not by what was found: each page of a trap
 leads to a hundred others. `TRIED` pages that were read pay for one, and twice as many for one of the same shape: else
 what is most would be all that is tried, and it tells nothing of what is beside it.
 
 Bounded: `PLACES` records, which domains share when there are more; who shares one is taken for larger than it is. Of
-shapes a count for each of `PLACES`, lost at a restart.
+shapes, and of what went on in vain, a count for each of `PLACES`, lost at a restart.
 """
 
 from collections.abc import Mapping, Set
@@ -27,6 +28,8 @@ TRIED_ALIKE = 2 * TRIED  # the same, for one of a shape that was tried
 FREE = 2  # are tried before it is: a site of which little was read may have been misjudged
 FEW = 64  # that wait of a domain are few in any case
 TIMES = 4  # and so many times the least
+VAIN = 8
+MOST_DOUBLED = 10  # times
 _RECORD = np.dtype([("place", "<u4"), ("waits", "<u4"), ("waited", "<u4"), ("read", "<u4"), ("tried", "<u4")])
 
 
@@ -42,6 +45,7 @@ class TrapTally:
         self._records[known["place"]] = known
         self._records["place"] = np.arange(PLACES)
         self._tried = np.zeros(PLACES, np.uint32)  # by shape
+        self._vain = np.zeros(PLACES, np.uint32)  # by domain
         self._changed = False
         self._few = 0  # that wait of a domain are few, as long as `_left` rows were not looked at
         self._left = 0
@@ -82,10 +86,22 @@ class TrapTally:
                 tried[row] = True
         return tried
 
+    def went_on(self, domains: U64, fresh: Mask) -> None:
+        """Pages of these domains (uint64[n]), which had waited, were read, and were fresh or not (bool[n])."""
+        places = domains % np.uint64(PLACES)
+        np.add.at(self._vain, places, 1)
+        self._vain[places[fresh]] = 0
+
     @property
     def least(self) -> int:
         """Of the domains of which any waits, the least that ever did of one."""
-        return int(self._records["waited"][self._records["waits"] > 0].min(initial=1 << 30))
+        return int(self._claims(np.flatnonzero(self._records["waits"])).min(initial=1 << 30))
+
+    def _claims(self, places: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+        """How many ever waited in these places (integers[n]), and how many more it counts for: int64[n]."""
+        doubled = np.minimum(self._vain[places] // VAIN, MOST_DOUBLED)
+        claims: npt.NDArray[np.int64] = self._records["waited"][places].astype(np.int64) << doubled
+        return claims
 
     def idle(self, domains: Set[int]) -> int:
         """Of how many domains URLs wait that are not among these."""
@@ -101,14 +117,13 @@ class TrapTally:
         few: Mask = self.waited(domains) <= self._few
         return few
 
-    def waited(self, domains: U64) -> npt.NDArray[np.integer]:
-        """Of each of these domains (uint64[n]), how many ever waited: uint32[n]."""
-        waited: npt.NDArray[np.integer] = self._records["waited"][domains % np.uint64(PLACES)]
-        return waited
+    def waited(self, domains: U64) -> npt.NDArray[np.int64]:
+        """Of each of these domains (uint64[n]), how many ever waited, with what it counts for: int64[n]."""
+        return self._claims(domains % np.uint64(PLACES))
 
     def are_fewest(self, domains: U64) -> Mask:
         """Of which of these domains (uint64[n > 0]) no more than `TIMES` the least of them waits: bool[n]."""
-        waited = self.waited(domains).astype(np.int64)
+        waited = self.waited(domains)
         fewest: Mask = waited <= TIMES * waited.min()
         return fewest
 

@@ -7,12 +7,12 @@ What waits goes on in four ways. A shape that brings something after all is barr
 through as if they were none, one in `LET_THROUGH` of those that are found, but no more than what was read of their
 domain pays for (`fyke.frontier.tally`). Then what waits of that kind is *cleared*. When nothing else is left but what
 sleeps, all of it is *released*. It would wait for ever beside sites that have no end, so it has a *share* of the
-visits: where most are to hosts that grow, as many as these, or one in `SHARE` where much waits of each domain; where
-few domains are visited and as many others do nothing but wait, one in `LEAST_SHARE`, and the fewer the more waits of
-each. Visits to what was let go do not count there: each would let go another.
+visits where most are to hosts that grow, or to few domains while as many others do nothing but wait: one in
+`LEAST_SHARE`, and the fewer the more waits of each domain. Visits to what was let go do not count there: each would let
+go another.
 
 Who goes first is who has the least that ever waited: a site that was wrongly taken for a trap has some pages here,
-and they have an end.
+and they have an end. What goes on in vain puts its domain behind others (`fyke.frontier.tally`).
 
 Invariant: a URL that was diverted waits here until it is handed out or goes on.
 """
@@ -30,7 +30,7 @@ from fyke.core.sorting import nth_of_each
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.alike import own_shapes
-from fyke.frontier.guard import OF_QUERY, TrapGuard
+from fyke.frontier.guard import TrapGuard
 from fyke.frontier.probes import Probes
 from fyke.frontier.tally import TrapTally
 from fyke.frontier.yields import MOST_SHAPES
@@ -43,10 +43,9 @@ LOOKS = 64  # for each that may go
 EACH = 32  # of a domain that go at a time, when nothing else is left
 LATELY = 64  # visits
 MOSTLY = 0.8  # of these, so many to hosts that grow
-SHARE = 16
 LEAST_SHARE = 4
+SHARE = 16  # and no fewer than one in so many beside hosts that grow, or the square of that beside others
 FEW_ACTIVE = 4  # domains of these visits
-AS_MUCH = 256  # URLs that ever waited of a domain, at most, where as many go on as are visited of those that grow
 LEAST_OWED, MOST_OWED = 16, 64.0
 
 
@@ -98,6 +97,10 @@ class Traps:
     def learn(self, judged: pa.RecordBatch) -> None:
         """Pages were read, and redirects followed (schema `JUDGED`)."""
         self._domains.read(u64(judged, "domain"))
+        went_on = keep(
+            judged, self._were_let_go(u64(judged, "key")) & judged.column("fresh").is_valid().to_numpy(False)
+        )
+        self._domains.went_on(u64(went_on, "domain"), went_on.column("fresh").to_numpy(False).astype(np.bool_))
         if self._guard.learn(judged):
             self._left = len(self._queue)
 
@@ -113,7 +116,7 @@ class Traps:
         """Let those of `urls` wait that are traps. Returns the others."""
         reasons = self._reasons(urls)
         traps = reasons >= 0
-        self._try_some(urls, traps, reasons == OF_QUERY)
+        self._try_some(urls, traps, reasons)
         if not traps.any():
             return urls
         aside = keep(urls, traps)
@@ -136,11 +139,10 @@ class Traps:
         either = ((key in self._released) or (key in self._released_before) for key in keys.tolist())
         return np.fromiter(either, np.bool_, len(keys))
 
-    def _try_some(self, urls: pa.RecordBatch, traps: Mask, of_queries: Mask) -> None:
+    def _try_some(self, urls: pa.RecordBatch, traps: Mask, reasons: npt.NDArray[np.int64]) -> None:
         """Let through those of the `traps` among `urls` (bool[n], changed) on which what is barren is tried again, and
-        some that are traps for their query (bool[n])."""
-        rows = np.flatnonzero(of_queries)
-        first = rows[self._guard.try_some(urls.take(pa.array(rows)))] if len(rows) else rows
+        the first of their places, by the `reasons` (int64[n]) for which they are traps."""
+        first = np.flatnonzero(self._guard.go_first(urls, reasons))
         rows = np.flatnonzero(traps & (u64(urls, "key") % np.uint64(LET_THROUGH) == 0))
         some = urls.take(pa.array(rows))
         again = self._domains.may_try(u64(some, "domain"), own_shapes(some))
@@ -206,12 +208,11 @@ class Traps:
 
     def _rate(self) -> float:
         """How many URLs that wait go on for each visit to others."""
-        if self._grown >= MOSTLY:
-            return 1.0 if self._domains.least <= AS_MUCH else 1 / SHARE
         active = set(self._lately)
-        if len(active) > FEW_ACTIVE or self._domains.idle(active) < len(active):
+        grow = self._grown >= MOSTLY
+        if not grow and (len(active) > FEW_ACTIVE or self._domains.idle(active) < len(active)):
             return 0.0
-        return 1 / min(max(self._domains.least / SHARE, LEAST_SHARE), SHARE**2)
+        return 1 / min(max(self._domains.least / SHARE, LEAST_SHARE), SHARE if grow else SHARE**2)
 
     def share(self) -> pa.RecordBatch:
         """What goes out of what waits (schema `URLS`), beside others."""

@@ -1,0 +1,71 @@
+"""Which of what looks like a copy is read all the same? The first few of a place, whatever was brought elsewhere.
+
+Sessions say nothing of the second pages of a forum's threads: `TRIED` pages of each folder with one name in their query
+are read. Copies for print or for telephones, in folders of their own, say nothing of a folder in another language: of
+each that brought something one page is read whose name stands in another folder as well, and what it brings is counted
+for such pages of that folder alone (`fyke.frontier.guard`). A host may have `FOLDERS_TRIED` of these, in vain or not,
+for one that makes folders up has no end of them.
+
+Bounded: `MOST_TRIED` counts, lost at a restart, or when there are more.
+"""
+
+from collections import Counter
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import xxhash
+
+from fyke.core.batches import Mask, texts, u64
+from fyke.core.shapes import FOLDERS, QUERY, Shapes, first_folder, shape_keys, shapes, skeleton
+from fyke.frontier.variants import variant_shapes
+from fyke.frontier.yields import Yields
+
+TRIED = 2
+FOLDERS_TRIED = 8
+MOST_TRIED = 1 << 16
+
+
+class FirstTries:
+    """How many were tried, of each folder and name, and of each host."""
+
+    def __init__(self, yields: Yields) -> None:
+        """`yields`: what is known of folders."""
+        self._yields = yields
+        self._tried: Counter[int] = Counter()
+
+    def __repr__(self) -> str:
+        return f"FirstTries({self._tried.total()} pages)"
+
+    def go(self, urls: pa.RecordBatch, ways: npt.NDArray[np.int64]) -> Mask:
+        """Which of `urls` (n rows) go out all the same, of those that only differ from what was read in their query or
+        folders; `ways`: the places in `VARIANTS` of what they differ in, or other numbers (int64[n]). bool[n]."""
+        go = np.zeros(urls.num_rows, np.bool_)
+        rows = np.flatnonzero((ways == QUERY) | (ways == FOLDERS))
+        some = urls.take(pa.array(rows))
+        of_some = zip(rows.tolist(), texts(some), u64(some, "host").tolist(), strict=True)
+        for row, url, host in of_some:
+            is_first = self.query if ways[row] == QUERY else self._folder
+            go[row] = is_first(shapes(skeleton(url)), host)
+        return go
+
+    def query(self, found: Shapes, host: int) -> bool:
+        """Whether a page of these shapes is one of the first of its folder with its name in the query. It counts."""
+        if len(found.names) != 1:
+            return False
+        return self._count(f"{found.coarse[1]}{found.names[0]}", host) <= TRIED
+
+    def _folder(self, found: Shapes, host: int) -> bool:
+        like_it = variant_shapes(first_folder(found, host))[FOLDERS]
+        all_of_it = [shape_keys(found, host, 0, met_on_fresh=met_on)[1][1] for met_on in (False, True)]
+        of = self._yields.of(np.array([like_it, *all_of_it], np.uint64))
+        if of["pages"][0] or not of["brought"][1:].any():
+            return False
+        return self._count(found.coarse[1], host) <= 1 and self._count("folders", host) <= FOLDERS_TRIED
+
+    def _count(self, what: str, host: int) -> int:
+        if len(self._tried) >= MOST_TRIED:
+            self._tried.clear()
+        key = xxhash.xxh3_64_intdigest(what.encode(), host)
+        self._tried[key] += 1
+        return self._tried[key]
