@@ -4,6 +4,7 @@ import asyncio
 import bz2
 import gzip
 import lzma
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -85,7 +86,7 @@ def test_rules_whose_rest_is_lost_in_their_coding_could_not_be_had() -> None:
         met.append((of.outcome, of.detail, content))
 
     def work(unfolding: Unfolding, slicer: Slicer) -> None:
-        for body in (packed[:-20], corrupt, lines, packed, gzip.compress(lines + b"#" * (600 << 10))):
+        for body in (packed[:-20], corrupt, lines, packed, b"\n", gzip.compress(lines + b"#" * (600 << 10))):
             assert unfolding.read(answer(0, body, "gzip"), then)
             while slicer:
                 slicer._slice()
@@ -98,8 +99,9 @@ def test_rules_whose_rest_is_lost_in_their_coding_could_not_be_had() -> None:
     assert met[0] == (Outcome.BROKEN_OFF, "gzip is cut", b"")
     assert met[1] == (Outcome.BROKEN_OFF, "gzip is corrupt", b"")
     assert met[2:4] == [(Outcome.OK, "", lines)] * 2
-    assert met[4][0] is Outcome.OK and met[4][2].startswith(lines)
-    assert met[5] == (Outcome.BROKEN_OFF, "gzip is cut", b"")
+    assert met[4] == (Outcome.OK, "", b"\n")
+    assert met[5][0] is Outcome.OK and met[5][2].startswith(lines)
+    assert met[6] == (Outcome.BROKEN_OFF, "gzip is cut", b"")
 
 
 FORBIDS = b"User-agent: *\nAllow: /a\n" * 20 + RULES
@@ -107,6 +109,9 @@ NOT_HAD = {
     "zstd, its end": ("zstd", zstandard.compress(FORBIDS)[:-1]),
     "zstd, all but its beginning": ("zstd", zstandard.compress(FORBIDS)[:3]),
     "br, all but its beginning": ("br", brotli.compress(FORBIDS)[:1]),
+    "br with a large window, all but its beginning": ("br", b"["),
+    "br, behind what brings nothing": ("br", bytes.fromhex("0b") + bytes.fromhex("0d0f00") + bytes(1 << 20)),
+    "deflate, behind what brings nothing": ("deflate", b"\0\0\0\xff\xff" * 200_000 + zlib.compress(FORBIDS)),
     "zstd in gzip": ("zstd, gzip", gzip.compress(zstandard.compress(FORBIDS)[:-9])),
     "a skippable frame": ("zstd", b"\x50\x2a\x4d\x18\xff\xff\0\0" + zstandard.compress(FORBIDS)),
     "behind what brings nothing, in zstd": (

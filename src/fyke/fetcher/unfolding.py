@@ -11,6 +11,7 @@ off; and of what is still packed, or no text, when the codings that it names are
 
 import heapq
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -28,6 +29,8 @@ AT_ONCE = 8
 MEMORY_BYTES = 8 << 20
 MOST_WAITING = 512  # each may hold a file
 _PACKED = (b"\x1f\x8b", b"\x1f\x9d", b"\x28\xb5\x2f\xfd")  # how gzip, compress and zstd begin, and no text does
+_UTF8 = getincrementaldecoder("utf-8")
+LEAST_CHARS = 16  # with fewer no rule is whole: `Disallow:/` and whom it is for
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
 Then = Callable[[Exchange, bytes], None]
@@ -86,16 +89,22 @@ def _what_lacks(exchange: Exchange, decoded: Decoded, most_bytes: int) -> str:
     """Why there may be other rules in `exchange` than were `decoded`, of `most_bytes` at most; empty where not."""
     if decoded.content.startswith(_PACKED):
         return "it is packed in a way that it does not say"
+    is_as_it_came = decoded.fault and not decoded.is_broken and not decoded.is_cut
+    if is_as_it_came and not _is_text(decoded.content):
+        return decoded.fault
     if len(decoded.content) >= most_bytes:
         return ""
     if exchange.outcome is Outcome.TOO_LARGE or decoded.is_broken or decoded.is_cut:
         return decoded.fault or f"{WIRE_BYTES} bytes of it are few when they are unfolded"
-    return decoded.fault if decoded.fault and not _is_text(decoded.content) else ""
+    return ""
 
 
 def _is_text(content: bytes) -> bool:
+    """Whether that is text, as far as it goes, and not the beginning of what is packed."""
+    if not content.strip(b" \t\r\n"):
+        return True
     try:
-        content.decode()
+        text = _UTF8().decode(content)
     except UnicodeDecodeError:
         return False
-    return not _NO_TEXT.search(content)
+    return len(text) >= LEAST_CHARS and not _NO_TEXT.search(content)
