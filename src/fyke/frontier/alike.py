@@ -24,8 +24,9 @@ class AlikeUrls:
 
     `which`: the lot of each URL, int64[n]. `places`: where each lies, as probes have it, uint64[n]. `starts`,
     `lengths`: the shapes of each lot among all, int64[lots]; the first is its own. `at`: the place of each shape in
-    its lot, int64[m]. `names`, `asked`, `sharp`: of each lot, how many names its query has, how many shapes are of
-    these or of such with words, and how many are sharp, int64[lots].
+    its lot, int64[m]. `names`, `asked`: of each lot, how many names its query has, and how many shapes are of these
+    or of such with words, int64[lots]. `kinds`, `hosts`, `domains`: for each URL, the place in its lot of the shape of
+    what kinds of parts its path has, of its host, and of its domain, int64[n].
     """
 
     def __init__(self, urls: pa.RecordBatch, met_on_fresh: Mask) -> None:
@@ -48,9 +49,11 @@ class AlikeUrls:
             self.which[row] = found
         self.keys: U64 = np.array([key for some in keys for key in some], np.uint64)
         self.places: U64 = np.array(places, np.uint64)[self.which]
-        self.names, self.asked, self.sharp = np.array(names).T
+        self.names, self.asked, sharp_of_lots = np.array(names).T
         self.lengths = np.array([len(some) for some in keys])
         self.starts = np.cumsum(self.lengths) - self.lengths
+        self.kinds, self.domains = sharp_of_lots[self.which], self.lengths[self.which] - 1
+        self.hosts = self.domains - 1
         self.at = np.arange(len(self.keys)) - np.repeat(self.starts, self.lengths)
 
     def __repr__(self) -> str:

@@ -280,26 +280,33 @@ class TrapGuard:
         barren = np.where(counts["barren"] & ~lots.are_known_mixes(counts), lots.at, len(counts))
         first = lots.least(barren)
         first_else = lots.least(np.where(lots.are_asked, len(counts), barren))
-        own = counts[lots.starts][lots.which]
         ways = self._barren_ways(urls)
         differs = self._differ(urls, first != first_else, ways)
         of_names = differs[:, QUERY] & ((lots.names <= 1)[lots.which] | differs[:, len(VARIANTS) :].any(axis=1))
         found = np.where(of_names, first, first_else)
-        of_host = np.flatnonzero((found == lots.sharp[lots.which]) | (found == lots.lengths[lots.which] - 2))
-        found[of_host[have_fertile_folders(urls.take(pa.array(of_host)), self._yields)]] = -1
-        of_hosts = (found == lots.lengths[lots.which] - 1) & self.probes.proven(hosts)
-        fertile = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
-        fertile &= ~lots.any(lots.are_words & counts["barren"])
-        found[fertile | of_hosts | (found == len(counts))] = -1
+        found[(found == len(counts)) | self._are_known_better(urls, lots, counts, found)] = -1
         differs &= ways
         differs[:, QUERY] &= ~lots.any(lots.are_asked & self._yields.are_promising(counts))
         rows = np.flatnonzero(differs.any(axis=1))  # of those, whose own shape has others, as a wiki has articles
         some = urls.take(pa.array(rows))
-        of_own = self._of_variants(own["key"][rows], some)
+        of_own = self._of_variants(lots.keys[lots.starts][lots.which[rows]], some)
         of_own[:, FOLDERS] = self._of_variants(first_folders(some), some)[:, FOLDERS]
         differs[rows] &= ~self._yields.are_promising(of_own)
         found = np.where(differs.any(axis=1), VARIED + differs.argmax(axis=1), found)
         return np.where(self.probes.make_up(lots.places, hosts, u64(urls, "domain")), MADE_UP, found), counts
+
+    def _are_known_better(
+        self, urls: pa.RecordBatch, lots: AlikeUrls, counts: Counts, found: npt.NDArray[np.int64]
+    ) -> Mask:
+        """Which of `urls` (n rows), alike in `lots` with these `counts`, bring something all the same, though the shape
+        in the place `found` (int64[n]) is barren: their own shape does, their folder, or their host. bool[n]."""
+        own = counts[lots.starts][lots.which]
+        better: Mask = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
+        better &= ~lots.any(lots.are_words & counts["barren"])
+        better |= (found == lots.domains) & self.probes.proven(u64(urls, "host"))
+        of_host = np.flatnonzero((found == lots.kinds) | (found == lots.hosts))
+        better[of_host] |= have_fertile_folders(urls.take(pa.array(of_host)), self._yields)
+        return better
 
     def _differ(self, urls: pa.RecordBatch, asked: Mask, barren: Mask) -> Mask:
         """In which ways each of `urls` (n rows) differs from what was read: bool[n, WAYS], false where nothing hangs on

@@ -4,7 +4,8 @@ A session, a campaign, an order of sorting makes another URL of the same page; s
 whatever folder it is met in. What they have in common with others (`fyke.core.shapes`) does not tell them from pages
 that nobody has read. So it is remembered what was read, without each of `VARIANTS`: a URL of which the same is left is
 a variant. The same holds for each name of a query that has several (`names_left_out`), so that a session is told
-however it looks, beside the number of the page. Where hardly a variant of a host was fresh, others that only differ so
+however it looks, beside the number of the page. A *way* in which URLs differ is the place of one of `VARIANTS`, or,
+behind these, of a name. Where hardly a variant of a host was fresh, others that only differ so
 are traps (`fyke.frontier.traps`), and what is met for the first time is none, also where its URL looks the same.
 
 Who has a query, or a session, is a variant as soon as the page without was found, which is read some time; so one that
@@ -67,8 +68,8 @@ class Variants:
         self._found[keys % np.uint64(FOUND)] = keys >> np.uint64(32)
 
     def read(self, url: str, host: int, *, fresh: bool) -> list[int]:
-        """The page `url` of `host` was read, and brought new text or not: the places in `VARIANTS` of what it differs
-        in from one before."""
+        """The page `url` of `host` was read, and brought new text or not: the ways in which it differs from one
+        before."""
         keys = _keys(url, host)
         differs = self._differs(url, keys, also_found=not fresh)
         for at in _told(url):
@@ -77,18 +78,19 @@ class Variants:
         return differs
 
     def differs(self, url: str, host: int) -> list[int]:
-        """The places in `VARIANTS` of what `url` of `host` differs in from a page that was read, or was only found."""
+        """The ways in which `url` of `host` differs from a page that was read, or was only found."""
         return self._differs(url, _keys(url, host), also_found=True)
 
     def _differs(self, url: str, keys: Sequence[int], *, also_found: bool) -> list[int]:
-        """The same of a URL with these `variant_keys`. What looks made up in it is reason enough, so that it says
+        """The same of a URL with these keys, one a way. What looks made up in it is reason enough, so that it says
         nothing of others with a query."""
         met = {at for at, key in enumerate(keys) if int(self._marks[key % MET]) == key >> 32 | 1}
         differs = sorted(met.union(self._found_bare(url)) if also_found else met)
         return [DIGEST] if DIGEST in differs and DIGEST not in lacks(url) else differs
 
     def _found_bare(self, url: str) -> list[int]:
-        """In what `url` differs from one that was found, which has no query, or nothing that looks made up: places."""
+        """The ways in which `url` differs from one that was found, which has no query, nothing that looks made up, or
+        a name less."""
         bares = [*variants(url)[:BARE], *["" for _ in VARIANTS[BARE:]], *(left for _, left in without_names(url))]
         return [at for at, bare in enumerate(bares) if bare and bare != url and self._was_found(bare)]
 
@@ -97,7 +99,7 @@ class Variants:
         return int(self._found[key % FOUND]) == key >> 32
 
     def met(self, urls: pa.RecordBatch) -> Mask:
-        """In what each of `urls` (n rows) differs from one that was read or comes: bool[n, WAYS]."""
+        """The ways in which each of `urls` (n rows) differs from one that was read or comes: bool[n, WAYS]."""
         keys = _keys_of(urls)
         coming = self._coming[keys % np.uint64(COMING)]
         marks = (keys >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
@@ -151,7 +153,7 @@ def shapes_of_ways(owners: U64, urls: pa.RecordBatch) -> tuple[U64, list[int]]:
 
 
 def _told(url: str) -> list[int]:
-    """In which of `VARIANTS` others may differ from `url`, so that it counts: places."""
+    """The ways in which others may differ from `url`, so that it counts."""
     return [*range(len(VARIANTS) + len(without_names(url)))] if DIGEST in lacks(url) else [DIGEST, QUERY]
 
 
