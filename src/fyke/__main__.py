@@ -38,16 +38,20 @@ def _too_little() -> str:
     """What to say where stack or addresses are too few for Fyke and its threads; nothing where they are not."""
     import resource  # noqa: PLC0415 - Ctrl-C comes first
 
-    def is_below(limit: int, needed: int) -> bool:
-        allowed, _ = resource.getrlimit(limit)
-        return allowed != resource.RLIM_INFINITY and allowed < needed
+    def allowed(limit: int, needed: int) -> int:
+        """What is allowed, where that is less than `needed`; else 0."""
+        soft, _ = resource.getrlimit(limit)
+        return soft if soft != resource.RLIM_INFINITY and soft < needed else 0
 
-    if is_below(resource.RLIMIT_STACK, _STACK_BYTES):
-        return f"this process needs {_STACK_BYTES >> 10} kB of stack: raise the limit (ulimit -s)"
+    if stack := allowed(resource.RLIMIT_STACK, _STACK_BYTES):
+        return f"this process may have {stack >> 10} kB of stack, and needs 512: raise the limit (ulimit -s)"
     command = sys.argv[1] if len(sys.argv) > 1 else "--help"
-    addresses = _MORE_ADDRESSES if command in _OF_WHOLE_ARCHIVES else _ADDRESSES
-    if not command.startswith("-") and is_below(resource.RLIMIT_AS, addresses):
-        return f"this process needs addresses for {addresses >> 20} MB of memory: raise the limit (ulimit -v)"
+    needed = _MORE_ADDRESSES if command in _OF_WHOLE_ARCHIVES else _ADDRESSES
+    if not command.startswith("-") and (addresses := allowed(resource.RLIMIT_AS, needed)):
+        return (
+            f"this process may have addresses for {addresses >> 20} MB of memory, and needs {needed >> 20}:"
+            " raise the limit (ulimit -v)"
+        )
     return ""
 
 

@@ -39,9 +39,8 @@ _MOST_MEMBERS = 1 << 12  # of gzip, or frames of zstd: each costs as much as 10 
 _MOST_CHUNKS = 1 << 20  # of a body
 _BREATH = 256  # chunks
 _SIZE_BYTES = 16 << 10  # of the line with the size of a chunk, read at a time
-_ZSTD_OPTIONS = {
-    int(zstd.DecompressionParameter.window_log_max): 23
-}  # 8 MB: no more may be asked of a client (RFC 9659)
+_ZSTD_WINDOW_LOG = 23  # 8 MB: no more may be asked of a client (RFC 9659)
+_ZSTD_OPTIONS = {int(zstd.DecompressionParameter.window_log_max): _ZSTD_WINDOW_LOG}
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC, _SKIPPABLE = b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"  # of a frame, and of one without content but for a byte

@@ -305,7 +305,8 @@ class TrapGuard:
         better &= ~lots.any(lots.are_words & counts["barren"])
         better |= (found == lots.domains) & self.probes.proven(u64(urls, "host"))
         of_host = np.flatnonzero((found == lots.kinds) | (found == lots.hosts))
-        better[of_host] |= have_fertile_folders(urls.take(pa.array(of_host)), self._yields)
+        _, first, lot = np.unique(lots.which[of_host], return_index=True, return_inverse=True)
+        better[of_host] |= have_fertile_folders(urls.take(pa.array(of_host[first])), self._yields)[lot]
         return better
 
     def _differ(self, urls: pa.RecordBatch, asked: Mask, barren: Mask) -> Mask:
