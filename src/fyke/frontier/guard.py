@@ -4,15 +4,16 @@ Calendars, sessions, lists in every order, links that repeat a part of their pat
 traps is not how they look, since an archive of 50,000 numbered pages looks the same, but that nothing comes of them.
 So the harvest says of pages whether they brought text that their domain had not shown before, and here it is counted
 for each *shape* of their URLs (`fyke.core.shapes`): of the latest pages of a shape, how many were fresh? A shape with
-`after` pages of which hardly one was is *barren* (`fyke.frontier.yields`).
+`after` pages of which hardly one was is *barren* (`fyke.frontier.yields`). Which shapes a page counts for is told by
+`fyke.frontier.testimony`.
 
 A URL is a trap when one of its shapes is barren: its own path, a repeated part, depth, length; or a coarse one: its
 folder, its host, how many labels hosts of its domain have. Coarse ones are apart for what was met on fresh pages and on
 others, and of each own shape they count one page: they are for URLs of which no two are alike. Such pages have less in
 common, so it takes `PATIENCE` times as many of them. What is known of its host says nothing of a folder that brings
-something. A URL is none when its own shape is *fertile*: where one page in
-`FERTILE` was fresh, or led to a page of another shape that was: to how many says nothing more, else the first lists of
-a shop would speak for all that show the same. So lists are read that say little themselves and lead to what says more.
+something. A URL is none when its own shape is *fertile*: where one page in `FERTILE` was fresh, or led to a page of
+another shape that was: to how many says nothing more, else the first lists of a shop would speak for all that show the
+same. So lists are read that say little themselves and lead to what says more.
 How a path is asked with several names says nothing of such as bring something each, whatever others with it brought.
 
 A *variant* of a page that was read is counted as such too: it has the same URL but for its query, what looks made up in
@@ -22,26 +23,15 @@ read once and not for ever. It is none either where most variants of its own sha
 the names in its query: a wiki names its pages in a query, and their prints and histories too. Of a query with several
 names each may be what a URL differs in: a session, however it looks, beside the number of the page. Such a name is told
 by twice as many pages, hardly one of which was ever fresh; then its query says nothing of a copy, and of what nobody
-met without one of its names, these say nothing. The names in a query count for and against variants alone, and what
-such a page lacks says nothing of its folder and host. The page that has no query, and comes after one that has, says
-nothing at all. What only differs in its folders is counted for its first folder in place of its own shape: a site in
-two languages has the same names in both. The first of some places are read whatever others brought
+met without one of its names, these say nothing. The first of some places are read whatever others brought
 (`fyke.frontier.tries`).
-
-A redirect is a step on the way to a page, which was met where the first step was: what is said of the page is said of
-URLs like that as well. Only who leads on after `STEPS` redirects in a row shows nothing, or who leads to its like, to a
-page that came already, or to a trap.
 
 A host that makes up new text for whatever is asked of it is told by asking (`fyke.frontier.probes`): where it does, all
 URLs are traps, for as long as that is wanted. How its hosts are says nothing of one that brought some pages itself.
 
-What lies in one folder says little of another: `FOLDER_PAGES` of each speak for that which it is in, and of each of
-those for their host, and for the hosts like it.
-
-Bounded by `MOST_SHAPES` counters, of which those with the fewest pages are forgotten, and `RECENT` pages.
+Bounded by `MOST_SHAPES` counters, of which those with the fewest pages are forgotten.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,40 +40,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, Kind, Mask, keep, numbers, texts, u64
-from fyke.core.shapes import (
-    DIGEST,
-    FOLDERS,
-    QUERY,
-    VARIANTS,
-    Shapes,
-    first_folder,
-    lacks,
-    name_of,
-    shape_keys,
-    shapes,
-    sharp_of,
-    skeleton,
-)
+from fyke.core.shapes import FOLDERS, QUERY, VARIANTS, shapes, sharp_of, skeleton
 from fyke.disk.store import Store
 from fyke.frontier.alike import AlikeUrls, are_hosts_in_doubt, first_folders, have_fertile_folders
 from fyke.frontier.probes import Probes
+from fyke.frontier.testimony import Row, Testimony
 from fyke.frontier.tries import FirstTries
-from fyke.frontier.variants import WAYS, Variants, names_left_out, shapes_of_ways, variant_shapes
+from fyke.frontier.variants import WAYS, Variants, names_left_out, shapes_of_ways
 from fyke.frontier.yields import COUNT, FERTILE, Counts, Yields
 
 PATIENCE = 2
-RECENT = 1 << 15  # pages that are known to have been fresh or not, for what was met on them
-FOLDER_PAGES = 6  # of one folder, that speak for its host: what else is there is not like a trap in it
-STEPS = 2  # redirects that sites make of one: to another scheme, then to another name
-MOST_STEPS = 100
 MADE_UP = 1 << 30  # in place of the place of a shape
 VARIED = 1 << 29  # the same, and the place in `VARIANTS`
-# A redirect, the last of so many `steps`, is as `fresh` as where the first one was met, whose `own` and `host` it has.
-# `led`: whether it was said of it that it led to a fresh page. `differs`: bits, in which of `VARIANTS` from another.
-_PAGE = np.dtype(
-    [("key", "<u8"), ("own", "<u8"), ("host", "<u8"), ("fresh", "?"), ("steps", "u1"), ("led", "?"), ("differs", "u1")]
-)
-Row = tuple[int, int, int, int, bool, bool]
 
 
 class TrapGuard:
@@ -94,16 +62,14 @@ class TrapGuard:
         self._store = store
         self._after = after
         self._file = str(state.get("shapes_file", ""))
-        self._pages_file = str(state.get("recent_file", ""))
         counts = store.array(self._file if after else "", COUNT, int(state.get("shapes", 0)))
-        recent = store.array(self._pages_file if after else "", _PAGE, int(state.get("recent", 0)))
         self._yields = Yields(after, counts, most)
-        self._recent = np.zeros(RECENT, _PAGE)
-        self._recent[recent["key"] % RECENT] = recent
         self._variants = Variants(store, state.get("variants"))
         self.probes = Probes(store, state.get("probes"), asks_domains=after > 0, asks_hosts=probes and after > 0)
-        self._accused: set[int] = set()
         self._tries = FirstTries(self._yields)
+        about = self._yields, self._variants, self._tries, self.probes
+        self._testimony = Testimony(store, *about, state if after else {})
+        self._accused: set[int] = set()
         self._changed = False
 
     def __repr__(self) -> str:
@@ -121,104 +87,21 @@ class TrapGuard:
         probed = numbers(judged, "kind") == Kind.PROBE
         self._learn_of_probes(keep(judged, probed))
         judged = keep(judged, ~probed)
-        return judged.num_rows > 0 and self._count(*self._shown(judged))
+        return judged.num_rows > 0 and self._count(*self._testimony.of_pages(judged))
 
     def learn_of_traps(self, traps: pa.RecordBatch) -> None:
-        """From now on these URLs (n rows) wait as traps. A redirect that led to one of them showed nothing."""
-        of_sharp: list[Row] = []
-        via_of = u64(traps, "via")
-        for via in via_of[self._recent["steps"][via_of % np.uint64(RECENT)] > 0].tolist():
-            redirect = self._recent[via % RECENT]
-            if redirect["key"] == via and not redirect["led"]:
-                of_sharp += _led(redirect, False)
-        if of_sharp:
-            self._count(of_sharp, [])
+        """From now on these URLs (n rows) wait as traps."""
+        self._count(self._testimony.of_traps(traps), [])
 
     def _count(self, sharp: Sequence[Row], coarse: Sequence[Row]) -> bool:
         """Count what was said of shapes. Returns whether one is barren no more."""
+        if not sharp and not coarse:
+            return False
         fell, rose = self._yields.add(np.array(sharp, COUNT), steady=True)
         of_coarse_fell, of_coarse_rose = self._yields.add(np.array(coarse, COUNT), PATIENCE)
         self._accused.update(fell, of_coarse_fell)
         self._changed = True
         return rose or of_coarse_rose
-
-    def _shown(self, judged: pa.RecordBatch) -> tuple[list[Row], list[Row]]:
-        """What pages and redirects say of each of their sharp shapes, and of their coarse ones: rows of `COUNT`."""
-        of_sharp: list[Row] = []
-        of_coarse: list[Row] = []
-        tried: set[int] = set()
-        in_folder: Counter[int] = Counter()
-        host_of, domain_of, via_of, key_of = (u64(judged, name).tolist() for name in ("host", "domain", "via", "key"))
-        rows = zip(texts(judged), host_of, domain_of, via_of, key_of, judged.column("fresh").to_pylist(), strict=True)
-        for url, host, domain, via, key, fresh in rows:
-            parent = self._recent[via % RECENT]
-            is_known = bool(via and parent["key"] == via)
-            met_on_fresh = bool(is_known and parent["fresh"])
-            steps = int(parent["steps"]) if is_known else 0
-            found = shapes(skeleton(url))
-            sharp, coarse = shape_keys(found, host, domain, met_on_fresh=met_on_fresh)
-            own = sharp[0]
-            differs: list[int] = []
-            if fresh is None:
-                first = (parent["own"], parent["host"]) if steps else (own, host)
-                varied = _bits(self._variants.differs(url, host))
-                self._recent[key % RECENT] = (key, *first, met_on_fresh, min(steps + 1, MOST_STEPS), False, varied)
-                if steps < STEPS:
-                    continue
-            else:
-                differs = self._read(url, host, found, sharp, fresh=fresh)
-                self._recent[key % RECENT] = (key, own, host, fresh, 0, False, _bits(differs))
-                if not fresh and set(differs) & set(lacks(url)):
-                    continue  # it is the page itself, of which a variant was read before
-            if is_known and parent["own"] != own and (steps or (fresh and not parent["led"])):
-                of_sharp += _led(parent, fresh)
-            if fresh:
-                self.probes.fresh(url, found, host, domain)
-            owns = own, first_folder(found, host)
-            of_sharp += _rows(sharp, host, differs, fresh, owns, names_left_out(url))
-            if own not in tried and (fresh or not differs) and not self._yields.pages(own):
-                of_coarse += self._of_coarse(coarse, host, domain, in_folder, fresh=fresh)
-            tried.add(own)
-        return of_sharp, of_coarse
-
-    def _read(self, url: str, host: int, found: Shapes, sharp: list[int], *, fresh: bool) -> list[int]:
-        """The page `url` was read: the places of what it differs in from others. Of the keys `sharp` of what was
-        `found` those stay for which it counts."""
-        differs = self._variants.read(url, host, fresh=fresh)
-        if not fresh and max(differs, default=0) >= len(VARIANTS):  # a name says why, so its query does not
-            differs = [at for at in differs if at != QUERY]
-        self._tries.query(found, host)
-        sharp[1 : 1 + len(found.names) + len(found.words)] = (
-            self._told_by_query(found, sharp, fresh=fresh) if QUERY in differs else []
-        )
-        if not fresh and differs == [DIGEST]:  # a session says why, so nothing else does
-            sharp.clear()
-        return differs
-
-    def _told_by_query(self, found: Shapes, sharp: Sequence[int], *, fresh: bool) -> list[int]:
-        """Of the names in a query, and those with words, among the keys `sharp` of what was `found`: those for which a
-        page with them counts. Where it brought nothing, a word that was read before answers for its name."""
-        ends = 1 + len(found.names), 1 + len(found.names) + len(found.words)
-        names, words = sharp[1 : ends[0]], sharp[ends[0] : ends[1]]
-        if not fresh:
-            known = {name_of(word) for word, key in zip(found.words, words, strict=True) if self._yields.pages(key)}
-            names = [key for name, key in zip(found.names, names, strict=True) if name_of(name) not in known]
-        return [*names, *words]
-
-    def _of_coarse(
-        self, coarse: Sequence[int], host: int, domain: int, in_folder: Counter[int], *, fresh: bool | None
-    ) -> list[Row]:
-        """What a page says of its coarse shapes, after others of the batch in so many folders, where it is counted."""
-        rows: list[Row] = []
-        speaks = True
-        for folder in reversed(coarse[1:-2]):
-            if speaks:
-                rows += _rows([folder], host, [], fresh)
-                speaks = in_folder[folder] + self._yields.pages(folder) < FOLDER_PAGES
-                in_folder[folder] += 1
-        if speaks:
-            rows += _rows([coarse[0], coarse[-2]], host, [], fresh) + _rows([coarse[-1]], domain, [], fresh)
-        return rows
 
     def _learn_of_probes(self, judged: pa.RecordBatch) -> None:
         about_of, fresh_of = u64(judged, "via").tolist(), judged.column("fresh").to_pylist()
@@ -257,13 +140,13 @@ class TrapGuard:
     def _reasons_together(self, urls: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """The same of n > 0 `urls`. Where variants bring nothing, those that are none are on their way from now on, and
         of those met together one is first."""
-        reasons = self._reasons(urls)[0]
-        barren = self._barren_ways(urls)
-        go = np.flatnonzero((reasons < 0) & barren.any(axis=1))
+        ways = self._barren_ways(urls)
+        reasons = self._reasons(urls, ways)[0]
+        go = np.flatnonzero((reasons < 0) & ways.any(axis=1))
         if len(go):
-            others = go[~self._variants.come(urls.take(pa.array(go)), barren[go])]
+            others = go[~self._variants.come(urls.take(pa.array(go)), ways[go])]
             if len(others):
-                reasons[others] = self._reasons(urls.take(pa.array(others)))[0]
+                reasons[others] = self._reasons(urls.take(pa.array(others)), ways[others])[0]
         return reasons
 
     def go_first(self, urls: pa.RecordBatch, reasons: npt.NDArray[np.int64]) -> Mask:
@@ -271,16 +154,15 @@ class TrapGuard:
         did: bool[n]. They count as that."""
         return self._tries.go(urls, reasons - VARIED)
 
-    def _reasons(self, urls: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], Counts]:
+    def _reasons(self, urls: pa.RecordBatch, ways: Mask) -> tuple[npt.NDArray[np.int64], Counts]:
         """What makes a trap of each of `urls` (n > 0 rows): the place among its shapes of the barren one, `VARIED` and
         that of the way in which it differs, or `MADE_UP`; -1 where it is none. And the counts of the shapes of the
         first, and of others."""
-        hosts, lots = u64(urls, "host"), AlikeUrls(urls, self._met_on_fresh(u64(urls, "via")))
+        hosts, lots = u64(urls, "host"), AlikeUrls(urls, self._testimony.met_on_fresh(u64(urls, "via")))
         counts = self._yields.of(lots.keys)
         barren = np.where(counts["barren"] & ~lots.are_known_mixes(counts), lots.at, len(counts))
         first = lots.least(barren)
         first_else = lots.least(np.where(lots.are_asked, len(counts), barren))
-        ways = self._barren_ways(urls)
         differs = self._differ(urls, first != first_else, ways)
         of_names = differs[:, QUERY] & ((lots.names <= 1)[lots.which] | differs[:, len(VARIANTS) :].any(axis=1))
         found = np.where(of_names, first, first_else)
@@ -333,15 +215,10 @@ class TrapGuard:
         counts: Counts = self._yields.of(keys.ravel()).reshape(keys.shape)[which]
         return counts
 
-    def _met_on_fresh(self, via: U64) -> Mask:
-        """Whether the pages with these keys (uint64[n]) were fresh: what they lead to is apart from what others do."""
-        pages = self._recent[via % np.uint64(RECENT)]
-        met: Mask = (pages["key"] == via) & pages["fresh"]
-        return met
-
     def explain(self, urls: pa.RecordBatch) -> str:
         """Why the URL in the first row is a trap, in words; empty when it is none."""
-        reasons, counts = self._reasons(urls.slice(0, 1))
+        urls = urls.slice(0, 1)
+        reasons, counts = self._reasons(urls, self._barren_ways(urls))
         reason = int(reasons[0])
         if reason < 0:
             return ""
@@ -358,43 +235,13 @@ class TrapGuard:
         )
 
     def state(self) -> dict[str, Any]:
-        recent = self._recent[self._recent["key"] != 0]
         if self._changed:
             self._file = self._store.write_array("trap-shapes", self._yields.counts, self._file)
-            self._pages_file = self._store.write_array("trap-pages", recent, self._pages_file)
             self._changed = False
         return {
             "shapes_file": self._file,
             "shapes": len(self._yields.counts),
-            "recent_file": self._pages_file,
-            "recent": len(recent),
             "probes": self.probes.state(),
             "variants": self._variants.state(),
+            **self._testimony.state(),
         }
-
-
-def _led(parent: Any, fresh: bool | None) -> list[Row]:
-    """What a page says of the one that it was met on (dtype `_PAGE`, which notes it): that it led to it."""
-    parent["led"] = True
-    varied = [at for at in range(len(VARIANTS)) if parent["differs"] >> at & 1]
-    return _rows([int(parent["own"])], int(parent["host"]), varied, fresh)
-
-
-def _bits(differs: Sequence[int]) -> int:
-    """The places in `VARIANTS` among `differs`."""
-    return sum(1 << at for at in differs if at < len(VARIANTS))
-
-
-def _rows(
-    keys: Sequence[int],
-    host: int,
-    differs: Sequence[int],
-    fresh: bool | None,
-    owns: Sequence[int] = (),
-    names: Sequence[str] = (),
-) -> list[Row]:
-    """A page, which was fresh or not, counts for the shapes with these keys, and for those of variants that have the
-    places `differs`, with these `names` in their query: of its `host`, and of its `owns`: its own shape, its folder."""
-    varied = [variant_shapes(host, names)[at] for at in differs]
-    varied += [variant_shapes(owns[at == FOLDERS], names)[at] for at in differs if owns]
-    return [(key, host, 0, 0, bool(fresh), False) for key in (*keys, *varied)]
