@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,25 @@ def test_lists_of_results_in_a_nav_are_other_pages() -> None:
     urls = [f"/town/{town}?letter={letter}" for town in range(15) for letter in "abcdefgh"]
     listed = numbers(urls, lambda url: ["/home", *(f"/firm{url[5:]}-{n}" for n in range(6))])
     assert len(set(listed.values())) == len(urls)
+
+
+@pytest.mark.parametrize(
+    ("shown", "many"),
+    [
+        ("<iframe src='/x{0}'></iframe>", True),
+        ("<iframe src='http://A.test/x{0}?from=http://b.test'></iframe>", True),
+        ("<div hidden><a href='/x{0}'>more</a></div>", True),
+        ("<noscript><a href='/x{0}'>more</a></noscript>", True),
+        ("<iframe src='//ads.test/x{0}'></iframe>", False),
+        ("<iframe src='/x'></iframe>", False),
+    ],
+)
+def test_where_a_crawl_goes_on_from_what_is_not_seen_makes_other_pages(shown: str, many: bool) -> None:
+    found, words = Beside(), " ".join(f"word{n}" for n in range(30))
+    for number in range(3):
+        url = f"http://a.test/list?part={number}"
+        found.add(whole_prints(f"<p>{words}</p>{shown.format(number)}".encode(), "text/html", url))
+    assert len({numbers[0] for numbers, _ in found.pages()}) == (3 if many else 1)
 
 
 def test_lists_in_a_nav_at_one_path_are_several_pages_though_their_words_are_those_of_one() -> None:

@@ -4,8 +4,8 @@ A token in a script, a hidden field, an advertisement, a menu make other bytes o
 HTML page has the number of what it says and shows: its title and words as `same_text` reads them, what it shows
 (`src`), where it leads (`href`), and data in it. One with few words, and what is no HTML, has that of its bytes.
 
-Where the menus beside it lead is told apart (`Print.frame`): who knows the other pages of a site tells a list that is
-in a `nav` from a menu.
+Where the menus beside it lead is told apart (`Print.frame`), as is what it shows in an `iframe` of its own host, and
+what is hidden: who knows the other pages of a site tells a list that is in a `nav` from a menu.
 
 Invariant: pages of the same bytes have the same numbers; linear in the bytes.
 """
@@ -13,7 +13,7 @@ Invariant: pages of the same bytes have the same numbers; linear in the bytes.
 import re
 from collections.abc import Container, Iterable
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -29,8 +29,10 @@ LEAST_WORDS = 20
 MOST_FRAME = 512  # links beside a page that count
 LEAST_TOKEN = 12  # characters of a value in them that is taken for a session's
 _BESIDE = ",".join(f"{name} [href]" for name in BESIDE.split(","))
+_UNSEEN = "iframe[src],[hidden] [href],noscript [href]"
 _DATA = 'script[type$="json"]'
 _SHOWN = ("src", "srcset", "data", "poster", "href")
+_HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//([^/?#]*)", re.IGNORECASE)
 _PAIR = re.compile(r"[?&;][^=&;#?]*=([^&;#]*)")
 
 
@@ -74,10 +76,12 @@ def _read(content: bytes, url: str) -> Print:
         return Print(xxhash.xxh3_64_intdigest(content))
     title = tree.css_first("title")
     data = [node.text() for node in tree.css(_DATA)]
+    unseen = [node.attributes.get("src" if node.tag == "iframe" else "href") or "" for node in tree.body.css(_UNSEEN)]
     for node in reversed(tree.body.css(NEVER)):  # what is within others first
         node.decompose()
     links = (node.attributes.get("href") for node in tree.body.css(_BESIDE))
-    frame = islice((link for link in links if link), MOST_FRAME)
+    inner = (link for link in unseen if _is_within(link, url))
+    frame = islice((link for link in chain(inner, links) if link), MOST_FRAME)
     for node in reversed(tree.body.css(BESIDE)):
         node.decompose()
     words = tree.body.text(separator=" ").split()
@@ -88,6 +92,12 @@ def _read(content: bytes, url: str) -> Print:
         shown = [value for node in nodes for name in _SHOWN if (value := node.attributes.get(name))]
         whole = "\0".join([*said, *data, *shown]).encode("utf-8", "surrogatepass")
     return Print(xxhash.xxh3_64_intdigest(whole), _leading(frame, url), tuple(said))
+
+
+def _is_within(link: str, url: str) -> bool:
+    """Whether `link` on the page `url` leads to its own host; advertisements lead elsewhere."""
+    elsewhere = _HOST.match(link.strip())
+    return elsewhere is None or elsewhere[1].lower() == url.partition("//")[2].partition("/")[0]
 
 
 def _leading(links: Iterable[str], url: str) -> frozenset[str]:
