@@ -40,7 +40,7 @@ from fyke.search.extract import main_text
 from fyke.search.lots import SKETCHES, Lot
 from fyke.search.near import find_near
 from fyke.search.own_text import OwnText
-from fyke.search.sketch import MOST_SIGNS, SKETCH, shingles, sketch, word_hashes
+from fyke.search.sketch import MOST_SIGNS, SKETCH, shingles, word_hashes
 from search.near_kit import PLANTED, cut_into_lots, formula, lot_of, nears, planted
 
 Array = Any
@@ -88,11 +88,15 @@ def _texts(folders: Sequence[Path]) -> Iterator[tuple[int, str]]:
 def _quality(pages: list[tuple[int, str]], memory_bytes: int) -> None:
     texts = [text for _, text in pages]
     begun = time.process_time()
-    sketched = np.array([sketch(text) for text in texts])
+    no_text = OwnText()
+    sketched = np.array([no_text.sketch(0, text) for text in texts])
     each_us = (time.process_time() - begun) / len(texts) * 1e6
     there = sketched["bands"].any(axis=1)
     own_text, begun = OwnText(), time.process_time()
-    own = np.array([own_text.sketch(key_of(f"site-{number}.example"), text) for number, text in pages])[there]
+    hosts = [key_of(f"site-{number}.example") for number, _ in pages]
+    for host, text in zip(hosts, texts, strict=True):
+        own_text.meet(host, text)
+    own = np.array([own_text.sketch(host, text) for host, text in zip(hosts, texts, strict=True)])[there]
     own_us = (time.process_time() - begun) / len(texts) * 1e6
     texts, sketched = [text for text, some in zip(texts, there, strict=True) if some], sketched[there]
     sets = [shingles(word_hashes(text)) for text in texts]

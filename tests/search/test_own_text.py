@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fyke.disk.ranges import Array
 from fyke.search import own_text
 from fyke.search.own_text import LEAST_PAGES, OwnText
-from fyke.search.sketch import LEAST_SHINGLES, sketch
+from fyke.search.sketch import LEAST_SHINGLES
 from search.webs import WORDS
 
 ONE, OTHER = 1 << 63 | 7, 12
@@ -29,12 +29,17 @@ def shown(host: int, text: str) -> str:
     return "\n".join([*MENUS[host][:5], text, *MENUS[host][5:]])
 
 
+def sketch(text: str) -> Array:
+    """Of a text at a host of which nothing was met."""
+    return OwnText().sketch(ONE, text)
+
+
 def met(*hosts: int, pages: int = LEAST_PAGES) -> OwnText:
     """With as many pages of each as make its menu common."""
     out = OwnText()
     for host in hosts:
         for number in range(pages):
-            out.sketch(host, shown(host, said(host + 100 + number)))
+            out.meet(host, shown(host, said(host + 100 + number)))
     return out
 
 
@@ -49,6 +54,21 @@ def test_copies_at_hosts_with_other_menus_are_alike() -> None:
         assert one == other == sketch(said(number))
 
 
+def test_the_first_pages_of_a_host_are_read_as_its_others() -> None:
+    own, numbers = OwnText(), range(LEAST_PAGES)
+    for number in numbers:
+        own.meet(ONE, shown(ONE, said(number)))
+    assert all(own.sketch(ONE, shown(ONE, said(number))) == sketch(said(number)) for number in numbers)
+
+
+@pytest.mark.parametrize("end", [". ", "! ", "。", " | "])
+def test_a_sentence_is_common_whatever_shares_its_line(end: str) -> None:
+    own, notice = OwnText(), f"notice{end}{MENUS[ONE][0]}{end}{MENUS[ONE][1]}"
+    for number in range(LEAST_PAGES):
+        own.meet(ONE, f"{said(number)}\nwritten in {number}{end}{notice}")
+    assert own.sketch(ONE, f"{said(9)}\nwritten in 9{end}{notice}") == sketch(f"{said(9)}\nwritten in 9{end}")
+
+
 def test_before_a_menu_is_common_nothing_is_left_out() -> None:
     own = met(ONE, pages=LEAST_PAGES - 1)
     assert own.sketch(ONE, shown(ONE, said(1))) == sketch(shown(ONE, said(1)))
@@ -60,11 +80,13 @@ def test_a_text_under_many_addresses_does_not_become_common() -> None:
     for number in range(10):
         wanted = sketch(said(number))
         dice = Random(number)
-        assert [own.sketch(ONE, shown(ONE, said(number))) for _ in range(30)] == [wanted] * 30
+        for _ in range(30):
+            own.meet(ONE, shown(ONE, said(number)))
+            assert own.sketch(ONE, shown(ONE, said(number))) == wanted
         for _ in range(30):
             words = said(number).split(" ")
             words[dice.randrange(len(words))] = "changed"
-            own.sketch(ONE, shown(ONE, " ".join(words)))
+            own.meet(ONE, shown(ONE, " ".join(words)))
     assert own.sketch(ONE, shown(ONE, said(0))) == sketch(said(0))
 
 
@@ -72,13 +94,13 @@ def test_a_paragraph_on_a_few_of_many_pages_is_not_common() -> None:
     own = met(ONE, pages=200)
     paragraph = said(1000, 60)
     for number in range(5):
-        own.sketch(ONE, f"{said(number)}\n{paragraph}")
+        own.meet(ONE, f"{said(number)}\n{paragraph}")
     assert own.sketch(ONE, f"{said(9)}\n{paragraph}") == sketch(f"{said(9)}\n{paragraph}")
 
 
 def test_a_line_that_a_page_repeats_counts_once() -> None:
     own = OwnText()
-    own.sketch(ONE, "\n".join([said(1), *["a line that stands here again and again"] * 20, said(2)]))
+    own.meet(ONE, "\n".join([said(1), *["a line that stands here again and again"] * 20, said(2)]))
     again = f"a line that stands here again and again\n{said(3)}"
     assert own.sketch(ONE, again) == sketch(again)
 
@@ -104,6 +126,8 @@ def test_goes_on_as_if_it_had_not_been_written(tmp_path_factory: pytest.TempPath
         if place == cut:
             own.write(path)
             own = OwnText.read(path)
+        own.meet(host, text)
+        whole.meet(host, text)
         assert own.sketch(host, text) == whole.sketch(host, text)
 
 
@@ -131,6 +155,6 @@ def test_what_comes_often_stays_where_there_is_little_room(monkeypatch: pytest.M
     monkeypatch.setattr(own_text, "PLACES", 1 << 12)
     own = met(ONE, pages=20)
     for number in range(400):
-        own.sketch(number + 5000, "\n".join(f"{number} {line} {' '.join(WORDS)}" for line in range(20)))
+        own.meet(number + 5000, "\n".join(f"{number} {line} {' '.join(WORDS)}" for line in range(20)))
         if number % 20 == 0:
             assert own.sketch(ONE, shown(ONE, said(number))) == sketch(said(number))

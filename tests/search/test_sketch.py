@@ -6,6 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fyke.disk.ranges import Array
+from fyke.search.own_text import OwnText
 from fyke.search.sketch import (
     BAND_BINS,
     BANDS,
@@ -14,7 +16,6 @@ from fyke.search.sketch import (
     SHINGLE_WORDS,
     SIGNS,
     shingles,
-    sketch,
     word_hashes,
 )
 from search.near_kit import apart, formula
@@ -24,6 +25,11 @@ WORDS = np.array([f"{one}{other}" for one in "bcdfghklmnprst" for other in ("ab"
 
 def text(dice: np.random.Generator, words: int) -> list[str]:
     return dice.choice(WORDS, words).tolist()
+
+
+def sketch(said: str) -> Array:
+    """Of a text at a host of which nothing was met."""
+    return OwnText().sketch(1, said)
 
 
 def edited(dice: np.random.Generator, words: list[str], edits: int) -> list[str]:

@@ -96,13 +96,13 @@ class Read:
 
 
 class LotWriter:
-    """Gathers pages in memory and writes them as one lot. Their sketches are of what `own_text` leaves of them."""
+    """Gathers pages in memory and writes them as one lot. Their sketches are of what `own_text` leaves of them,
+    once all are met."""
 
     def __init__(self, own_text: OwnText) -> None:
         self._own_text = own_text
         self._pages: dict[int, Read] = {}
-        self._keys: list[int] = []
-        self._sketches: list[Array] = []
+        self._texts: list[tuple[int, int, str]] = []  # to be sketched: key of the page, key of its host, text
         self.size_bytes = 0
 
     def __repr__(self) -> str:
@@ -114,9 +114,10 @@ class LotWriter:
     def add(self, page: Read) -> None:
         """A page; one that is here already is replaced, unless it was fetched later."""
         if page.row["fate"] == Fate.SHOWN and page.extract is not None:
-            page.row["sketch"] = len(self._sketches)
-            self._sketches.append(self._own_text.sketch(key_of(split(page.url).host), page.extract.text))
-            self._keys.append(page.row["key"])
+            page.row["sketch"] = len(self._texts)
+            host, text = key_of(split(page.url).host), page.extract.text
+            self._own_text.meet(host, text)
+            self._texts.append((page.row["key"], host, text))
         before = self._pages.get(page.row["key"])
         if before is None or before.row["fetched_at"] <= page.row["fetched_at"]:
             self._pages[page.row["key"]] = page
@@ -134,9 +135,18 @@ class LotWriter:
             anchors, words = _anchors(pages)
             np.save(paths[2], anchors, allow_pickle=False)
             _write_arrow(paths[3], WORDS, [words], None)
-            np.save(paths[4], _sketches(self._keys, self._sketches), allow_pickle=False)
+            np.save(paths[4], self._sketches(), allow_pickle=False)
             for path in (*paths, folder):
                 sync_file(path)
+
+    def _sketches(self) -> Array:
+        out = np.zeros(len(self._texts), SKETCHES)
+        for at, (key, host, text) in enumerate(self._texts):
+            out["key"][at] = key
+            one = self._own_text.sketch(host, text)
+            for name in SKETCH.names or ():
+                out[name][at] = one[name]
+        return out
 
 
 def _path(folder: Path, number: int, what: str) -> Path:
@@ -151,14 +161,6 @@ def _rows(pages: list[Read]) -> Array:
         rows[at] = tuple({"sketch": -1, **page.row, "text": place if shown else -1}[name] for name in ROWS.names or ())
         place += shown
     return rows
-
-
-def _sketches(keys: list[int], sketches: list[Array]) -> Array:
-    out = np.zeros(len(keys), SKETCHES)
-    out["key"] = keys
-    for name in SKETCH.names or ():
-        out[name] = [one[name] for one in sketches] if sketches else 0
-    return out
 
 
 def _write_texts(path: Path, pages: list[Read]) -> None:

@@ -1,17 +1,19 @@
-"""What a page says by itself: its text without the lines that stand on other pages of its host.
+"""What a page says by itself: its text without what stands on other pages of its host.
 
 Used by `fyke.search.lots` for sketches alone; what search shows and exports hold is the whole. Menus, notices and lists
 of what is new make copies at two hosts unlike and short pages of one host alike, and often nothing in a page tells what
-they are. What tells is that they come again: a line is *common* that stood on `LEAST_PAGES` earlier pages of the host,
-and on one in `ONE_IN` of them. Only pages count that said something new: or else what a site has under many addresses
-would be common, and nothing of it left to be compared.
+they are. What tells is that they come again: a *piece*, a sentence or a line, is *common* that stood on `LEAST_PAGES`
+pages of the host that were met, and on one in `ONE_IN` of them. Sentences, since a notice often has its line together
+with a date or a name. Only pages count that said something new: or else what a site has under many addresses would be
+common, and nothing of it left to be compared.
 
-Invariant: the answer for a text depends on those before it alone. All is in one table of `PLACES`, so that memory and
-the work for a line have a limit. Each time that something else meets its place takes one from the count of what is
-there: what comes often stays. The indexer writes the table beside its lots and reads it when it goes on; without it
-hosts are met anew.
+Invariant: the answer for a text depends on what was met before alone: all pages of its lot, and of those before it. So
+a host's first pages are read as its others. All is in one table of `PLACES`, so that memory and the work for a piece
+have a limit. Each time that something else meets its place takes one from the count of what is there: what comes often
+stays. The indexer writes the table beside its lots and reads it when it goes on; without it hosts are met anew.
 """
 
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -25,20 +27,21 @@ from fyke.disk.files import sync_file, writing
 from fyke.disk.ranges import Array
 from fyke.search.sketch import LEAST_SHINGLES, shingles, sketch_of, word_hashes
 
-PLACE_BITS = 20
+PLACE_BITS = 21
 PLACES = 1 << PLACE_BITS
-LEAST_PAGES = 2
+LEAST_PAGES = 3
 ONE_IN = 8
 LEAST_OWN = 8  # shingles; of a text that says less by itself there is no sketch
 SAMPLE = 16  # shingles of a page by which it is told whether it says something new
 NEW_IN = 4  # it does if one in so many of these is new
+_BETWEEN = re.compile(r"\n|(?<=[.!?|·•])\s|(?<=[。！？])\n?")
 _COUNT = np.uint32(255)  # of the 32 bits of a place; the others are of a hash
 _FULL = np.dtype([("place", "<u4"), ("entry", "<u4")])  # of a file: the places that are not empty
 _APART = np.uint64(0x9E3779B97F4A7C15)
 
 
 class OwnText:
-    """The lines met at each host, as far as memory goes."""
+    """The pieces met at each host, as far as memory goes."""
 
     def __init__(self) -> None:
         self._table = np.zeros(PLACES, np.uint32)
@@ -66,23 +69,31 @@ class OwnText:
             sync_file(path)
             sync_file(path.parent)
 
-    def sketch(self, host: int, text: str) -> Array:
-        """The sketch, SKETCH[], of what a page with `text` says by itself at the host with the key `host`; all zeros
-        where this or the whole is too little. The text is remembered."""
-        lines = text.encode("utf-8", "replace").split(b"\n")
-        keys = _keys(np.fromiter(map(xxhash.xxh3_64_intdigest, lines), np.uint64, len(lines)), host)
-        here = _keys(np.zeros(1, np.uint64), host)
-        counts = self._counts(keys)
-        common = (counts >= LEAST_PAGES) & (counts * ONE_IN >= self._counts(here))
-        own = [line for line, is_common in zip(lines, common.tolist(), strict=True) if not is_common]
-        found = shingles(word_hashes(b"\n".join(own).decode() if len(own) < len(lines) else text))
-        sample = _keys(found[:SAMPLE], host)
+    def meet(self, host: int, text: str) -> None:
+        """Remember what a page with `text` says, at the host with the key `host`."""
+        pieces, found = self._own(host, text)
+        sample, here = _keys(found[:SAMPLE], host), _keys(np.zeros(1, np.uint64), host)
         if np.count_nonzero(self._counts(sample) == 0) * NEW_IN > len(sample):
-            self._count(np.concatenate([here, keys, sample]))
+            self._count(np.concatenate([here, pieces, sample]))
+
+    def sketch(self, host: int, text: str) -> Array:
+        """The sketch, SKETCH[], of what a page with `text`, which was met, says by itself at the host of key `host`;
+        all zeros where this or the whole is too little."""
+        _, found = self._own(host, text)
         if len(found) >= LEAST_SHINGLES:
             return sketch_of(found)
         says_enough = len(found) >= LEAST_OWN and len(shingles(word_hashes(text))) >= LEAST_SHINGLES
         return sketch_of(found if says_enough else NO_KEYS)
+
+    def _own(self, host: int, text: str) -> tuple[U64, U64]:
+        """The keys of the pieces of `text`, and the shingles of those that are not common."""
+        pieces = _BETWEEN.split(text)
+        digests = (xxhash.xxh3_64_intdigest(piece.encode("utf-8", "replace")) for piece in pieces)
+        keys = _keys(np.fromiter(digests, np.uint64, len(pieces)), host)
+        counts = self._counts(keys)
+        common = (counts >= LEAST_PAGES) & (counts * ONE_IN >= self._counts(_keys(np.zeros(1, np.uint64), host)))
+        own = [piece for piece, is_common in zip(pieces, common.tolist(), strict=True) if not is_common]
+        return keys, shingles(word_hashes("\n".join(own) if len(own) < len(pieces) else text))
 
     def _counts(self, keys: U64) -> npt.NDArray[np.uint32]:
         """How often each of `keys` was counted, uint32[n]; 0 for those that are not there."""

@@ -55,12 +55,6 @@ _TERMS = (mixed(np.arange(1, 256 * _POSITIONS + 1)).reshape(_POSITIONS, 256) * _
 )  # a hash's, by byte
 
 
-def sketch(text: str) -> Array:
-    """The sketch of `text`, SKETCH[]; all zeros where it has fewer than `LEAST_SHINGLES`."""
-    found = shingles(word_hashes(text))
-    return sketch_of(found if len(found) >= LEAST_SHINGLES else NO_KEYS)
-
-
 def sketch_of(found: U64) -> Array:
     """The sketch of a text with the shingles `found`, SKETCH[]; all zeros where there are none."""
     out = np.zeros((), SKETCH)
