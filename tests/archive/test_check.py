@@ -159,17 +159,19 @@ def test_what_a_robots_txt_redirects_to_may_be_archived_again(folder: Path, make
 
 
 def test_a_crawl_that_runs_is_checked_to_its_lengths(folder: Path, make_exchange) -> None:
-    warc = WarcWriter(folder, 1 << 30, "test")
+    warc, pages = WarcWriter(folder, 1 << 30, "test"), PagesTable(folder, 15)
     warc.write(make_exchange("http://www.example.org/1"))
     state = warc.state()
-    big = Document(random.Random(1).randbytes(600_000))
-    warc.write(make_exchange("http://www.example.org/2", big))
+    big = make_exchange("http://www.example.org/2", Document(random.Random(1).randbytes(600_000)))
+    pages.add(big, warc.write(big))
     warc._file.flush()  # type: ignore[union-attr]
+    pages.flush()  # as many rows do, or a checkpoint that never came about
     lengths = {state["file"]: state["length"]}
     assert list(check_archive(folder, lengths)) == []
     fault = next(check_archive(folder, {state["file"]: 10**7}))
     assert "should be 10000000" in fault.what
-    warc.close()
+    for writer in (warc, pages):
+        writer.close()
 
 
 def test_repeats_are_found_in_any_memory(tmp_path: Path) -> None:

@@ -122,7 +122,8 @@ def _check_file(
             progress(place, record.offset + record.length, end)
     if lengths.get(place) != 0:
         yield from _check_index(path, entries, growing=place in lengths)
-    yield from _check_rows(folder, place, entries)
+    counting = _in_file(place) & (ds.field("warc_offset") < end) if place in lengths else _in_file(place)
+    yield from _check_rows(folder, place, counting, entries)
     if fetches.all is not None:
         pages = _pages_in(folder, place)
         counted = [offset for offset in fetched if pages is None or offset in pages]
@@ -206,17 +207,19 @@ def _check_index(path: Path, entries: Mapping[int, _Entry], *, growing: bool) ->
     yield from (Fault(f"{FOLDER}/{path.name}:{at}", "the index has no line for it") for at in entries.keys() - seen)
 
 
-def _check_rows(folder: Path, place: str, entries: Mapping[int, _Entry]) -> Iterator[Fault]:
-    """Each row of `pages` that names this file names a record of its URL in it."""
+def _check_rows(folder: Path, place: str, counting: ds.Expression, entries: Mapping[int, _Entry]) -> Iterator[Fault]:
+    """Each row of `pages` that names this file, and is `counting`, names a record of its URL in it."""
     if not (folder / TABLES).is_dir():
         return
     for segment in segments(folder, "pages"):
-        yield from _check_segment(segment, place, entries)
+        yield from _check_segment(segment, place, counting, entries)
 
 
-def _check_segment(segment: TableFile, place: str, entries: Mapping[int, _Entry]) -> Iterator[Fault]:
+def _check_segment(
+    segment: TableFile, place: str, counting: ds.Expression, entries: Mapping[int, _Entry]
+) -> Iterator[Fault]:
     try:
-        for batch in segment.batches(_ROW, _in_file(place)):
+        for batch in segment.batches(_ROW, counting):
             for url, digest, offset, length in zip(*(batch.column(name).to_pylist() for name in _ROW), strict=True):
                 entry = entries.get(offset)
                 if entry is None or entry[:3] != (url, digest, length):
