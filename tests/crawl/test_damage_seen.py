@@ -6,11 +6,13 @@ import random
 import re
 import shutil
 import sqlite3
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -90,6 +92,14 @@ def killed(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
     killed_at(process, folder / "crawl", "pages", 30)
     gate.set()
     return folder / "crawl"
+
+
+@pytest.fixture(scope="module")
+def gone_on(killed: Path, tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
+    """The crawl that was killed, after it went on."""
+    folder = shutil.copytree(killed, tmp_path_factory.mktemp("gone-on") / killed.name)
+    assert crawl(folder, folder / "fyke.toml").status == 0
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +193,28 @@ def test_every_byte_has_a_digest(which: str, request: pytest.FixtureRequest, tmp
                 unseen.setdefault(kind, []).append(f"byte {at} of {len(data)}: {data[at]:#x} -> {changed[at]:#x}")
             assert len(said) < 20_000
     assert not unseen
+
+
+@pytest.mark.parametrize("at", ["saved_state", "file_faults", "check_archive", "check._check_tables"])
+def test_a_crawl_that_goes_on_meanwhile_has_no_faults(
+    at: str, killed: Path, gone_on: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checkpoints, journals and archive files are others at the end of a check than as it began."""
+    folder = shutil.copytree(killed, tmp_path / killed.name)
+    later = shutil.copytree(gone_on, tmp_path / "later")
+    where, name = ("fyke.archive.check", at[6:]) if at.startswith("check.") else ("fyke.archive.inspect", at)
+    true = getattr(sys.modules[where], name)
+
+    def goes_on(*arguments: Any, **named: Any) -> Any:
+        found = true(*arguments, **named)
+        if later.exists():
+            shutil.rmtree(folder)
+            later.rename(folder)
+        return found
+
+    monkeypatch.setattr(f"{where}.{name}", goes_on)
+    assert faults_of(folder) == ""
+    assert not later.exists()
 
 
 @pytest.mark.timeout(600)

@@ -97,7 +97,7 @@ def check_archive(
             place = f"{FOLDER}/{names[again['file']]}:{again['offset']}"
             before = f"{names[first['file']]}:{first['offset']}"
             yield Fault(place, f"the URL of this record was archived before, at {before}")
-    yield from _check_tables(folder, {f"{FOLDER}/{name}" for name in names})
+    yield from _check_tables(folder)
 
 
 def _check_file(
@@ -230,7 +230,7 @@ def _check_segment(
         return  # a file that cannot be read is reported once, by _check_tables
 
 
-def _check_tables(folder: Path, warcs: set[str]) -> Iterator[Fault]:
+def _check_tables(folder: Path) -> Iterator[Fault]:
     """Each file is there, readable to the last page, as it was sealed, and names files that are there."""
     for segment in (one for name in SCHEMAS if (folder / TABLES).is_dir() for one in segments(folder, name)):
         if not segment.path.exists():
@@ -245,7 +245,7 @@ def _check_tables(folder: Path, warcs: set[str]) -> Iterator[Fault]:
                 continue
             if holds is None:
                 yield Fault(place, "its checksum is missing")
-            yield from (Fault(place, what) for what in _parquet_faults(path, schema, warcs))
+            yield from (Fault(place, what) for what in _parquet_faults(path, schema, folder))
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             yield Fault(place, _unreadable(error))
 
@@ -255,16 +255,17 @@ def _unreadable(error: Exception) -> str:
     return f"it cannot be read: {reason or next(iter(str(error).splitlines()), type(error).__name__)}"
 
 
-def _parquet_faults(path: Path, schema: pa.Schema | None, warcs: set[str]) -> Iterator[str]:
+def _parquet_faults(path: Path, schema: pa.Schema | None, folder: Path) -> Iterator[str]:
     with pq.ParquetFile(as_file(path), page_checksum_verification=True) as file:
         if schema is not None and file.schema_arrow.names != schema.names:
             yield f"its columns are {', '.join(file.schema_arrow.names)}"
             return
-        rows, unknown = 0, set()
+        rows, named = 0, set()
         for batch in file.iter_batches(1 << 14):
             rows += batch.num_rows
             if "warc_file" in batch.schema.names:
-                unknown |= set(pc.unique(batch.column("warc_file").cast(pa.string())).to_pylist()) - warcs - {None}
+                named |= set(pc.unique(batch.column("warc_file").cast(pa.string())).to_pylist()) - {None}
         if rows != file.metadata.num_rows:
             yield f"it holds {rows} rows and says {file.metadata.num_rows}"
-        yield from (f"rows name the file {name}, which is not there" for name in sorted(unknown))
+        gone = (name for name in sorted(named) if not (folder / name).exists())
+        yield from (f"rows name the file {name}, which is not there" for name in gone)
