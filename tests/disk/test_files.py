@@ -10,7 +10,7 @@ import pytest
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.config import build
 from fyke.core.errors import DirectoryError, DirectoryInUse, StateDamaged
-from fyke.disk.files import Reader, is_locked, lock, write_whole, written_whole
+from fyke.disk.files import Reader, is_locked, lock, require_readable, write_whole, written_whole
 
 
 class Broken(BaseException):
@@ -81,10 +81,18 @@ def test_a_lock_is_held_once(tmp_path: Path) -> None:
     os.close(lock(path, "in use"))
 
 
-@pytest.mark.parametrize("what", ["it is gone", "it is a folder"])
+@pytest.mark.parametrize("what", ["it is gone", "it is a folder", "it is no file"])
 def test_what_is_no_file_is_damage(what: str, tmp_path: Path) -> None:
     path = tmp_path / "urls.seg"
     if what == "it is a folder":
         path.mkdir()
+    elif what == "it is no file":
+        os.mkfifo(path)
     with pytest.raises(StateDamaged, match=what):
         Reader(path)
+
+
+def test_nobody_waits_for_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pages-00000.arrows")
+    with pytest.raises(DirectoryError, match="pages-00000.arrows is a pipe"):
+        require_readable(tmp_path)

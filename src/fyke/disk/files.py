@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
-from stat import S_ISDIR
+from stat import S_ISDIR, S_ISREG
 from typing import IO, Any, BinaryIO
 
 import numpy as np
@@ -71,11 +71,14 @@ def allowed(path: Path) -> Iterator[None]:
 
 
 def require_readable(*places: Path) -> None:
-    """Raises DirectoryError for what of these files and folders this process may not read: it is not damaged."""
+    """Raises DirectoryError for what of these files and folders this process may not read, which is not damaged, and
+    for what holds up for ever whoever reads it."""
     for path in chain(places, *(place.rglob("*") for place in places)):
         with suppress(FileNotFoundError), allowed(path):
             if path.is_file() or path.is_dir():
                 os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+            elif path.is_fifo():
+                raise DirectoryError(f"{path} is a pipe, and no file: remove it, then run the command again")
 
 
 @contextmanager
@@ -263,12 +266,13 @@ class Reader(Opened):
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # nobody waits for a pipe
         except FileNotFoundError:
             raise damaged(path, "it is gone") from None
-        if S_ISDIR(os.fstat(self._descriptor).st_mode):
+        mode = os.fstat(self._descriptor).st_mode
+        if not S_ISREG(mode):
             self.close()
-            raise damaged(path, "it is a folder")
+            raise damaged(path, "it is a folder" if S_ISDIR(mode) else "it is no file")
 
     def __repr__(self) -> str:
         return f"Reader({str(self.path)!r})"
