@@ -23,6 +23,7 @@ from crawl.small_site import SmallSite, small_site
 from damaging import damage
 from fyke.archive.check import check_archive
 from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.inspect import check_crawl
 from fyke.archive.reading import read_table, rows_recorded
 from fyke.archive.warc_reading import Record, read_records
 from fyke.core.errors import DirectoryInUse
@@ -169,6 +170,14 @@ def test_files_of_links_side_by_side_come_back(tmp_path: Path, site: SmallSite) 
 def of_one_page(record: Record, copied: Container[str]) -> bool:
     """Whether it is of a page to which no copy refers: else it would cost the copy its text too."""
     return record.get("warc-type") in ("response", "revisit") and record.get("warc-target-uri") not in copied
+
+
+def test_rows_younger_than_the_checkpoint_it_goes_back_to_go_with_their_records(killed: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(killed, tmp_path / killed.name)
+    damage(max(folder.glob("state/shard-0000/manifest-*.json")), "flip", 0.5)
+    assert not [note for note in mended(folder) if note.lost]
+    assert list(check_crawl(CrawlDirectory(folder), lambda place, at, end: None)) == []
+    assert len(rows(folder, "pages")) == read_table(folder, "pages").num_rows
 
 
 def test_a_damaged_record_costs_its_page_alone(finished: Path, tmp_path: Path) -> None:

@@ -64,6 +64,8 @@ class TableRepair:
         state = self._case.state.get(word, {}) if self._case.manifest is not None else None
         if state is not None:
             yield from self._put_aside_what_came_after(name, state)
+            if self._case.fell_back:
+                yield from self._cut_journals(name, state)
         own = series(name, self._case.directory.part)
         found = pieces(self._case.folder, own, schema, state)
         spans = _Spans(found)
@@ -113,6 +115,25 @@ class TableRepair:
                 self._case.mended = True
                 what = "damaged, " if damaged else ""
                 yield Note(self._case.place(path), f"it is {what}younger than the checkpoint, and put aside")
+
+    def _cut_journals(self, name: str, state: dict[str, Any]) -> Iterator[Note]:
+        """Rows younger than the checkpoint are of records that were put aside."""
+        sealed = state.get("sealed", 0)
+        lengths = dict(enumerate((length for length, _ in state.get("segments", [])), sealed))
+        for serial, segment in enumerate(self._segments(name)[sealed:], sealed):
+            path, length = segment.path.with_suffix(".arrows"), lengths.get(serial, 0)
+            if not path.is_file() or path.stat().st_size <= length:
+                continue
+            if length:
+                part = self._case.scratch / path.name
+                with writing(part), path.open("rb") as file:
+                    part.write_bytes(file.read(length))
+                self._case.aside.replace(part, path)
+            else:
+                self._case.aside.take(path)
+            self._case.mended = True
+            what = f"what came after the checkpoint, from byte {length:,} on, is put aside"
+            yield Note(self._case.place(path), what)
 
     def _new_generation(self) -> None:
         """Before a row changes its number, so that nobody goes on counting from the old ones."""
