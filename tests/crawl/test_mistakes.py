@@ -111,6 +111,8 @@ def mended(into: Path, quick: Path, site: SmallSite) -> None:
         (["crawl", SEED, "--into", "@", "--config", "/"], ["cannot read /"]),
         (["why", "@"], ["URL", "fyke why --help"]),
         (["web", "--port", "70000"], ["--port"]),
+        (["web", "--pages", "50", "--hosts", "51"], ["--pages 50", "51 hosts"]),
+        (["web", "--pages", "9" * 30], ["--pages"]),
     ],
 )
 def test_wrong_usage(

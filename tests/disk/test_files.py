@@ -94,5 +94,5 @@ def test_what_is_no_file_is_damage(what: str, tmp_path: Path) -> None:
 
 def test_nobody_waits_for_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pages-00000.arrows")
-    with pytest.raises(DirectoryError, match="pages-00000.arrows is a pipe"):
+    with pytest.raises(DirectoryError, match=r"pages-00000\.arrows is a pipe"):
         require_readable(tmp_path)

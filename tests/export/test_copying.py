@@ -74,7 +74,7 @@ def test_into_a_folder(crawled: Path, tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 1 and not (tmp_path / "other" / "tables" / victim.name).exists()
 
 
-@pytest.mark.parametrize("target", ["foo://bucket/x", "{file}", "s3://none-of-ours/x"])
+@pytest.mark.parametrize("target", ["foo://bucket/x", "s3://a b/x", "{file}", "s3://none-of-ours/x"])
 def test_mistakes_are_one_line(target: str, crawled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     secrets = {"AWS_ACCESS_KEY_ID": "who", "AWS_SECRET_ACCESS_KEY": "a-secret", "AWS_ENDPOINT": "http://127.0.0.1:1"}

@@ -31,6 +31,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
             ((made, "--port", port), 2, "is in use: choose another with --port"),
             ((made, "--token", "short"), 2, "at least 8 characters"),
             ((made, "--host", "no.such.host.invalid"), 2, "there is no such address"),
+            ((made, "--host", "\u202e"), 2, "there is no such address"),
             ((), 2, "missing argument"),
         ):
             done = fyke("serve", *arguments)

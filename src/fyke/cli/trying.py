@@ -13,10 +13,12 @@ from fyke.cli.app import AsJson, app
 from fyke.cli.console import Reporter, print_json, say, say_aside
 from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError
 
+MOST_PAGES = 1 << 40  # of a synthetic web
+
 
 @app.command()
 def web(
-    pages: Annotated[int, typer.Option(help="How many pages it has.", min=1)] = 3600,
+    pages: Annotated[int, typer.Option(help="How many pages it has.", min=1, max=MOST_PAGES)] = 3600,
     hosts: Annotated[int, typer.Option(help="On how many hosts.", min=1)] = 120,
     seed: Annotated[int, typer.Option(help="Which of all possible webs.")] = 1,
     plain: Annotated[bool, typer.Option("--plain", help="A web without faults and surprises.")] = False,
@@ -26,6 +28,8 @@ def web(
     as_json: AsJson = False,
 ) -> None:
     """Run the synthetic web on this machine, for any crawler to be pointed at. Ctrl-C ends it."""
+    if hosts > pages:
+        raise ConfigurationError(f"--pages {pages} cannot be on {hosts} hosts: choose more of them, or fewer --hosts")
     kind = rooms.simweb.plain if plain else rooms.simweb.lively
     spec = kind(pages=pages, hosts=hosts, seed=seed, http_port=port, dns_port=dns_port)
 

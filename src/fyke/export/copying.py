@@ -139,7 +139,7 @@ def _sent(store: Any, path: Path, name: str, there: dict[str, int]) -> bool:
 def _explained(target: str) -> Iterator[None]:
     try:
         yield
-    except (BaseError, OSError) as error:
+    except (BaseError, OSError, ValueError) as error:  # the last one of an address that is no URL
         said = " ".join(str(error).partition("\n\nDebug source")[0].split())[:SAID_CHARS]
         if any(os.strerror(number) in said for number in (errno.ENOSPC, errno.EDQUOT)):
             raise DiskFull(f"{target}: {said}; {ROOM}, and run the same command again") from None

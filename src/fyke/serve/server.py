@@ -105,7 +105,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family)
-    except socket.gaierror:
+    except (socket.gaierror, UnicodeError):  # the latter of what is no name at all
         raise ConfigurationError(f"--host {host}: there is no such address; say 127.0.0.1 or 0.0.0.0") from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
