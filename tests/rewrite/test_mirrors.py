@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from fyke.core.rewrite_rules import Rule
 from fyke.core.urls import key_of
 from fyke.rewrite.fetched import AnsweredPage
-from fyke.rewrite.mirrors import MOST_LOOKED_AT, mirrors
+from fyke.rewrite.mirrors import FIRST, MOST_LOOKED_AT, mirrors
 
 SOME = {f"p{n}": n + 1 for n in range(40)}
 
@@ -65,6 +65,30 @@ def test_rules_lead_to_a_host_that_none_leads_from(copies: set[int]) -> None:
     found = pairs({f"h{n}.test": SOME for n in copies})
     assert {other for _, other in found} == {f"h{min(copies)}.test"}
     assert len(found) == len(copies) - 1
+
+
+def beside(hosts: dict[str, dict[str, int]], many: int = 40) -> dict[str, dict[str, int]]:
+    """`hosts`, and many whose pages are at the same paths and say other things, but for one that all have."""
+    targets = sorted({target for contents in hosts.values() for target in contents})
+    others = {
+        f"other{n}.test": {target: key_of(f"{n} {target}") for target in targets} | {targets[0]: 7} for n in range(many)
+    }
+    return others | {host: contents | {targets[0]: 7} for host, contents in hosts.items()}
+
+
+@given(st.integers(0, 12))
+@settings(max_examples=20)
+def test_a_copy_is_found_where_all_hosts_have_the_same_paths(different: int) -> None:
+    other = {target: content + 100 * (n in range(1, different + 1)) for n, (target, content) in enumerate(SOME.items())}
+    assert bool(pairs(beside({"a.test": SOME, "b.test": other}))) == (different <= 3)
+
+
+def test_so_is_one_whose_bytes_differ() -> None:
+    hosts, said = tokens(40, 0)
+    read: list[str] = []
+    (rule,) = rules_of(beside(hosts), said, read)
+    assert (rule.host, rule.to, rule.contradictions) == ("b.test", "a.test", 0)
+    assert len(read) <= FIRST * 42 + 2 * 40
 
 
 def tokens(paths: int, different: int) -> tuple[dict[str, dict[str, int]], dict[str, int]]:

@@ -1,13 +1,15 @@
 """Which hosts are copies of others? Pairs that have the same pages under the same paths.
 
-Bharat and Broder: Mirror, mirror on the Web, WWW8, 1999. Pairs of hosts come from equal contents at equal paths, and
-are judged by all paths that both have. Where a token makes other bytes of the same page, they are judged by what the
-pages say, of which `MOST_LOOKED_AT` are read for a pair. Rules for them are written for a person to see, and not used
-until that says so.
+Bharat and Broder: Mirror, mirror on the Web, WWW8, 1999. Pairs of hosts come from paths that few hosts have, and from
+equal contents at any; where software gives all its hosts the same paths, also from the first of their pages that say
+the same. They are judged by all paths that both have. Where a token makes other bytes of the same page, they are judged
+by what the pages say, of which `MOST_LOOKED_AT` are read for a pair. Rules for them are written for a person to see,
+and not used until that says so.
 
 Invariant: memory holds a part of the pages, and `MOST_PAIRS` pairs of hosts; `MOST_READ` pages are read.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
@@ -16,12 +18,14 @@ from fyke.rewrite.fetched import AnsweredPage, main_name
 
 LEAST_EQUAL = 10  # different contents that both have at equal paths
 LEAST_AGREEMENT = 0.9  # of the paths that both have
-MOST_HOSTS = 16  # that have a path: one that more have, such as /about, says little of two
+MOST_HOSTS = 16  # that have a path, or a content there: what more have, such as /about, says little of two
+FIRST = 3  # pages of a host that are read at paths that more have
 MOST_PAIRS = 1 << 18
 MOST_DOUBTED = 1000  # pairs of which pages are read, those with the most paths that both have
 MOST_LOOKED_AT = 100  # paths of such a pair
 MOST_READ = 20_000  # pages
 Places = Iterable[dict[str, dict[str, AnsweredPage]]]
+Hosts = tuple[str, str]
 
 
 class Pair:
@@ -80,48 +84,109 @@ def mirrors(parts: Callable[[], Places], said_by: Callable[[AnsweredPage], int])
 
     Of a site's own hosts (`www.` and such) nothing is said: other rules do.
     """
-    pairs: dict[tuple[str, str], Pair] = {}
+    pairs: dict[Hosts, Pair] = {}
+    read = _Reading(said_by)
     for places in parts():
         for target, pages in places.items():
-            for one, other in _pairs(pages):
-                first, second = pages[one].fingerprint, pages[other].fingerprint
-                pairs.setdefault((one, other), Pair()).add(target, first, second)
+            if len(pages) <= MOST_HOSTS:
+                for one, other in _pairs(pages):
+                    first, second = pages[one].fingerprint, pages[other].fingerprint
+                    pairs.setdefault((one, other), Pair()).add(target, first, second)
+            else:
+                _meet(pairs, target, pages, read)
             if len(pairs) > MOST_PAIRS:
                 best = sorted(pairs, key=lambda hosts: -pairs[hosts].equal)[: MOST_PAIRS // 2]
                 pairs = {hosts: pairs[hosts] for hosts in best}
+    if pairs:
+        _part(pairs, parts())
     doubted = [hosts for hosts, pair in pairs.items() if pair.common >= LEAST_EQUAL and not pair.agrees]
     doubted.sort(key=lambda hosts: -pairs[hosts].common)
     if doubted:
-        _look({hosts: pairs[hosts] for hosts in doubted[:MOST_DOUBTED]}, parts(), said_by)
+        _look({hosts: pairs[hosts] for hosts in doubted[:MOST_DOUBTED]}, parts(), read)
     return _rules(pairs)
 
 
-def _pairs(pages: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The pairs of hosts of which a path says something, of those that have it."""
-    hosts = sorted(pages)
-    if len(hosts) <= MOST_HOSTS:
-        yield from (pair for pair in combinations(hosts, 2) if main_name(pair[0]) != main_name(pair[1]))
+class _Reading:
+    """What pages say, of which `MOST_READ` are read, and `FIRST` of each host at paths that many have."""
+
+    def __init__(self, said_by: Callable[[AnsweredPage], int]) -> None:
+        self._said_by = said_by
+        self._first: Counter[str] = Counter()
+        self.left = MOST_READ
+
+    def first(self, page: AnsweredPage) -> int:
+        """The number of what `page` says, if it is one of the first of its host; 0 where that is not known."""
+        if self._first[page.host] >= FIRST or self.left <= MOST_READ // 2:
+            return 0
+        self._first[page.host] += 1
+        return self.of(page)
+
+    def of(self, page: AnsweredPage) -> int:
+        self.left -= 1
+        return self._said_by(page)
 
 
-def _look(doubted: dict[tuple[str, str], Pair], parts: Places, said_by: Callable[[AnsweredPage], int]) -> None:
+def _pairs(hosts: Iterable[str]) -> Iterator[Hosts]:
+    """The pairs of `hosts` that are of two sites."""
+    yield from (pair for pair in combinations(sorted(hosts), 2) if main_name(pair[0]) != main_name(pair[1]))
+
+
+def _meet(pairs: dict[Hosts, Pair], target: str, pages: dict[str, AnsweredPage], read: _Reading) -> None:
+    """Of many hosts that have `target`, pair those with the same content, and those whose pages say the same."""
+    alike: dict[int, list[str]] = {}
+    say: dict[int, list[str]] = {}
+    for host, page in sorted(pages.items()):
+        alike.setdefault(page.fingerprint, []).append(host)
+        if said := read.first(page):
+            say.setdefault(said, []).append(host)
+    for content, hosts in alike.items():
+        for pair in _pairs(hosts) if len(hosts) <= MOST_HOSTS else ():
+            pairs.setdefault(pair, Pair()).add(target, content, content)
+    for hosts in say.values():
+        for pair in _pairs(hosts) if len(hosts) <= MOST_HOSTS else ():
+            pairs.setdefault(pair, Pair())
+
+
+def _both(pages: dict[str, AnsweredPage], partners: dict[str, list[str]]) -> Iterator[Hosts]:
+    """The pairs of hosts that have `pages` at a path, by the second ones of each first."""
+    yield from ((one, other) for one in pages for other in partners.get(one, ()) if other in pages)
+
+
+def _partners(pairs: Iterable[Hosts]) -> dict[str, list[str]]:
+    partners: dict[str, list[str]] = {}
+    for one, other in pairs:
+        partners.setdefault(one, []).append(other)
+    return partners
+
+
+def _part(pairs: dict[Hosts, Pair], parts: Places) -> None:
+    """Count for the `pairs` the paths that many hosts have, where theirs differ."""
+    partners = _partners(pairs)
+    for places in parts:
+        for pages in places.values():
+            for one, other in _both(pages, partners) if len(pages) > MOST_HOSTS else ():
+                pairs[one, other].common += pages[one].fingerprint != pages[other].fingerprint
+
+
+def _look(doubted: dict[Hosts, Pair], parts: Places, read: _Reading) -> None:
     """Read pages of `doubted` pairs whose contents differ."""
-    left = MOST_READ
+    partners = _partners(doubted)
     for places in parts:
         for target, pages in places.items():
             said: dict[str, int] = {}
-            for hosts in _pairs(pages):
-                pair = doubted.get(hosts)
+            for hosts in _both(pages, partners):
+                pair = doubted[hosts]
                 one, other = (pages[host] for host in hosts)
-                if pair is None or not pair.doubted or one.fingerprint == other.fingerprint or left < 2:
+                if not pair.doubted or one.fingerprint == other.fingerprint or read.left < 2:
                     continue
                 for page in one, other:
                     if page.host not in said:
-                        said[page.host], left = said_by(page), left - 1
+                        said[page.host] = read.of(page)
                 if said[one.host] and said[other.host]:
                     pair.look(target, said[one.host], said[other.host])
 
 
-def _rules(pairs: dict[tuple[str, str], Pair]) -> list[Rule]:
+def _rules(pairs: dict[Hosts, Pair]) -> list[Rule]:
     """Those of the pairs that hold, each to a host that none leads from."""
     leads: dict[str, str] = {}
     rules = []
