@@ -403,3 +403,19 @@ def of_two(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
     run = crawl(folder / "crawl", settings(folder, store=STORE), site.url, "--agents", "2")
     assert run.status == 0, run.errors
     return folder / "crawl"
+
+
+def test_what_the_frontier_lost_hides_no_pages(site: SmallSite, tmp_path: Path) -> None:
+    """A checkpoint one of whose files is gone still says how far archive and tables count."""
+    folder, config = tmp_path / "crawl", settings(tmp_path, store={**STORE, "checkpoint_s": 1000.0})
+    for more in (["--pages", "20"], []):
+        assert crawl(folder, config, site.url, *more).status == 0
+    shard = CrawlDirectory(folder).shard
+    last, before = (manifests.load(shard, number) for number in manifests.numbers(shard)[:2])
+    assert last is not None and before is not None
+    whole = in_process("export", str(folder), "--to", "jsonl", "--out", str(tmp_path / "whole.jsonl"))
+    (shard / max(last.files.keys() - before.files.keys())).unlink()
+    assert "is gone" in in_process("check", str(folder)).out
+    lost = in_process("export", str(folder), "--to", "jsonl", "--out", str(tmp_path / "lost.jsonl"))
+    assert whole.status == lost.status == 0, lost
+    assert (tmp_path / "lost.jsonl").read_text() == (tmp_path / "whole.jsonl").read_text()

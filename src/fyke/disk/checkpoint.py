@@ -168,12 +168,16 @@ def look(directory: Path) -> tuple[Store, dict[str, Any]]:
 
 
 def newest(directory: Path) -> Manifest:
-    """The newest whole manifest in `directory`, number 0 when there is none yet; takes no lock.
+    """The newest manifest in `directory` that is as it was written, number 0 when there is none yet; takes no lock.
+    Files that it names may be lost: archive and tables count as far as it says all the same.
 
-    Raises StateDamaged when there are manifests but none is whole.
+    Raises StateDamaged when there are manifests but none can be read.
     """
-    kept = _whole_manifests(directory) if directory.is_dir() else []
-    return kept[0] if kept else Manifest(0)
+    numbers = manifests.numbers(directory) if directory.is_dir() else []
+    found = next((one for one in (manifests.read(directory, number) for number in numbers) if one is not None), None)
+    if numbers and found is None:
+        raise damaged(directory / Manifest(numbers[0]).name, "no checkpoint is whole")
+    return found or Manifest(0)
 
 
 def _whole_manifests(directory: Path) -> list[Manifest]:
