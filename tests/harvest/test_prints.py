@@ -8,11 +8,11 @@ from fyke.harvest.prints import number_of, prints_of, whole_prints
 
 WORDS = " ".join(f"word{number}" for number in range(40))
 PAGE = (
-    "<!doctype html><title>{title}</title><nav>{menu}</nav><h1>A pump</h1><p>{text}</p><img src='{image}'>"
+    "<!doctype html><title>{title}</title><nav>{menu}</nav><h1>A pump</h1><p>{text}</p><img src='{image}' alt='{alt}'>"
     "<a href='{link}'>more</a><form><input type=hidden value='{token}'></form><div class=ad>{offer}</div>"
     "<script>var t = '{token}'</script><script type='application/json'>{data}</script><footer>{date}</footer>"
 )
-USUAL = {"title": "A", "text": WORDS, "image": "/i", "link": "/m", "data": "[1]"}
+USUAL = {"title": "A", "text": WORDS, "image": "/i", "link": "/m", "alt": "A pump", "data": "[1]"}
 USUAL |= dict.fromkeys(("token", "menu", "offer", "date"), "one")
 
 
@@ -26,7 +26,7 @@ def test_what_frames_a_page_does_not_count(name: str) -> None:
     assert number_of(page(), "text/plain") != number_of(page(**{name: "other"}), "text/plain")
 
 
-@pytest.mark.parametrize("name", ["title", "text", "image", "link", "data"])
+@pytest.mark.parametrize("name", ["title", "text", "image", "alt", "link", "data"])
 def test_what_it_says_and_shows_and_where_it_leads_counts(name: str) -> None:
     assert number_of(page(), "text/html") != number_of(page(**{name: WORDS + "/other"}), "text/html")
 

@@ -2,7 +2,7 @@
 
 A token in a script, a hidden field, an advertisement, a menu make other bytes of the same page at every request. So an
 HTML page has the number of what it says and shows: its title and words as `same_text` reads them, what it shows
-(`src`), where it leads (`href`), and data in it. One with few words, and what is no HTML, has that of its bytes.
+(`src`, `alt`), where it leads (`href`), and data in it. One with few words, and what is no HTML, has that of its bytes.
 
 Where the menus beside it lead is told apart (`Print.frame`), as is what it shows in an `iframe` of its own host, and
 what is hidden: who knows the other pages of a site tells a list that is in a `nav` from a menu.
@@ -31,7 +31,7 @@ LEAST_TOKEN = 12  # characters of a value in them that is taken for a session's
 _BESIDE = ",".join(f"{name} [href]" for name in BESIDE.split(","))
 _UNSEEN = "iframe[src],[hidden] [href],noscript [href]"
 _DATA = 'script[type$="json"]'
-_SHOWN = ("src", "srcset", "data", "poster", "href")
+_SHOWN = ("src", "srcset", "data", "poster", "href", "alt")
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//([^/?#]*)", re.IGNORECASE)
 _PAIR = re.compile(r"[?&;][^=&;#?]*=([^&;#]*)")
 
