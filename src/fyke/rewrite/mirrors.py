@@ -85,7 +85,7 @@ def mirrors(parts: Callable[[], Places], said_by: Callable[[AnsweredPage], int])
     Of a site's own hosts (`www.` and such) nothing is said: other rules do.
     """
     pairs: dict[Hosts, Pair] = {}
-    read = _Reading(said_by)
+    read = _PageReading(said_by)
     for places in parts():
         for target, pages in places.items():
             if len(pages) <= MOST_HOSTS:
@@ -106,7 +106,7 @@ def mirrors(parts: Callable[[], Places], said_by: Callable[[AnsweredPage], int])
     return _rules(pairs)
 
 
-class _Reading:
+class _PageReading:
     """What pages say, of which `MOST_READ` are read, and `FIRST` of each host at paths that many have."""
 
     def __init__(self, said_by: Callable[[AnsweredPage], int]) -> None:
@@ -131,7 +131,7 @@ def _pairs(hosts: Iterable[str]) -> Iterator[Hosts]:
     yield from (pair for pair in combinations(sorted(hosts), 2) if main_name(pair[0]) != main_name(pair[1]))
 
 
-def _meet(pairs: dict[Hosts, Pair], target: str, pages: dict[str, AnsweredPage], read: _Reading) -> None:
+def _meet(pairs: dict[Hosts, Pair], target: str, pages: dict[str, AnsweredPage], read: _PageReading) -> None:
     """Of many hosts that have `target`, pair those with the same content, and those whose pages say the same."""
     alike: dict[int, list[str]] = {}
     say: dict[int, list[str]] = {}
@@ -168,7 +168,7 @@ def _part(pairs: dict[Hosts, Pair], parts: Places) -> None:
                 pairs[one, other].common += pages[one].fingerprint != pages[other].fingerprint
 
 
-def _look(doubted: dict[Hosts, Pair], parts: Places, read: _Reading) -> None:
+def _look(doubted: dict[Hosts, Pair], parts: Places, read: _PageReading) -> None:
     """Read pages of `doubted` pairs whose contents differ."""
     partners = _partners(doubted)
     for places in parts:
