@@ -44,7 +44,8 @@ def _too_little() -> str:
         return soft if soft != resource.RLIM_INFINITY and soft < needed else 0
 
     if stack := allowed(resource.RLIMIT_STACK, _STACK_BYTES):
-        return f"this process may have {stack >> 10} kB of stack, and needs 512: raise the limit (ulimit -s)"
+        needed_kb = _STACK_BYTES >> 10
+        return f"this process may have {stack >> 10} kB of stack, and needs {needed_kb}: raise the limit (ulimit -s)"
     command = sys.argv[1] if len(sys.argv) > 1 else "--help"
     needed = _MORE_ADDRESSES if command in _OF_WHOLE_ARCHIVES else _ADDRESSES
     if not command.startswith("-") and (addresses := allowed(resource.RLIMIT_AS, needed)):

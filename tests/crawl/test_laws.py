@@ -54,7 +54,7 @@ def asked_for(requests, ports) -> Counter[str]:
     )
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(180)
 def test_exactness(tmp_path: Path) -> None:
     """20,000 pages on 500 hosts with robots of every kind: each fetched once, none forbidden, none outside."""
     spec = lively(pages=20_000, hosts=500)
@@ -157,7 +157,7 @@ def test_page_limit_is_exact_and_can_be_raised(tmp_path: Path) -> None:
         assert again.summary["already"] and again.status == 0
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(180)
 def test_politeness(tmp_path: Path) -> None:
     """300 hosts on 40 addresses: not one request too soon, by the servers' own clock."""
     polite = {"host_delay_s": 0.15, "address_delay_s": 0.03, "delay_factor": 5.0, "max_delay_s": 1.0}

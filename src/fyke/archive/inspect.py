@@ -192,9 +192,8 @@ def _check_journals(directory: CrawlDirectory, state: dict[str, Any]) -> Iterato
         own = series(name, directory.part)
         for serial in range(table.get("sealed", 0), table.get("sealed", 0) + len(table.get("segments", []))):
             path = journal_path(directory.path, own, serial)
-            if (
-                not journal_holds(directory.path, own, table, serial) and path.exists()
-            ):  # one that is gone is a file now
+            # Asked last: one that goes away meanwhile is a table file by then, and missed as one where that is gone.
+            if not journal_holds(directory.path, own, table, serial) and path.exists():
                 yield Fault(str(path), "its bytes are not those that were written")
 
 

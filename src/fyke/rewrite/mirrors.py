@@ -98,7 +98,7 @@ def mirrors(parts: Callable[[], Places], said_by: Callable[[AnsweredPage], int])
                 best = sorted(pairs, key=lambda hosts: -pairs[hosts].equal)[: MOST_PAIRS // 2]
                 pairs = {hosts: pairs[hosts] for hosts in best}
     if pairs:
-        _part(pairs, parts())
+        _count_others(pairs, parts())
     doubted = [hosts for hosts, pair in pairs.items() if pair.common >= LEAST_EQUAL and not pair.agrees]
     doubted.sort(key=lambda hosts: -pairs[hosts].common)
     if doubted:
@@ -159,7 +159,7 @@ def _partners(pairs: Iterable[Hosts]) -> dict[str, list[str]]:
     return partners
 
 
-def _part(pairs: dict[Hosts, Pair], parts: Places) -> None:
+def _count_others(pairs: dict[Hosts, Pair], parts: Places) -> None:
     """Count for the `pairs` the paths that many hosts have, where theirs differ."""
     partners = _partners(pairs)
     for places in parts:
