@@ -29,6 +29,7 @@ import numpy as np
 import scipy.sparse as sparse
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from fyke.core.batches import NO_KEYS
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body
 from fyke.core.document import Document
@@ -36,11 +37,12 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import key_of, locate
 from fyke.core.visits import Exchange, Visit
 from fyke.harvest import Parser
-from fyke.search.extract import main_text
+from fyke.search.extract import Extract, TextExtractor
 from fyke.search.lots import SKETCHES, Lot
 from fyke.search.near import find_near
 from fyke.search.own_text import OwnText
-from fyke.search.sketch import MOST_SIGNS, SKETCH, shingles, word_hashes
+from fyke.search.pieces import pieces_of
+from fyke.search.sketch import LEAST_SHINGLES, MOST_SIGNS, SKETCH, shingles, sketch_of, word_hashes
 from search.near_kit import PLANTED, cut_into_lots, formula, lot_of, nears, planted
 
 Array = Any
@@ -60,15 +62,15 @@ def main() -> None:
     if options.scale:
         _scale(options.scale, options.memory << 20)
     else:
-        _quality(list(_texts(options.folders)), options.memory << 20)
+        _quality(list(_pages(options.folders)), options.memory << 20)
 
 
 # --- real pages
 
 
-def _texts(folders: Sequence[Path]) -> Iterator[tuple[int, str]]:
-    """The number of the folder and the main text of each page below the folders, in order of their names."""
-    parser = Parser(shared=True)
+def _pages(folders: Sequence[Path]) -> Iterator[tuple[int, Extract]]:
+    """The number of the folder and what search knows of each page below the folders, in order of their names."""
+    parser, extractor = Parser(shared=True), TextExtractor()
     for number, folder in enumerate(folders):
         for path in sorted(folder.rglob("*.htm*")):
             if path.is_symlink() or not path.is_file():
@@ -79,24 +81,25 @@ def _texts(folders: Sequence[Path]) -> Iterator[tuple[int, str]]:
                 Visit(url, at.key, at.host, at.domain), Outcome.OK, 1.0, 0.1, status=200, head=_HEAD,
                 body=Document(path.read_bytes()),
             )  # fmt: skip
-            yield (
-                number,
-                main_text(parser.parse(exchange, decode_body(exchange, FetchSection().max_body_bytes).content)),
-            )
+            read = decode_body(exchange, FetchSection().max_body_bytes).content
+            extract = extractor.extract(parser.parse(exchange, read))
+            if extract is not None:
+                yield number, extract
 
 
-def _quality(pages: list[tuple[int, str]], memory_bytes: int) -> None:
-    texts = [text for _, text in pages]
+def _quality(pages: list[tuple[int, Extract]], memory_bytes: int) -> None:
+    texts = [extract.text for _, extract in pages]
     begun = time.process_time()
-    no_text = OwnText()
-    sketched = np.array([no_text.sketch(0, text) for text in texts])
+    found = (shingles(word_hashes(text)) for text in texts)
+    sketched = np.array([sketch_of(one if len(one) >= LEAST_SHINGLES else NO_KEYS) for one in found])
     each_us = (time.process_time() - begun) / len(texts) * 1e6
     there = sketched["bands"].any(axis=1)
     own_text, begun = OwnText(), time.process_time()
     hosts = [key_of(f"site-{number}.example") for number, _ in pages]
-    for host, text in zip(hosts, texts, strict=True):
-        own_text.meet(host, text)
-    own = np.array([own_text.sketch(host, text) for host, text in zip(hosts, texts, strict=True)])[there]
+    pieces = [pieces_of(extract.text, (anchor.words for anchor in extract.anchors)) for _, extract in pages]
+    for host, one in zip(hosts, pieces, strict=True):
+        own_text.meet(host, one)
+    own = np.array([own_text.sketch(host, one) for host, one in zip(hosts, pieces, strict=True)])[there]
     own_us = (time.process_time() - begun) / len(texts) * 1e6
     texts, sketched = [text for text, some in zip(texts, there, strict=True) if some], sketched[there]
     sets = [shingles(word_hashes(text)) for text in texts]

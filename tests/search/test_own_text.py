@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from fyke.disk.ranges import Array
 from fyke.search import own_text
-from fyke.search.own_text import LEAST_PAGES, OwnText
-from fyke.search.sketch import LEAST_SHINGLES
+from fyke.search.own_text import LEAST_PAGES, LEAST_REST, NOTE_WORDS, OwnText
+from fyke.search.pieces import pieces_of
+from fyke.search.sketch import LEAST_SHINGLES, shingles, sketch_of, word_hashes
 from search.webs import WORDS
 
 ONE, OTHER = 1 << 63 | 7, 12
@@ -31,7 +32,7 @@ def shown(host: int, text: str) -> str:
 
 def sketch(text: str) -> Array:
     """Of a text at a host of which nothing was met."""
-    return OwnText().sketch(ONE, text)
+    return OwnText().sketch(ONE, pieces_of(text))
 
 
 def met(*hosts: int, pages: int = LEAST_PAGES) -> OwnText:
@@ -39,7 +40,7 @@ def met(*hosts: int, pages: int = LEAST_PAGES) -> OwnText:
     out = OwnText()
     for host in hosts:
         for number in range(pages):
-            out.meet(host, shown(host, said(host + 100 + number)))
+            out.meet(host, pieces_of(shown(host, said(host + 100 + number))))
     return out
 
 
@@ -50,29 +51,67 @@ def has(sketched: Array) -> bool:
 def test_copies_at_hosts_with_other_menus_are_alike() -> None:
     own = met(ONE, OTHER)
     for number in range(20):
-        one, other = (own.sketch(host, shown(host, said(number))) for host in (ONE, OTHER))
+        one, other = (own.sketch(host, pieces_of(shown(host, said(number)))) for host in (ONE, OTHER))
         assert one == other == sketch(said(number))
 
 
 def test_the_first_pages_of_a_host_are_read_as_its_others() -> None:
     own, numbers = OwnText(), range(LEAST_PAGES)
     for number in numbers:
-        own.meet(ONE, shown(ONE, said(number)))
-    assert all(own.sketch(ONE, shown(ONE, said(number))) == sketch(said(number)) for number in numbers)
+        own.meet(ONE, pieces_of(shown(ONE, said(number))))
+    assert all(own.sketch(ONE, pieces_of(shown(ONE, said(number)))) == sketch(said(number)) for number in numbers)
 
 
 @pytest.mark.parametrize("end", [". ", "! ", "。", " | "])
 def test_a_sentence_is_common_whatever_shares_its_line(end: str) -> None:
     own, notice = OwnText(), f"notice{end}{MENUS[ONE][0]}{end}{MENUS[ONE][1]}"
     for number in range(LEAST_PAGES):
-        own.meet(ONE, f"{said(number)}\nwritten in {number}{end}{notice}")
-    assert own.sketch(ONE, f"{said(9)}\nwritten in 9{end}{notice}") == sketch(f"{said(9)}\nwritten in 9{end}")
+        own.meet(ONE, pieces_of(f"{said(number)}\nwritten in {number}{end}{notice}"))
+    assert own.sketch(ONE, pieces_of(f"{said(9)}\nwritten in 9{end}{notice}")) == sketch(
+        f"{said(9)}\nwritten in 9{end}"
+    )
+
+
+def test_a_line_with_another_date_on_each_page_is_common() -> None:
+    own = OwnText()
+    for number in range(LEAST_PAGES):
+        own.meet(ONE, pieces_of(f"Published on {number} May 20{number} by our Friends\n{said(number)}"))
+    assert own.sketch(ONE, pieces_of(f"Published on 31 March 2024 by our Readers\n{said(9)}")) == sketch(said(9))
+    assert own.sketch(ONE, pieces_of(f"Published on 31 March 2024 by your Readers\n{said(9)}")) != sketch(said(9))
+
+
+@pytest.mark.parametrize("words", [LEAST_REST + 2, 90, 900])
+def test_copies_with_other_notes_are_alike(words: int) -> None:
+    for number in range(20):
+        dice, article = Random(number), said(number, words)
+        notes = [" ".join(dice.choices(WORDS, k=dice.randrange(NOTE_WORDS))) for _ in range(8)]
+        while sum(map(len, map(str.split, notes))) > LEAST_REST:
+            notes.pop()
+        lines = [*article.split("\n"), *notes]
+        dice.shuffle(lines)
+        own = [line for line in lines if line not in notes]
+        assert sketch("\n".join(lines)) == sketch("\n".join(own))
+
+
+def test_copies_beside_other_links_are_alike() -> None:
+    links = [" ".join(Random(f"link {number}").choices(WORDS, k=12)) for number in range(4)]
+    pieces = pieces_of("\n".join([*links[:2], said(1), *links[2:]]), links)
+    assert OwnText().sketch(ONE, pieces) == sketch(said(1))
+
+
+def test_what_a_list_says_are_its_lines() -> None:
+    names = [" ".join(Random(f"name {number}").choices(WORDS, k=3)) for number in range(90)]
+    for lines in (names, [*names, said(1)]):
+        assert sketch("\n".join(lines)) == sketch_of(shingles(word_hashes("\n".join(lines))))
+        assert OwnText().sketch(ONE, pieces_of("\n".join(lines), lines)) == sketch("\n".join(lines))
 
 
 def test_before_a_menu_is_common_nothing_is_left_out() -> None:
     own = met(ONE, pages=LEAST_PAGES - 1)
-    assert own.sketch(ONE, shown(ONE, said(1))) == sketch(shown(ONE, said(1)))
-    assert own.sketch(OTHER, shown(ONE, said(1))) == sketch(shown(ONE, said(1))), "it is common at its host alone"
+    assert own.sketch(ONE, pieces_of(shown(ONE, said(1)))) == sketch(shown(ONE, said(1)))
+    assert own.sketch(OTHER, pieces_of(shown(ONE, said(1)))) == sketch(shown(ONE, said(1))), (
+        "it is common at its host alone"
+    )
 
 
 def test_a_text_under_many_addresses_does_not_become_common() -> None:
@@ -81,38 +120,38 @@ def test_a_text_under_many_addresses_does_not_become_common() -> None:
         wanted = sketch(said(number))
         dice = Random(number)
         for _ in range(30):
-            own.meet(ONE, shown(ONE, said(number)))
-            assert own.sketch(ONE, shown(ONE, said(number))) == wanted
+            own.meet(ONE, pieces_of(shown(ONE, said(number))))
+            assert own.sketch(ONE, pieces_of(shown(ONE, said(number)))) == wanted
         for _ in range(30):
             words = said(number).split(" ")
             words[dice.randrange(len(words))] = "changed"
-            own.meet(ONE, shown(ONE, " ".join(words)))
-    assert own.sketch(ONE, shown(ONE, said(0))) == sketch(said(0))
+            own.meet(ONE, pieces_of(shown(ONE, " ".join(words))))
+    assert own.sketch(ONE, pieces_of(shown(ONE, said(0)))) == sketch(said(0))
 
 
 def test_a_paragraph_on_a_few_of_many_pages_is_not_common() -> None:
     own = met(ONE, pages=200)
     paragraph = said(1000, 60)
     for number in range(5):
-        own.meet(ONE, f"{said(number)}\n{paragraph}")
-    assert own.sketch(ONE, f"{said(9)}\n{paragraph}") == sketch(f"{said(9)}\n{paragraph}")
+        own.meet(ONE, pieces_of(f"{said(number)}\n{paragraph}"))
+    assert own.sketch(ONE, pieces_of(f"{said(9)}\n{paragraph}")) == sketch(f"{said(9)}\n{paragraph}")
 
 
 def test_a_line_that_a_page_repeats_counts_once() -> None:
     own = OwnText()
-    own.meet(ONE, "\n".join([said(1), *["a line that stands here again and again"] * 20, said(2)]))
+    own.meet(ONE, pieces_of("\n".join([said(1), *["a line that stands here again and again"] * 20, said(2)])))
     again = f"a line that stands here again and again\n{said(3)}"
-    assert own.sketch(ONE, again) == sketch(again)
+    assert own.sketch(ONE, pieces_of(again)) == sketch(again)
 
 
 def test_who_says_little_has_no_sketch() -> None:
     own = met(ONE)
-    assert not has(own.sketch(ONE, shown(ONE, "river lantern orchard")))
-    assert not has(own.sketch(ONE, shown(ONE, "")))
-    assert not has(own.sketch(ONE, ""))
+    assert not has(own.sketch(ONE, pieces_of(shown(ONE, "river lantern orchard"))))
+    assert not has(own.sketch(ONE, pieces_of(shown(ONE, ""))))
+    assert not has(own.sketch(ONE, pieces_of("")))
     short = " ".join(Random(1).choices(WORDS, k=LEAST_SHINGLES))
-    assert not has(own.sketch(ONE, short)), "by itself, whatever stands beside it elsewhere"
-    assert has(own.sketch(ONE, shown(ONE, short)))
+    assert not has(own.sketch(ONE, pieces_of(short))), "by itself, whatever stands beside it elsewhere"
+    assert has(own.sketch(ONE, pieces_of(shown(ONE, short))))
 
 
 @settings(max_examples=20, deadline=None)
@@ -126,9 +165,9 @@ def test_goes_on_as_if_it_had_not_been_written(tmp_path_factory: pytest.TempPath
         if place == cut:
             own.write(path)
             own = OwnText.read(path)
-        own.meet(host, text)
-        whole.meet(host, text)
-        assert own.sketch(host, text) == whole.sketch(host, text)
+        own.meet(host, pieces_of(text))
+        whole.meet(host, pieces_of(text))
+        assert own.sketch(host, pieces_of(text)) == whole.sketch(host, pieces_of(text))
 
 
 def test_a_file_that_is_damaged_or_missing_is_nothing_met(tmp_path: Path) -> None:
@@ -155,6 +194,6 @@ def test_what_comes_often_stays_where_there_is_little_room(monkeypatch: pytest.M
     monkeypatch.setattr(own_text, "PLACES", 1 << 12)
     own = met(ONE, pages=20)
     for number in range(400):
-        own.meet(number + 5000, "\n".join(f"{number} {line} {' '.join(WORDS)}" for line in range(20)))
+        own.meet(number + 5000, pieces_of("\n".join(f"{number} {line} {' '.join(WORDS)}" for line in range(20))))
         if number % 20 == 0:
-            assert own.sketch(ONE, shown(ONE, said(number))) == sketch(said(number))
+            assert own.sketch(ONE, pieces_of(shown(ONE, said(number)))) == sketch(said(number))

@@ -46,8 +46,8 @@ HTML_BYTES = 4 << 20
 LITTLE_TEXT = 250  # where the main text says less, in letters of an alphabet, the main part may have been missed
 _DENSE = "\u2e80"  # the first of the scripts of China, Japan and Korea
 _DENSE_SAYS = 3  # letters, by a character of theirs
-# Control characters but all that are blanks, and Sphinx's sign for a link to a heading.
-_NOT_SHOWN = re.compile(rf"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f{HIDDEN}¶]")
+# Control characters but blanks, hyphens where a word may be parted, and Sphinx's sign for a link to a heading.
+_NOT_SHOWN = re.compile(rf"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad{HIDDEN}¶]")
 _MANY_TAGS = 4_000
 _DEEP = 1_000  # browsers stop at half of it
 _NESTING_TAG = re.compile(

@@ -31,6 +31,7 @@ from fyke.core.urls import key_of, split
 from fyke.disk.files import sync_file, writing
 from fyke.search.extract import Anchor, Extract
 from fyke.search.own_text import OwnText
+from fyke.search.pieces import Pieces, pieces_of
 from fyke.search.sketch import SKETCH
 
 Array = npt.NDArray[Any]
@@ -102,7 +103,7 @@ class LotWriter:
     def __init__(self, own_text: OwnText) -> None:
         self._own_text = own_text
         self._pages: dict[int, Read] = {}
-        self._texts: list[tuple[int, int, str]] = []  # to be sketched: key of the page, key of its host, text
+        self._texts: list[tuple[int, int, Pieces]] = []  # to be sketched: key of the page, key of its host
         self.size_bytes = 0
 
     def __repr__(self) -> str:
@@ -115,9 +116,11 @@ class LotWriter:
         """A page; one that is here already is replaced, unless it was fetched later."""
         if page.row["fate"] == Fate.SHOWN and page.extract is not None:
             page.row["sketch"] = len(self._texts)
-            host, text = key_of(split(page.url).host), page.extract.text
-            self._own_text.meet(host, text)
-            self._texts.append((page.row["key"], host, text))
+            host = key_of(split(page.url).host)
+            pieces = pieces_of(page.extract.text, (anchor.words for anchor in page.extract.anchors))
+            self._own_text.meet(host, pieces)
+            self._texts.append((page.row["key"], host, pieces))
+            self.size_bytes += pieces.nbytes
         before = self._pages.get(page.row["key"])
         if before is None or before.row["fetched_at"] <= page.row["fetched_at"]:
             self._pages[page.row["key"]] = page
@@ -141,9 +144,9 @@ class LotWriter:
 
     def _sketches(self) -> Array:
         out = np.zeros(len(self._texts), SKETCHES)
-        for at, (key, host, text) in enumerate(self._texts):
+        for at, (key, host, pieces) in enumerate(self._texts):
             out["key"][at] = key
-            one = self._own_text.sketch(host, text)
+            one = self._own_text.sketch(host, pieces)
             for name in SKETCH.names or ():
                 out[name][at] = one[name]
         return out

@@ -1,11 +1,13 @@
-"""What a page says by itself: its text without what stands on other pages of its host.
+"""What a page says by itself: its text without what stands on other pages of its host, and without notes.
 
-Used by `fyke.search.lots` for sketches alone; what search shows and exports hold is the whole. Menus, notices and lists
-of what is new make copies at two hosts unlike and short pages of one host alike, and often nothing in a page tells what
-they are. What tells is that they come again: a *piece*, a sentence or a line, is *common* that stood on `LEAST_PAGES`
-pages of the host that were met, and on one in `ONE_IN` of them. Sentences, since a notice often has its line together
-with a date or a name. Only pages count that said something new: or else what a site has under many addresses would be
-common, and nothing of it left to be compared.
+Used by `fyke.search.lots` for sketches alone; what search shows and exports hold is the whole. Menus and notices make
+copies at two hosts unlike and short pages of one host alike, and often nothing in a page tells what they are. What
+tells is that they come again: a piece (`fyke.search.pieces`) is *common* that stood on `LEAST_PAGES` pages of the host
+that were met, and on one in `ONE_IN` of them; or one of its form did. Only pages count that said something new: or else
+what a site has under many addresses would be common, and nothing of it left to be compared.
+
+*Notes* are pieces of a few words, such as an author, tags or a price, and the words of links. They are left out where
+they are few, as beside an article. In a reference of names, or a list of links, they are what the page says.
 
 Invariant: the answer for a text depends on what was met before alone: all pages of its lot, and of those before it. So
 a host's first pages are read as its others. All is in one table of `PLACES`, so that memory and the work for a piece
@@ -13,28 +15,29 @@ have a limit. Each time that something else meets its place takes one from the c
 stays. The indexer writes the table beside its lots and reads it when it goes on; without it hosts are met anew.
 """
 
-import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-import xxhash
 
 from fyke.core.batches import NO_KEYS, U64
 from fyke.disk.files import sync_file, writing
 from fyke.disk.ranges import Array
-from fyke.search.sketch import LEAST_SHINGLES, shingles, sketch_of, word_hashes
+from fyke.search.pieces import Pieces
+from fyke.search.sketch import LEAST_SHINGLES, sketch_of
 
 PLACE_BITS = 21
 PLACES = 1 << PLACE_BITS
 LEAST_PAGES = 3
 ONE_IN = 8
+NOTE_WORDS = 8  # a piece with fewer is a note
+FEW_WORDS = 80  # of all notes of a page, or an eighth of what it says by itself
+LEAST_REST = 40  # words that a page says beside its notes, and half of all, or else nothing is left out
 LEAST_OWN = 8  # shingles; of a text that says less by itself there is no sketch
 SAMPLE = 16  # shingles of a page by which it is told whether it says something new
 NEW_IN = 4  # it does if one in so many of these is new
-_BETWEEN = re.compile(r"\n|(?<=[.!?|·•])\s|(?<=[。！？])\n?")
 _COUNT = np.uint32(255)  # of the 32 bits of a place; the others are of a hash
 _FULL = np.dtype([("place", "<u4"), ("entry", "<u4")])  # of a file: the places that are not empty
 _APART = np.uint64(0x9E3779B97F4A7C15)
@@ -69,31 +72,34 @@ class OwnText:
             sync_file(path)
             sync_file(path.parent)
 
-    def meet(self, host: int, text: str) -> None:
-        """Remember what a page with `text` says, at the host with the key `host`."""
-        pieces, found = self._own(host, text)
-        sample, here = _keys(found[:SAMPLE], host), _keys(np.zeros(1, np.uint64), host)
+    def meet(self, host: int, pieces: Pieces) -> None:
+        """Remember what a page with `pieces` says, at the host with the key `host`."""
+        sample, here = _keys(self._own(host, pieces)[:SAMPLE], host), _keys(np.zeros(1, np.uint64), host)
         if np.count_nonzero(self._counts(sample) == 0) * NEW_IN > len(sample):
-            self._count(np.concatenate([here, pieces, sample]))
+            forms = np.unique(pieces.forms[pieces.forms > 0])
+            self._count(np.concatenate([here, _keys(pieces.keys, host), _keys(forms, host), sample]))
 
-    def sketch(self, host: int, text: str) -> Array:
-        """The sketch, SKETCH[], of what a page with `text`, which was met, says by itself at the host of key `host`;
+    def sketch(self, host: int, pieces: Pieces) -> Array:
+        """The sketch, SKETCH[], of what a page with `pieces`, which was met, says by itself at the host of key `host`;
         all zeros where this or the whole is too little."""
-        _, found = self._own(host, text)
+        found = self._own(host, pieces)
         if len(found) >= LEAST_SHINGLES:
             return sketch_of(found)
-        says_enough = len(found) >= LEAST_OWN and len(shingles(word_hashes(text))) >= LEAST_SHINGLES
+        says_enough = len(found) >= LEAST_OWN and len(pieces.shingles()) >= LEAST_SHINGLES
         return sketch_of(found if says_enough else NO_KEYS)
 
-    def _own(self, host: int, text: str) -> tuple[U64, U64]:
-        """The keys of the pieces of `text`, and the shingles of those that are not common."""
-        pieces = _BETWEEN.split(text)
-        digests = (xxhash.xxh3_64_intdigest(piece.encode("utf-8", "replace")) for piece in pieces)
-        keys = _keys(np.fromiter(digests, np.uint64, len(pieces)), host)
-        counts = self._counts(keys)
-        common = (counts >= LEAST_PAGES) & (counts * ONE_IN >= self._counts(_keys(np.zeros(1, np.uint64), host)))
-        own = [piece for piece, is_common in zip(pieces, common.tolist(), strict=True) if not is_common]
-        return keys, shingles(word_hashes("\n".join(own) if len(own) < len(pieces) else text))
+    def _own(self, host: int, pieces: Pieces) -> U64:
+        """The shingles of those of `pieces` that are neither common nor notes."""
+        own = ~(self._common(pieces.keys, host) | (self._common(pieces.forms, host) & (pieces.forms > 0)))
+        article = own & ~pieces.linked & (pieces.sizes >= NOTE_WORDS)
+        said, rest = int(pieces.sizes[own].sum()), int(pieces.sizes[article].sum())
+        few = said - rest <= max(FEW_WORDS, said // 8)
+        return pieces.shingles(article if few and rest >= max(LEAST_REST, said - rest) else own)
+
+    def _common(self, hashes: U64, host: int) -> npt.NDArray[np.bool_]:
+        counts, pages = self._counts(_keys(hashes, host)), self._counts(_keys(np.zeros(1, np.uint64), host))
+        common: npt.NDArray[np.bool_] = (counts >= LEAST_PAGES) & (counts * ONE_IN >= pages)
+        return common
 
     def _counts(self, keys: U64) -> npt.NDArray[np.uint32]:
         """How often each of `keys` was counted, uint32[n]; 0 for those that are not there."""

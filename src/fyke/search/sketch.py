@@ -1,15 +1,18 @@
-"""What a text looks like in 96 bytes: by these alone it is told whether two texts nearly agree.
+"""What a text looks like in 144 bytes: by these alone it is told whether two texts nearly agree.
 
 Made once a page of its own text (`fyke.search.own_text`), compared by `fyke.search.near`. A text is the set of its
 *shingles*, the runs of `SHINGLE_WORDS` words; two texts resemble each other by the Jaccard coefficient J of their sets
 (Broder, On the resemblance and containment of documents, 1997). The range of the shingles' hashes is cut into bins, and
 of each bin the smallest hash counts: so two sets agree in a bin with probability J (Li, Owen and Zhang, One permutation
-hashing, NIPS 2012). An empty bin takes what the next one has (Shrivastava and Li, ICML 2014). A sketch holds
+hashing, NIPS 2012). An empty bin takes what another one has that is drawn for it (Shrivastava, Optimal densification,
+ICML 2017): what the next one has would count for all that are empty before it, and short texts be judged by a few of
+their words. A sketch holds
 
-- *bands*, the hashes of `BAND_BINS` bins each. One at least agrees with probability 1 - (1 - J^10)^8: 0.97 at J = 0.9,
-  0.01 at 0.5. They find candidates by equality, which is what a Drum asks;
+- *bands*, the hashes of `BAND_BINS` bins each. One at least agrees with probability 1 - (1 - J^9)^10: 0.995 at J = 0.9,
+  0.02 at 0.5. They find candidates by equality, which is what a Drum asks;
 - *signs*, a bit of each of `SIGNS` other bins (Li and König, b-bit minwise hashing, WWW 2010), which confirm them: of
-  these (1 - J) / 2 differ, so as many as `MOST_SIGNS` at J = 0.85, half way between near-duplicates and others.
+  these (1 - J) / 2 differ, so as many as `MOST_SIGNS` at J = 0.836. That is less than the 0.9 of near-duplicates, since
+  what pages say beside their articles costs a few hundredths.
 
 Signs take the place of the simhash that is usual here (Henzinger, SIGIR 2006): of pairs with J between 0.9 and 0.95 a
 simhash of 64 bits, at a distance of 6, confirmed 43 and 72 in 100 on two sets of pages, and signs 97 and 98
@@ -21,6 +24,8 @@ since many such scripts are written without blanks.
 Invariant: time and memory are linear in the text, of which the extraction lets through `TEXT_CHARS` at most.
 """
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 import xxhash
@@ -28,12 +33,12 @@ import xxhash
 from fyke.core.batches import NO_KEYS, U64
 from fyke.disk.ranges import Array
 
-BANDS = 8
-BAND_BINS = 10
+BANDS = 10
+BAND_BINS = 9
 SHINGLE_WORDS = 4
 LEAST_SHINGLES = 30  # a text with fewer, however often it repeats them, says too little: it has no sketch
-SIGNS = 256
-MOST_SIGNS = 19  # that differ between near-duplicates
+SIGNS = 512
+MOST_SIGNS = 42  # that differ between near-duplicates
 
 SKETCH = np.dtype([("bands", "<u8", (BANDS,)), ("signs", "u1", (SIGNS // 8,))])  # all zeros without a sketch
 
@@ -47,6 +52,7 @@ def mixed(numbers: Array) -> U64:
 
 
 _APART = np.uint64(0x9E3779B97F4A7C15)
+ASKED = 64  # bins, by one that is empty, before it takes what the next one has
 _POSITIONS = 64  # of a word that are told apart; 256 of them are a multiple
 _LONG = 0xE0  # the first byte of a character of three bytes
 _IN_WORD = np.array([chr(byte).isalnum() if byte < 0x80 else True for byte in range(256)])
@@ -67,7 +73,11 @@ def sketch_of(found: U64) -> Array:
 
 def word_hashes(text: str) -> U64:
     """A hash for each word of `text`, in order, uint64[n]."""
-    data = np.frombuffer(text.lower().encode("utf-8", "replace"), np.uint8)
+    return words_and_places(np.frombuffer(text.lower().encode("utf-8", "replace"), np.uint8))[0]
+
+
+def words_and_places(data: npt.NDArray[np.uint8]) -> tuple[U64, npt.NDArray[np.int64]]:
+    """A hash for each word of `data`, UTF-8 in small letters, in order, uint64[n]; and where it begins, int64[n]."""
     inside = _IN_WORD[data]
     begins = inside.copy()
     begins[1:] &= ~inside[:-1]
@@ -75,12 +85,12 @@ def word_hashes(text: str) -> U64:
         begins |= _after_a_break(data) & inside
     starts = np.flatnonzero(begins)
     if not len(starts):
-        return NO_KEYS
+        return NO_KEYS, starts
     lengths = np.diff(starts, append=len(data), prepend=0)
     place = np.arange(len(data)).astype(np.uint8)
     place -= np.repeat(np.append(0, starts).astype(np.uint8), lengths)  # in its word, and what is before the first word
     terms = _TERMS[(place % _POSITIONS).astype(np.uint16) << 8 | data]
-    return mixed(np.add.reduceat(terms, starts))
+    return mixed(np.add.reduceat(terms, starts)), starts
 
 
 def _after_a_break(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
@@ -94,13 +104,18 @@ def _after_a_break(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
     return found
 
 
-def shingles(words: U64) -> U64:
-    """The hashes of the shingles of a text with the word hashes `words`, sorted, each once: uint64[n]."""
+def rolled(words: U64) -> U64:
+    """The hash of each shingle of a text with the word hashes `words`, in order: uint64[n - SHINGLE_WORDS + 1]."""
     count = max(0, len(words) - SHINGLE_WORDS + 1)
     found = words[:count]
     for at in range(1, SHINGLE_WORDS):
         found = found * _APART + words[at : at + count]
-    ordered = np.sort(mixed(found))
+    return mixed(found)
+
+
+def shingles(words: U64) -> U64:
+    """The hashes of the shingles of a text with the word hashes `words`, sorted, each once: uint64[n]."""
+    ordered = np.sort(rolled(words))
     once: U64 = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
     return once
 
@@ -109,7 +124,21 @@ def _least(found: U64, bins: int) -> U64:
     """The smallest of sorted shingles in each of so many bins, uint64[bins]: a bin is a range of them."""
     edges = np.arange(bins, dtype=np.uint64) * np.uint64(-(-(1 << 64) // bins))
     first = np.searchsorted(found, edges)
-    full = np.flatnonzero(np.diff(np.append(first, len(found))))
-    taken = np.searchsorted(full, np.arange(bins))  # of an empty bin the next that is full, the first after the last
-    away = np.append(full, full[0] + bins)[taken] - np.arange(bins)
-    return np.ascontiguousarray(found[first[full[taken % len(full)]]] + _APART * away.astype(np.uint64))
+    full = np.diff(np.append(first, len(found))) > 0
+    taken, empty = np.arange(bins), np.flatnonzero(~full)
+    if len(empty):
+        asked = _asked(bins)[empty]
+        answers = full[asked]
+        taken[empty] = asked[np.arange(len(empty)), answers.argmax(axis=1)]
+        none, there = empty[~answers.any(axis=1)], np.flatnonzero(full)
+        taken[none] = there[
+            np.searchsorted(there, none) % len(there)
+        ]  # the next that is full, the first after the last
+    return np.ascontiguousarray(found[first[taken]] + _APART * np.arange(bins, dtype=np.uint64))
+
+
+@lru_cache
+def _asked(bins: int) -> npt.NDArray[np.intp]:
+    """The bins that each asks for what they have, in order: intp[bins, ASKED]."""
+    drawn = mixed(np.arange(1, bins * ASKED + 1)) % np.uint64(bins)
+    return drawn.astype(np.intp).reshape(bins, ASKED)

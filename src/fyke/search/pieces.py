@@ -1,0 +1,96 @@
+"""Which pieces a text is made of, and what each looks like: read once, for `fyke.search.own_text`.
+
+A *piece* is a sentence or a line: sentences, since a notice often shares its line with a date or a name. Its *form* is
+what it says but for names and numbers, by which dates, prices and counts are known that are written on each page of a
+host with another value. A piece is *linked* if most of it are words of links of its page: they say what is elsewhere.
+
+Invariant: time and memory are linear in the text and in the words of its links.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from fyke.core.batches import U64
+from fyke.search.sketch import rolled, shingles, words_and_places
+
+FORM_WORDS = 20  # of a piece that may have a form
+_BETWEEN = re.compile(r"\n|(?<=[.!?|·•])\s|(?<=[。！？])\n?")
+_WORD = re.compile(r"\w+")
+_LINE_END = ord("\n")
+_DIGITS = np.array([chr(byte).isdigit() and byte < 0x80 for byte in range(256)])
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A text of n words in p pieces."""
+
+    words: U64  # [n], a hash each, in order
+    sizes: npt.NDArray[np.int64]  # [p], of so many words each
+    keys: U64  # [p], of what each says
+    forms: U64  # [p], of its form; 0 where it has none
+    linked: npt.NDArray[np.bool_]  # [p]
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes."""
+        return sum(one.nbytes for one in (self.words, self.sizes, self.keys, self.forms, self.linked))
+
+    def shingles(self, some: npt.NDArray[np.bool_] | None = None) -> U64:
+        """Those of the pieces `some`, bool[p], as they follow each other; of all without: sorted, each once."""
+        return shingles(self.words if some is None else self.words[np.repeat(some, self.sizes)])
+
+
+def pieces_of(text: str, links: Iterable[str] = ()) -> Pieces:
+    """The pieces of `text`, whose links have the words `links`, each those of one."""
+    shown = _BETWEEN.split(text)
+    lines = "\n".join(shown)
+    words, sizes, digits = _counted(lines)
+    keys = np.fromiter(
+        (xxhash.xxh3_64_intdigest(one.encode("utf-8", "replace")) for one in shown), np.uint64, len(shown)
+    )
+    forms = np.zeros(len(shown), np.uint64)
+    for at in np.flatnonzero(digits & (sizes <= FORM_WORDS)).tolist():
+        forms[at] = xxhash.xxh3_64_intdigest(_form(shown[at]).encode("utf-8", "replace"))
+    return Pieces(words, sizes, keys, forms, _linked(words, sizes, "\n".join(links)))
+
+
+def _counted(lines: str) -> tuple[U64, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """The hashes of all words of `lines`; how many each line has, int64[lines], and whether digits are among them."""
+    data = np.frombuffer(lines.lower().encode("utf-8", "replace"), np.uint8)
+    ends = np.append(np.flatnonzero(data == _LINE_END), len(data))
+    words, places = words_and_places(data)
+    sizes = np.diff(np.searchsorted(places, ends), prepend=0)
+    digits = np.diff(np.searchsorted(np.flatnonzero(_DIGITS[data]), ends), prepend=0) > 0
+    return words, sizes, digits
+
+
+def _form(piece: str) -> str:
+    """`piece` with one sign for each name and another for each number."""
+    return " ".join(
+        "0" if word[0].isdigit() or word[-1].isdigit() else "A" if word[0].isupper() else word
+        for word in _WORD.findall(piece)
+    )
+
+
+def _linked(words: U64, sizes: npt.NDArray[np.int64], links: str) -> npt.NDArray[np.bool_]:
+    """Of which pieces half of the shingles at least are of lines of `links`."""
+    said, of_link = _within(words, sizes)
+    told, _ = _within(*_counted(links)[:2])
+    count = np.bincount(of_link, minlength=len(sizes))
+    out: npt.NDArray[np.bool_] = (2 * np.bincount(of_link[np.isin(said, told)], minlength=len(sizes)) >= count) & (
+        count > 0
+    )
+    return out
+
+
+def _within(words: U64, sizes: npt.NDArray[np.int64]) -> tuple[U64, npt.NDArray[np.int64]]:
+    """The shingles that lie within one piece, and the number of that piece."""
+    found = rolled(words)
+    of_piece = np.repeat(np.arange(len(sizes)), sizes)
+    inside = of_piece[: len(found)] == of_piece[len(words) - len(found) :] if len(found) else np.zeros(0, np.bool_)
+    return found[inside], of_piece[: len(found)][inside]
