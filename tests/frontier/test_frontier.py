@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frontier.small_web import FAR, Crawl, SmallWeb, counted, places, small_web
-from fyke.core.batches import Kind, texts, url_batch
+from fyke.core.batches import Kind, concat, texts, url_batch
 from fyke.core.config import CrawlSection, Enforcement, Scope
 from fyke.core.messages import Links, Rules
 from fyke.core.slices import whole
@@ -317,6 +317,33 @@ def test_a_link_that_is_refused_hides_no_other(tmp_path: Path) -> None:
     crawl.web = SmallWeb({"http://a.example/": [], outside.url.decode(): []}, crawl.web.seeds)
     crawl.finish()
     check_done(crawl, {"http://a.example/", outside.url.decode()})
+    crawl.close()
+
+
+def test_a_requisite_beyond_the_scope_is_handed_out_as_one(tmp_path: Path) -> None:
+    """Also after a kill, and when it came back unfetched: what it needs is no requisite of a page in scope."""
+    home, near, far = (locate(f"http://{name}.example/") for name in ("a", "near.a", "b"))
+    pages = {at.url.decode(): [] for at in (home, near, far)}
+    crawl = Crawl(tmp_path, SmallWeb(pages, [home.url.decode()]), CrawlSection(scope=Scope.DOMAIN))
+    found = url_batch([near, far], depth=1, kind=Kind.REQUISITE)
+    crawl.frontier.put_links(Links(found, np.full(2, home.domain, np.uint64)))
+
+    def handed_out() -> dict[str, int]:
+        while len(crawl.frontier._stages.window) < 3:
+            crawl.turn()
+        leased = [url for urls in crawl.model.leased for url in urls.to_pylist()]
+        return {url["url"].decode(): url["kind"] for url in leased}
+
+    expected = dict(zip(pages, (Kind.SEED, Kind.REQUISITE, Kind.BEYOND), strict=True))
+    assert handed_out() == expected
+    crawl.save()
+    crawl.restart()
+    assert handed_out() == expected
+    crawl.frontier.take_back(concat(crawl.model.leased))
+    crawl.model.leased = []
+    assert handed_out() == expected
+    crawl.finish()
+    check_done(crawl, set(pages))
     crawl.close()
 
 

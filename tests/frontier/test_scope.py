@@ -38,11 +38,40 @@ def test_what_it_holds(scope: Scope, seeds: list[Locator], later: list[Locator],
     """Seeds added while the crawl runs count like those it began with."""
     filters = filters_for(CrawlSection(scope=scope), seeds, ["http"], [])
     filters.begin(later)
-    for kind in (Kind.PAGE, Kind.SEED, Kind.REQUISITE):
-        wanted = [url for url in asked if kind is not Kind.PAGE or within(scope, [*seeds, *later], url)]
+    for kind in (Kind.PAGE, Kind.SEED, Kind.REQUISITE, Kind.BEYOND):
+        anywhere = kind in (Kind.SEED, Kind.REQUISITE)
+        wanted = [url for url in asked if anywhere or within(scope, [*seeds, *later], url)]
         assert filters.accept(url_batch(asked, kind=kind)).column("url").to_pylist() == [url.url for url in wanted]
     reached = [scope is Scope.SEEDS or within(scope, [*seeds, *later], url) for url in asked]
     assert [filters.reaches(url) for url in asked] == reached
+
+
+@given(
+    st.sampled_from(Scope),
+    st.lists(URLS, max_size=5),
+    st.lists(URLS, max_size=5),
+    st.lists(st.tuples(URLS, st.sampled_from(Kind)), max_size=8),
+)
+def test_requisites_beyond_it_are_marked(
+    scope: Scope, seeds: list[Locator], later: list[Locator], given: list[tuple[Locator, Kind]]
+) -> None:
+    """By the scope as it is when they are handed out, whatever they were before, so also after a restart."""
+    filters = filters_for(CrawlSection(scope=scope), seeds, ["http"], [])
+    filters.begin(later)
+    urls = url_batch([url for url, _ in given], kind=[kind for _, kind in given], depth=range(len(given)))
+    marked = filters.marked(urls)
+    requisites = {True: Kind.REQUISITE, False: Kind.BEYOND}
+    assert marked.column("kind").to_pylist() == [
+        requisites[within(scope, [*seeds, *later], url)] if kind in requisites.values() else kind for url, kind in given
+    ]
+    assert marked.drop_columns("kind") == urls.drop_columns("kind")
+
+
+@given(URLS, st.integers(1, 5))
+def test_what_a_page_needs_counts_no_link(url: Locator, depth: int) -> None:
+    filters = filters_for(CrawlSection(scope=Scope.WEB, depth=2), [], ["http"], [])
+    for kind, most in ((Kind.PAGE, 2), (Kind.REQUISITE, 3), (Kind.BEYOND, 3)):
+        assert filters.accept(url_batch([url], kind=kind, depth=depth)).num_rows == (depth <= most)
 
 
 @given(URLS, URLS)

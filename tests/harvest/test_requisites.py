@@ -4,7 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from fyke.core.visits import Page
+from fyke.core.batches import Kind, LinkKind, url_batch
+from fyke.core.outcomes import Outcome
+from fyke.core.urls import locate
+from fyke.core.visits import Page, batch_of, visits_of
+from fyke.harvest.link_groups import groups_of
 from fyke.harvest.requisites import css_references, srcset
 
 Read = Callable[..., Page]
@@ -82,3 +86,18 @@ def test_a_style_sheet_as_document(read: Read) -> None:
 )
 def test_srcset(value: str, expected: list[str]) -> None:
     assert list(srcset(value)) == expected
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_what_is_beyond_the_scope_says_so_of_what_it_needs(read: Read, kind: Kind) -> None:
+    """And of nothing else: where it redirects to is what is needed. Whatever comes back of it is beyond as before."""
+    page = read("<img src=a><a href=b>", requisites=True)
+    (visit,) = visits_of(url_batch([locate("http://a.example/")], kind=kind, depth=1))
+    assert batch_of([visit]) == url_batch([locate("http://a.example/")], kind=kind, depth=1)
+    page.exchange.visit = visit
+    needed = Kind.BEYOND if kind is Kind.BEYOND else Kind.REQUISITE
+    found = [(group.link_kind, group.kind) for group in groups_of(page)]
+    assert found == [(LinkKind.PAGE, Kind.PAGE), (LinkKind.REQUISITE, needed)]
+    page.exchange.outcome = Outcome.REDIRECTED
+    (moved,) = groups_of(page)
+    assert moved.kind == (Kind.REQUISITE if kind is Kind.BEYOND else kind)

@@ -29,6 +29,7 @@ class Kind(IntEnum):
     LISTING = 3  # a sitemap or feed: read for its links, as robots.txt is for its rules, and no page
     RULES = 4  # robots.txt, to learn what an origin allows
     PROBE = 5  # made up by the frontier: nothing should be there
+    BEYOND = 6  # a requisite beyond the scope, in `Visits`; in `Links`, what such a one needs
 
 
 class LinkKind(IntEnum):

@@ -4,7 +4,11 @@ The first stage after the links: a batch comes in, a mask goes out. Called by th
 batch of links, and by `fyke why` for one URL, so a filter must be a pure function of its rows. A
 filter that raises on a row refuses it, and is counted.
 
-Invariant: a seed passes every filter; a requisite passes the scope (one hop beyond it) and no more.
+How far a requisite is from the scope is asked when it is handed out, and not remembered: `Filters.marked` gives it the
+kind `BEYOND`, which the links that come of it have too.
+
+Invariant: a seed passes every filter; a requisite passes the scope (one hop beyond it) and no more. What one beyond the
+scope needs is wanted within the scope alone.
 """
 
 from bisect import bisect_right
@@ -16,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.core.batches import NO_KEYS, U64, Kind, Mask, keep, numbers, u64, url_batch
+from fyke.core.batches import NO_KEYS, U64, Kind, Mask, keep, numbers, u64, url_batch, with_column
 from fyke.core.choices import Scope
 from fyke.core.config import CrawlSection
 from fyke.core.errors import ConfigurationError
@@ -64,17 +68,19 @@ class ScopeFilter:
 
     def accept(self, urls: pa.RecordBatch) -> Mask:
         required: Mask = numbers(urls, "kind") == Kind.REQUISITE
+        return required | self.holds(urls)
+
+    def holds(self, urls: pa.RecordBatch) -> Mask:
+        """Which of `urls` (n rows) are within, whatever their kind: bool[n]."""
         if self.scope is Scope.WEB:
             return np.ones(urls.num_rows, bool)
         if self.scope is Scope.SEEDS:
-            return required
+            return np.zeros(urls.num_rows, bool)
         if self.scope is Scope.HOST:
-            return required | among(u64(urls, "host"), self._hosts)
+            return among(u64(urls, "host"), self._hosts)
         if self.scope is Scope.DOMAIN:
-            return required | among(u64(urls, "domain"), self._domains)
-        below = map(self._below_a_folder, urls.column("url").to_pylist())
-        within: Mask = required | np.fromiter(below, bool, urls.num_rows)
-        return within
+            return among(u64(urls, "domain"), self._domains)
+        return np.fromiter(map(self._below_a_folder, urls.column("url").to_pylist()), bool, urls.num_rows)
 
     def _below_a_folder(self, url: bytes) -> bool:
         """One look, however many folders: none is within another, so only the last that sorts before can hold it."""
@@ -114,7 +120,7 @@ class DepthFilter:
         return f"depth {self._depth}"
 
     def accept(self, urls: pa.RecordBatch) -> Mask:
-        links = numbers(urls, "depth") - (numbers(urls, "kind") == Kind.REQUISITE)
+        links = numbers(urls, "depth") - _are_requisites(urls)
         near: Mask = links <= self._depth
         return near
 
@@ -228,6 +234,16 @@ class Filters:
         """The name of the first filter that refuses `url` (one row), or the empty string."""
         return next((_name(wanted) for wanted in self._filters if not self._ask(wanted, url)[0]), "")
 
+    def marked(self, urls: pa.RecordBatch) -> pa.RecordBatch:
+        """`urls` with the kind `BEYOND` for requisites beyond the scope as it is now, `REQUISITE` for the others."""
+        rows = np.flatnonzero(_are_requisites(urls))
+        if not len(rows):
+            return urls
+        kinds = numbers(urls, "kind").copy()
+        within = self._scope.holds(urls.take(pa.array(rows)))
+        kinds[rows] = np.where(within, Kind.REQUISITE, Kind.BEYOND)
+        return with_column(urls, "kind", kinds)
+
     def _ask(self, wanted: UrlFilter, urls: pa.RecordBatch) -> Mask:
         """Which of `urls` (n rows) a filter accepts, seeds in any case: bool[n]."""
         seeds: Mask = numbers(urls, "kind") == Kind.SEED
@@ -255,6 +271,10 @@ def filters_for(
     if crawl.deny:
         filters.append(PatternFilter(crawl.deny, wanted=False))
     return Filters([*filters, *plugins])
+
+
+def _are_requisites(urls: pa.RecordBatch) -> Mask:
+    return np.isin(numbers(urls, "kind"), (Kind.REQUISITE, Kind.BEYOND))
 
 
 def _name(wanted: UrlFilter) -> str:

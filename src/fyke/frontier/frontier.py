@@ -293,7 +293,7 @@ class Frontier:
         traps = self._stages.traps
         nothing_else = not len(self._stages.window) and not len(traps)
         rules = self._stages.gate.wanted(most_rules, now, traps.are_hosts_in_doubt, all_of_a_domain=nothing_else)
-        pages = self._refill.visits(now)
+        pages = self._filters.marked(self._refill.visits(now))
         return concat([batch for batch in (rules, pages) if batch.num_rows])
 
     # --- what a person asks for

@@ -28,6 +28,7 @@ class Group(NamedTuple):
 def groups_of(page: Page, level: int = 0) -> list[Group]:
     """What `page` points at, in the order of the table of links; `level` indexes lie above the sitemaps it names."""
     visit, links = page.exchange.visit, page.links
+    needed = Kind.BEYOND if visit.beyond else Kind.REQUISITE
     if page.exchange.outcome is Outcome.REDIRECTED:  # the same page elsewhere: as near to the seeds, and as wanted
         groups = [
             Group(LinkKind.REDIRECT, links.pages[:1], visit.depth, visit.kind),
@@ -36,7 +37,7 @@ def groups_of(page: Page, level: int = 0) -> list[Group]:
     else:
         groups = [
             Group(LinkKind.PAGE, links.pages, visit.depth + 1, Kind.PAGE, _said(page)),
-            Group(LinkKind.REQUISITE, links.requisites, visit.depth + 1, Kind.REQUISITE),
+            Group(LinkKind.REQUISITE, links.requisites, visit.depth + 1, needed),
             Group(LinkKind.NOFOLLOW, links.nofollow, 0, NOT_FOLLOWED),
             Group(LinkKind.PAGE, links.listings, level, Kind.LISTING),
         ]

@@ -381,9 +381,9 @@ def _page_with(parser: Parser, exchange: Exchange, decoded: Decoded) -> Page:
 
 def _judge_kind(page: Page) -> None:
     """What an answer is decides, not who named it: a page that a robots.txt calls a sitemap, maybe a stranger's, is
-    one."""
+    one. But what is beyond the scope stays a requisite, at later visits too: no more hops lead from there."""
     visit = page.exchange.visit
-    if page.exchange.outcome is not Outcome.OK or visit.purpose is not Purpose.PAGE:
+    if page.exchange.outcome is not Outcome.OK or visit.purpose is not Purpose.PAGE or visit.beyond:
         return
     if page.listing:
         visit.kind = Kind.LISTING
