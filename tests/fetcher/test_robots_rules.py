@@ -273,6 +273,45 @@ def test_crawl_delay_is_that_of_our_group(body, delay):
     assert RobotsRules.parse(body.encode(), AGENT).crawl_delay_s == delay
 
 
+@pytest.mark.parametrize(
+    ("value", "delay"),
+    [
+        *((value, 10.0) for value in ("10", "10.", "10s", "10 seconds", "+10", "= 10", '"10"', "'10'", "~10")),
+        *((value, 10.0) for value in ("\xa010\xa0", "\u300010", ": 10", "0010", "000000000010", "1e1", "1E+1")),
+        *((value, 10.0) for value in ("\u0661\u0660", "\uff11\uff10", "10 (was 5)", "10; 5", "\u2248 10")),
+        *((value, 1.5) for value in ("1,5", "1.5", "1,5 s", "\u0661\u066b\u0665", "1\xbd", "1.5-1")),
+        *((value, 120.0) for value in ("2m", "2 min", "2 Minutes", "2mins", "2.0 minute")),
+        *((value, 0.5) for value in (".5", ",5", "00.5", "\xbd", "+,5")),
+        *((value, 7200.0) for value in ("2h", "2 hours", "2 hr")),
+        *((value, None) for value in ("", "s", "-1", "= -1", "nan", "inf", "ten", "\u2212 3", "--1", "\u2013 3", ".")),
+        *((value, 3.0) for value in ("3e", "3 months", "3 mice", "3x", "3e-", "3\u20ac", "3e-9", "e3", "about 3")),
+        ("1" * 400, 86400.0), ("9e99999", 86400.0), ("9" * 5000 + "m", 86400.0), ("0" * 50 + "4", 4.0),
+        ("10000ms", 10000.0), ("1.500", 1.5), ("1,500", 1.5), ("0.000000000001", 1e-12), ("1.2.3", 1.2),
+        ("0", 0.0), ("0e9", 0.0),
+    ],
+)  # fmt: skip
+def test_a_crawl_delay_is_never_less_than_the_number_in_it(value: str, delay: float | None) -> None:
+    """However it is written; as long as there is one, and no minus before it. Beyond a day it may be anything."""
+    read = RobotsRules.parse(f"User-agent: *\nCrawl-delay: {value}\n".encode(), AGENT).crawl_delay_s
+    assert (read if read is None else min(read, 86400.0)) == delay
+
+
+@given(
+    st.floats(0, 1e9).map(lambda number: round(number, 3)),
+    st.sampled_from(["", "+", "=", '"', "~", "\xa0", " ", "0", "00000000000"]),
+    st.text(max_size=9).filter(lambda end: "\n" not in end and "\r" not in end),
+)
+def test_what_stands_around_a_crawl_delay_makes_it_no_shorter(number: float, before: str, after: str) -> None:
+    body = f"User-agent: *\nCrawl-delay: {before}{number:.3f}|{after}\n".encode()
+    assert (RobotsRules.parse(body, AGENT).crawl_delay_s or 0.0) >= number
+
+
+@given(st.binary(max_size=40))
+def test_a_crawl_delay_of_any_bytes_is_a_length_of_time_or_none(value: bytes) -> None:
+    delay = RobotsRules.parse(b"User-agent: *\nCrawl-delay: " + value, AGENT).crawl_delay_s
+    assert delay is None or 0 <= delay < float("inf")
+
+
 def test_sitemaps_belong_to_no_group():
     body = "Sitemap: http://a/1.xml\nUser-agent: x\nsite-map:/2.xml\nDisallow: /\nSITEMAP: http://a/é.xml\nSitemap: http://a/1.xml"
     assert RobotsRules.parse(body.encode(), AGENT).sitemaps == ("http://a/1.xml", "/2.xml", "http://a/é.xml")

@@ -4,11 +4,18 @@ Called by `fyke.fetcher.robots_rules` with each line in order.
 """
 
 import re
+import unicodedata
 from sys import getsizeof
 
 from fyke.fetcher.robots_lines import Field, Line, product_token
 
-_DELAY = re.compile(r"\d{1,9}(\.\d{0,9})?|\.\d{1,9}")
+_DELAY_CHARS = 64  # of a Crawl-delay that are read
+_MOST_DELAY_S = 1e9  # beyond, one is as long as another
+_DELAY = re.compile(
+    r"(?P<minus>[-\u2010-\u2015\u2212]\s*)?(?P<number>[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?P<power>e\+?[0-9]+)?"
+    r"(?:\s*(?:(?P<m>m(?:in(?:ute)?s?)?)|(?P<h>h(?:(?:ou)?rs?)?))\b)?",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 class _Speaker:
@@ -79,10 +86,9 @@ class RobotsGroups:
     def _delay(self, value: str) -> None:
         """Of several delays for one agent the longest counts."""
         self._delayed.closed = True
-        match = _DELAY.match(value)
-        if match is None:
+        delay = _seconds(value)
+        if delay is None:
             return
-        delay = float(match[0])
         if self._delayed.us:
             self._our_delay = max(delay, self._our_delay or 0.0)
         elif self._delayed.everyone:
@@ -97,3 +103,23 @@ class RobotsGroups:
     def delay_s(self) -> float | None:
         """The Crawl-delay for us, in seconds, if there is one."""
         return self._our_delay if self.named else self._everyones_delay
+
+
+def _seconds(value: str) -> float | None:
+    """How long a Crawl-delay is, by the first number in it, however that is written; None where there is none, or one
+    below zero. In doubt it is the longer: what is no unit of more than a second leaves the number as it is."""
+    text = value[:_DELAY_CHARS].encode("latin-1").decode("utf-8", "replace")
+    match = _DELAY.search(text if text.isascii() else "".join(map(_in_ascii, text)))
+    if match is None or match["minus"]:
+        return None
+    number = float(match["number"].replace(",", ".") + (match["power"] or ""))
+    return min(number * (60 if match["m"] else 3600 if match["h"] else 1), _MOST_DELAY_S)
+
+
+def _in_ascii(character: str) -> str:
+    """Digits of any script, and fractions, as digits; any blank as one; others as they are."""
+    if character.isdecimal():
+        return str(unicodedata.decimal(character))
+    if 0 < (fraction := unicodedata.numeric(character, 0.0)) < 1:
+        return f"{fraction:.9f}".lstrip("0")
+    return " " if character.isspace() else {"\u066b": "."}.get(character, character)
