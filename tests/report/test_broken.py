@@ -5,17 +5,22 @@ import tempfile
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commands import in_process
 from crawl.runs import crawl, fyke
 from crawl.runs import settings as written
 from crawl.small_site import SmallSite, small_site
+from fyke.archive import arrivals, reading
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.config import build, render
 from fyke.core.outcomes import Outcome
+from fyke.report import sql
 from fyke.report.broken import BrokenLink, BrokenLinks
 from fyke.report.page import page
 from fyke.report.sql import Questions
@@ -190,3 +195,34 @@ def test_mistakes(tmp_path: Path) -> None:
     (tmp_path / "fyke.toml").write_text(render(build({"crawl": {"seeds": ["http://a.example/"]}}, "test")))
     done = fyke("links", str(tmp_path), "--broken")
     assert done.returncode == 0, done.stderr
+
+
+def test_a_crawl_that_is_moved_away_meanwhile_is_not_without_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever that happens: who reads is told of it in a line, and nobody that all links are whole."""
+    into, elsewhere = tmp_path / "crawl", tmp_path / "elsewhere"
+    with small_site(pages=4) as site:
+        assert crawl(into, written(tmp_path), site.url).status == 0
+
+    def away(module: ModuleType, name: str) -> None:
+        step = getattr(module, name)
+
+        def moved(*arguments: Any, **named: Any) -> Any:
+            if into.is_dir():
+                into.rename(elsewhere)
+            return step(*arguments, **named)
+
+        monkeypatch.setattr(module, name, moved)
+
+    for module, name in (
+        (sql, "has_rows"), (sql, "safe_rows"), (arrivals, "require_rows"),
+        (arrivals, "segments"), (reading, "_serials"),
+    ):  # fmt: skip
+        away(module, name)
+        said = in_process("links", str(into), "--broken")
+        monkeypatch.undo()
+        elsewhere.rename(into)
+        line = said.errors.splitlines()
+        assert (said.status, said.out, len(line)) == (3, "", 1) and str(into) in line[0], (name, said)
+    assert in_process("links", str(into), "--broken").status == 0

@@ -22,8 +22,13 @@ from fyke.core.errors import NotACrawl, StateDamaged
 
 
 def has_rows(crawl: Path) -> bool:
-    """Whether there are tables, or should be. Raises StateDamaged."""
-    return (crawl / TABLES).is_dir() or any(saved_state(part.shard) for part in CrawlDirectory(crawl).parts)
+    """Whether there are tables, or should be; none of a crawl that has just begun. Raises NotACrawl when there is no
+    crawl, or no more, StateDamaged."""
+    if (crawl / TABLES).is_dir() or any(saved_state(part.shard) for part in CrawlDirectory(crawl).parts):
+        return True
+    if not CrawlDirectory(crawl).holds_crawl:
+        raise _no_crawl(crawl)
+    return False
 
 
 def safe_rows(crawl: Path, name: str) -> int:
@@ -33,7 +38,7 @@ def safe_rows(crawl: Path, name: str) -> int:
     """
     if not (crawl / TABLES).is_dir():
         require_rows(CrawlDirectory(crawl), name)
-        raise NotACrawl(f"{crawl} holds no crawl: begin one with fyke crawl URL --into {crawl}")
+        raise _no_crawl(crawl)
     states = CrawlDirectory(crawl).states
     if not states:
         return sum(batch.num_rows for batch in scan_table(crawl, name, SCHEMAS[name].names[:1]))
@@ -41,6 +46,10 @@ def safe_rows(crawl: Path, name: str) -> int:
         return rows_recorded(states[0], name)
     require_turns(CrawlDirectory(crawl))
     return sum(rows_by_part(crawl, name).values())
+
+
+def _no_crawl(crawl: Path) -> NotACrawl:
+    return NotACrawl(f"{crawl} holds no crawl: begin one with fyke crawl URL --into {crawl}")
 
 
 def arrivals(crawl: Path, name: str, columns: Sequence[str], begin: int, end: int) -> Iterator[pa.RecordBatch]:

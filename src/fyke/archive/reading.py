@@ -111,11 +111,11 @@ def segments(folder: Path, name: str) -> list[TableFile]:
     One that lacks between two others, or left a checksum, is among them and cannot be read. Raises NotACrawl when there
     are no tables.
     """
-    if not (folder / TABLES).is_dir():
-        raise NotACrawl(f"{folder} holds no tables: is it a crawl directory?")
     journals = _serials(folder, name, "arrows")  # before the files: none is missed, none comes twice
     files = _serials(folder, name, "parquet")
     left = _serials(folder, name, "parquet.xxh3")
+    if not (folder / TABLES).is_dir():  # asked now: one that is moved away while it is looked at is no empty one
+        raise NotACrawl(f"{folder} holds no tables: is it a crawl directory?")
     found = []
     for part in sorted(journals.keys() | files.keys() | left.keys()):
         writing, sealed = journals.get(part, set()), files.get(part, set())
