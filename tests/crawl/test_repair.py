@@ -3,11 +3,12 @@
 import json
 import os
 import random
+import resource
 import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Container, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from commands import in_process
 from crawl.runs import begin, crawl, fyke, killed_at, settings
 from crawl.small_site import SmallSite, small_site
 from damaging import damage
-from fyke.archive.check import check_archive
+from fyke.archive.check import Fault, check_archive
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.inspect import check_crawl
 from fyke.archive.reading import read_table, rows_recorded
@@ -107,6 +108,10 @@ def mended(folder: Path) -> list[Note]:
     return list(repair(CrawlDirectory(folder), lambda place, at, end: None))
 
 
+def faults(folder: Path) -> list[Fault]:
+    return list(check_crawl(CrawlDirectory(folder), lambda place, at, end: None))
+
+
 def strays(some: list[Any], whole: list[Any]) -> str:
     """The first row of `some` that `whole` has not, or not after the one before it."""
     rest = iter(whole)
@@ -176,7 +181,7 @@ def test_rows_younger_than_the_checkpoint_it_goes_back_to_go_with_their_records(
     folder = shutil.copytree(killed, tmp_path / killed.name)
     damage(max(folder.glob("state/shard-0000/manifest-*.json")), "flip", 0.5)
     assert not [note for note in mended(folder) if note.lost]
-    assert list(check_crawl(CrawlDirectory(folder), lambda place, at, end: None)) == []
+    assert faults(folder) == []
     assert len(rows(folder, "pages")) == read_table(folder, "pages").num_rows
 
 
@@ -354,6 +359,39 @@ def test_a_repair_that_is_killed_is_begun_again(
             counts = [rows_recorded(saved_state(CrawlDirectory(one).shard), name) for one in (folder, calm)]
             assert counts[0] == counts[1], (end, total, name)  # else a crawl that goes on counts rows that are lost
         shutil.rmtree(folder)
+
+
+@contextmanager
+def files_up_to(size_bytes: int) -> Iterator[None]:
+    """No file of this process may grow longer: as near to a full disk as one gets without one."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("which", ["finished", "killed"])
+def test_what_a_repair_cannot_write_is_not_taken_for_damage(
+    which: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Wherever it has no room it says so in a line and nothing is lost; with room the same command mends all."""
+    torn = shutil.copytree(request.getfixturevalue(which), tmp_path / "torn" / "crawl")
+    damage(max(torn.glob("state/shard-0000/manifest-*.json")), "cut", 0.5)
+    calm = shutil.copytree(torn, tmp_path / "calm" / "crawl")
+    assert not [note for note in mended(calm) if note.lost]
+    for size in (0, 1, 100, 700, 2_000, 5_000, 10_000, 30_000):
+        folder = shutil.copytree(torn, tmp_path / str(size) / "crawl")
+        with files_up_to(size):
+            said = in_process("check", str(folder), "--repair")
+        assert said.status in (0, 4) and "LOST" not in said.out, (size, said)
+        assert len(said.errors.splitlines()) == (said.status == 4), (size, said)
+        assert said.status == 0 or "cannot write" in said.errors, (size, said)
+        assert not [note for note in mended(folder) if note.lost], (size, said)
+        assert all(rows(folder, name) == rows(calm, name) for name in ("pages", "links")), size
+        assert faults(folder) == [], size
+        shutil.rmtree(folder.parent)
 
 
 def test_a_crawl_that_runs_is_not_mended(finished: Path, tmp_path: Path) -> None:

@@ -23,12 +23,12 @@ from fyke.archive.passes import begun_passes
 from fyke.archive.statistics import CrawlStatistics, totals_of
 from fyke.archive.table_files import journal_path, series
 from fyke.archive.turns import turns
-from fyke.core.errors import DirectoryError, StateDamaged
+from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
 from fyke.core.telling import Tell
 from fyke.disk import manifest as manifests
-from fyke.disk.files import Reader, is_locked
+from fyke.disk.files import FULL, Reader, is_locked
 from fyke.disk.frames import verify
-from fyke.disk.sealed import UNREADABLE, database_fault, journal_fault, opened_to_read
+from fyke.disk.sealed import NO_ROOM, UNREADABLE, database_fault, journal_fault, opened_to_read
 
 TAIL_BYTES = 64 << 10  # of the log: more than its last line
 
@@ -228,7 +228,16 @@ def _book_fault(path: Path, writes: int) -> str:
                 f"cannot read {path} in a folder that cannot be written, since a process that was killed left a"
                 " journal beside it: check a copy of the crawl that can be written"
             ) from None
+        _require_room(path, getattr(error, "sqlite_errorcode", 0))
         return f"it cannot be read: {error}"
+
+
+def _require_room(path: Path, code: int) -> None:
+    """Raises DiskFull where SQLite's error `code` is not of the book at `path`, but of what it makes beside it to read
+    the journal that a process left."""
+    shared = path.with_name(f"{path.name}-shm")
+    if code in NO_ROOM or (code == sqlite3.SQLITE_CANTOPEN and path.is_file() and not os.path.lexists(shared)):
+        raise DiskFull(f"cannot write {shared}, without which {path.name} cannot be read; {FULL}")
 
 
 def file_faults(directory: CrawlDirectory, manifest: manifests.Manifest) -> Iterator[Fault]:

@@ -16,6 +16,13 @@ from fyke.core.clock import BOOT_ID
 LOST_WRITES = "it was written more often than it says"
 OTHER_LAYOUT = "its layout is not what was written"
 UNREADABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
+# No room to write, be it for what writers and readers of a database understand each other by.
+NO_ROOM = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR_SHMOPEN,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+    sqlite3.SQLITE_IOERR_SHMMAP,
+)
 _EXACT = 1 << 53  # up to here a whole number is a float as well, and SQLite has the same for both
 
 # One row: how often the database was written, and the digest of its layout.

@@ -29,6 +29,7 @@ from fyke.core.urls import key_of
 from fyke.disk.few_keys import ANY, MOST_KEYS, FewKeys
 from fyke.disk.sealed import (
     COUNT_WRITE,
+    NO_ROOM,
     OTHER_LAYOUT,
     TALLY,
     database_fault,
@@ -197,8 +198,9 @@ class HostBook(Closing):
             raise self._error(sqlite3.DataError(OTHER_LAYOUT)) from error
 
     def _error(self, error: sqlite3.Error) -> Exception:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_FULL:
+        exact = getattr(error, "sqlite_errorcode", 0)
+        code = exact & 0xFF
+        if exact in NO_ROOM:
             return DiskFull(f"no room to write {self._path}: free some space, and begin again; what was saved is safe")
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, sqlite3.DataError):
             return StateDamaged(

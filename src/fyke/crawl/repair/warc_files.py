@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow.dataset as ds
 
@@ -21,7 +21,7 @@ from fyke.archive.reindexing import archive_files, part_of, reindex, serial_of
 from fyke.archive.warc import FOLDER
 from fyke.core.errors import NotACrawl, StateDamaged
 from fyke.crawl.repair.case import Case, Note
-from fyke.disk.files import real_path, writing
+from fyke.disk.files import allowed, real_path, writing
 
 COPY_BYTES = 1 << 20
 
@@ -91,15 +91,20 @@ class ArchiveRepair:
 
     def _read_warc(self, warc: WarcFile) -> Iterator[Note]:
         place = self._case.place(warc.path)
-        try:
-            with warc.lines.open("wb") as lines:
-                for damage in reindex(warc.path, warc.end, lines, lambda at: self._case.progress(place, at, warc.end)):
-                    warc.sound = False
-                    page = f" ({damage.url})" if damage.url else ""
-                    yield Note(damage.place, f"this record{page} cannot be read: {damage.what}", lost=True)
-        except OSError as error:
-            warc.end = 0
-            yield Note(place, f"it cannot be read: {error.strerror}", lost=True)
+        with writing(warc.lines), warc.lines.open("wb") as lines:
+            try:
+                yield from self._reindexed(warc, place, lines)
+            except OSError as error:  # of reading the archive: what fails to be written is a FykeError
+                warc.end = 0
+                yield Note(place, f"it cannot be read: {error.strerror}", lost=True)
+
+    def _reindexed(self, warc: WarcFile, place: str, lines: BinaryIO) -> Iterator[Note]:
+        """What of its records is damaged. Raises OSError where the file cannot be read, DiskFull, DirectoryError."""
+        with allowed(warc.path):
+            for damage in reindex(warc.path, warc.end, lines, lambda at: self._case.progress(place, at, warc.end)):
+                warc.sound = False
+                page = f" ({damage.url})" if damage.url else ""
+                yield Note(damage.place, f"this record{page} cannot be read: {damage.what}", lost=True)
 
     def _index_fits(self, warc: WarcFile, length: int) -> bool:
         """Whether the index of a file that still grows is as it was written."""
