@@ -1,5 +1,6 @@
 """A crawl's directory is damaged in every way, and mended: nothing the archive holds is lost, and no command fails."""
 
+import io
 import json
 import os
 import random
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import in_process
-from crawl.runs import begin, crawl, fyke, killed_at, settings
+from crawl.runs import begin, crawl, fyke, killed_at, settings, wait_until
 from crawl.small_site import SmallSite, small_site
 from damaging import damage
 from fyke.archive.check import Fault, check_archive
@@ -304,22 +305,39 @@ class Steps:
         self.count, self.end = 0, 10**9
         for name in ("replace", "rename", "link", "unlink", "fsync"):
             monkeypatch.setattr(os, name, self._counted(getattr(os, name)))
+        monkeypatch.setattr(io, "open", self._opened(io.open))
+
+    def _count(self) -> None:
+        if self.count >= self.end:
+            raise Killed
+        self.count += 1
 
     def _counted(self, true: Callable[..., Any]) -> Callable[..., Any]:
         def step(*arguments: Any, **options: Any) -> Any:
-            if self.count >= self.end:
-                raise Killed
-            self.count += 1
+            self._count()
             return true(*arguments, **options)
 
         return step
 
-    def run(self, folder: Path, end: int = 10**9) -> None:
+    def _opened(self, true: Callable[..., Any]) -> Callable[..., Any]:
+        """A file that is written is there, and empty, before anything is in it."""
+
+        def step(path: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+            if "w" in mode:
+                true(path, mode, *arguments, **options).close()
+                self._count()
+            return true(path, mode, *arguments, **options)
+
+        return step
+
+    def run(self, folder: Path, end: int = 10**9) -> list[Note]:
         """Mend the crawl in `folder`, killed before the step `end` if there is one."""
         self.count, self.end = 0, end
+        notes = []
         with suppress(Killed):
-            mended(folder)
+            notes = mended(folder)
         self.end = 10**9
+        return notes
 
 
 def without_record(folder: Path) -> list[Path]:
@@ -359,6 +377,42 @@ def test_a_repair_that_is_killed_is_begun_again(
             counts = [rows_recorded(saved_state(CrawlDirectory(one).shard), name) for one in (folder, calm)]
             assert counts[0] == counts[1], (end, total, name)  # else a crawl that goes on counts rows that are lost
         shutil.rmtree(folder)
+
+
+def test_a_repair_that_is_killed_as_it_goes_back_loses_no_row(
+    tmp_path: Path, site: SmallSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the checkpoint counts a journal that became a file since, that file has the only rows of what no server
+    answered: killed before any step, and begun again, the repair keeps them, and leaves what it leaves undisturbed."""
+    whole = tmp_path / "whole"
+    store = {**STORE, "table_rows": 1000, "warc_bytes": 80_000, "checkpoint_s": 2.0}
+    site.hang["/p70"] = gate = threading.Event()
+    with begin(whole, settings(tmp_path, store=store), site.url, "--pages", "100") as process:
+        wait_until(lambda: whole.is_dir() and rows_recorded(saved_state(CrawlDirectory(whole).shard), "pages") > 50)
+        gate.set()
+    assert process.returncode == 0
+    damage(max(whole.glob("state/shard-0000/manifest-*.json")), "cut", 0.5)
+    (whole / "tables" / "hosts-00000.parquet.xxh3").unlink()
+
+    def names(folder: Path) -> set[Path]:
+        """What there is, but for how often a checkpoint was taken."""
+        there = (path.relative_to(folder) for path in folder.rglob("*"))
+        return {path for path in there if path.parts[0] != "damaged" and not path.name.startswith("manifest-")}
+
+    steps = Steps(monkeypatch)
+    calm = shutil.copytree(whole, tmp_path / "calm" / "whole")
+    assert not [note for note in steps.run(calm) if note.lost]
+    total, left = steps.count, rows(calm, "pages")
+    assert read_table(whole, "pages").num_rows > len(left) > len(rows(calm, "pages", archived=True))
+    for end in range(total):
+        folder = shutil.copytree(whole, tmp_path / f"killed-{end}" / "whole")
+        steps.run(folder, end)
+        assert not [note for note in steps.run(folder) if note.lost], (end, total)
+        assert rows(folder, "pages") == left and rows(folder, "links") == rows(calm, "links"), (end, total)
+        assert names(folder) == names(calm), (end, total)
+        if end % 4 == 0:  # which takes as long as all the rest
+            assert faults(folder) == [], (end, total)
+        shutil.rmtree(folder.parent)
 
 
 @contextmanager

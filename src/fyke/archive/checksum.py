@@ -8,7 +8,7 @@ from pathlib import Path
 
 import xxhash
 
-from fyke.disk.files import allowed
+from fyke.disk.files import allowed, written_whole
 
 CHUNK_BYTES = 1 << 20
 OTHER_BYTES = "its bytes are not those its checksum was made of"
@@ -38,8 +38,10 @@ def line_holds(line: str, name: str, digest: str) -> bool:
 
 
 def write_checksum(source: Path, target: Path) -> None:
-    """The checksum of `source`, beside `target` and under its name."""
-    checksum_path(target).write_text(checksum_line(target.name, file_hash(source)), encoding="utf-8")
+    """The checksum of `source`, whole beside `target` and under its name. Raises OSError, DiskFull, DirectoryError."""
+    line = checksum_line(target.name, file_hash(source))
+    with written_whole(checksum_path(target), synced=False) as part:
+        part.write_text(line, encoding="utf-8")
 
 
 def recorded_line(path: Path) -> str:

@@ -202,9 +202,9 @@ class CrawlDirectory:
     def _barely_begun(self) -> bool:
         """Whether nothing is here but what a start leaves that broke off before `recorded`, and rests to begin with."""
         lock = self.shard / "lock"
-        parts = (path.with_name(f"{path.name}.part") for path in (self.settings, self.listed.path))
-        listed = self.listed.path
-        ours = {*parts, listed, checksum_path(listed), self.state, self.shard, lock, self.supervised, self.rests}
+        listed = self.listed.path, checksum_path(self.listed.path)
+        parts = (path.with_name(f"{path.name}.part") for path in (self.settings, *listed))
+        ours = {*parts, *listed, self.state, self.shard, lock, self.supervised, self.rests}
         return all(path in ours for path in self.path.rglob("*"))
 
     def _writing(self) -> AbstractContextManager[None]:

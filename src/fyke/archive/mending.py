@@ -187,7 +187,8 @@ def _examined_file(piece: RowsPiece, rows: int | None) -> list[RowsPiece]:
         count = sum(counts)
         wanted = count if rows is None else min(rows, count)
         return [RowsPiece(piece.serial, piece.schema, path, rows=wanted, whole=wanted == count)]
-    groups = (RowsPiece(piece.serial, piece.schema, path, group, count) for group, count in enumerate(counts))
+    left = [count if rows is None else min(count, max(0, rows - sum(counts[:at]))) for at, count in enumerate(counts)]
+    groups = (RowsPiece(piece.serial, piece.schema, path, group, count) for group, count in enumerate(left) if count)
     return [one if _readable(one) else hole for one in groups] or [hole]
 
 

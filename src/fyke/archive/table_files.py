@@ -215,7 +215,7 @@ class TableFiles:
 
     def _delete_others(self, segments: int) -> None:
         """Delete Parquet files not sealed by then, and segments other than the `segments` after them."""
-        ours = re.compile(rf"{re.escape(self._name)}-(\d{{5,}})\.(arrows|parquet(\.part|\.xxh3)?)")
+        ours = re.compile(rf"{re.escape(self._name)}-(\d{{5,}})\.(arrows|parquet(\.xxh3)?(\.part)?)")
         for path in (self._folder / TABLES).iterdir():
             found = ours.fullmatch(path.name)
             if found is None:

@@ -99,19 +99,20 @@ class TableRepair:
         return f"are lost here; fyke extract {self._case.folder} makes the table once more out of the archive"
 
     def _put_aside_what_came_after(self, name: str, state: dict[str, Any]) -> Iterator[Note]:
-        """Files younger than the checkpoint, which are read before their journals: those that are damaged, and where a
-        checkpoint is gone those of which it counts a whole journal, or nothing. They have rows of what is gone."""
+        """Files younger than the checkpoint, which are read before their journals: of those for which it counts a whole
+        journal, or nothing, the damaged, and where a checkpoint is gone all. They have rows of what is gone. One for
+        which it counts a journal that is not whole has the only rows, be its own checksum gone."""
         own, sealed = series(name, self._case.directory.part), state.get("sealed", 0)
         counted = sealed + len(state.get("segments", []))
         for serial, segment in enumerate(self._segments(name)[sealed:], sealed):
             path = segment.path.with_suffix(".parquet")
-            if not os.path.lexists(path):
+            needed = serial < counted and not journal_holds(self._case.folder, own, state, serial)
+            if needed or not os.path.lexists(path):
                 continue
             damaged = not (path.is_file() and checksum_holds(path))
-            needed = serial < counted and not journal_holds(self._case.folder, own, state, serial)
-            if damaged or (self._case.fell_back and not needed):
-                self._case.aside.take(path)
+            if damaged or self._case.fell_back:
                 self._case.drop_checksum(path)
+                self._case.aside.take(path)
                 self._case.mended = True
                 what = "damaged, " if damaged else ""
                 yield Note(self._case.place(path), f"it is {what}younger than the checkpoint, and put aside")

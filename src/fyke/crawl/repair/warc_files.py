@@ -122,11 +122,9 @@ class ArchiveRepair:
         """Nothing is appended to the files there are: the crawl goes on with the next one."""
         for warc in warcs:
             if not warc.end and self._case.fell_back:
-                for path in (
-                    warc.path,
-                    checksum_path(warc.path),
-                    *(index_path(warc.path, closed=c) for c in (True, False)),
-                ):
+                indexes = [index_path(warc.path, closed=closed) for closed in (True, False)]
+                besides = [checksum_path(path) for path in (warc.path, *indexes)]
+                for path in (*besides, *indexes, warc.path):  # itself last: by it a repair begun again finds the others
                     if os.path.lexists(path):
                         self._case.aside.take(path)
                 yield Note(self._case.place(warc.path), "it is younger than the checkpoint, and put aside")
