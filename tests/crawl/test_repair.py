@@ -28,7 +28,8 @@ from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.inspect import check_crawl
 from fyke.archive.reading import read_table, rows_recorded
 from fyke.archive.warc_reading import Record, read_records
-from fyke.core.errors import DirectoryInUse
+from fyke.core.config import build
+from fyke.core.errors import ConfigurationError, DirectoryInUse
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, visit_to
 from fyke.crawl.repair import Note, repair
@@ -471,3 +472,25 @@ def test_whose_head_says_all_is_reread_by_it_though_its_body_is_cut(status: int,
     head = f"HTTP/1.1 {status} Word\r\n{fields}\r\n\r\n".encode()
     visit = visit_to("http://a.test/")
     assert _outcome(Exchange(visit, Outcome.OK, 0.0, 0.0, status=status, head=head, truncated="length")) is outcome
+
+
+def test_what_a_younger_run_asked_is_no_damage(tmp_path: Path, site: SmallSite) -> None:
+    """A run asks for other pages, and is killed before its first checkpoint: its `fyke.toml` is no fault, nor when a
+    repair goes further back. A byte of it that is another is named all the same."""
+    whole = tmp_path / "whole"
+    assert crawl(whole, settings(tmp_path, store=STORE), site.url, "--pages", "20").status == 0
+    asked = (whole / "fyke.toml").read_bytes()
+    with CrawlDirectory(whole).recorded(build({"crawl": {"seeds": [site.url], "pages": 17}}, "test")):
+        assert (whole / "fyke.toml").read_bytes() != asked
+    assert faults(whole) == []
+    damage(max(whole.glob("state/shard-0000/manifest-*.json")), "cut", 0.5)
+    assert not [note for note in mended(whole) if note.lost]
+    assert faults(whole) == [] and mended(whole) == []
+    data, dice = (whole / "fyke.toml").read_bytes(), random.Random(1)
+    for at in [*dice.sample(range(len(data)), 40), len(data) - 1]:
+        (whole / "fyke.toml").write_bytes(data[:at] + bytes([data[at] ^ 1 << dice.randrange(8)]) + data[at + 1 :])
+        with suppress(ConfigurationError):  # it may be no settings at all any more
+            assert [Path(place).name for place, _ in faults(whole)] == ["fyke.toml"], at
+            assert [note.place for note in mended(whole) if note.lost] == ["fyke.toml"], at
+    (whole / "fyke.toml").write_bytes(data.replace(b"pages = 17", b"pages = 18"))
+    assert ["edited since" in what for _, what in faults(whole)] == [True]

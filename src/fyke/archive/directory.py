@@ -34,9 +34,11 @@ from fyke.core.errors import DirectoryError, FykeError, NotACrawl, OtherCrawl
 from fyke.core.seeds import seeds_of
 from fyke.disk.checkpoint import newest
 from fyke.disk.files import lock, require_readable, write_whole, writing
+from fyke.disk.sealed import sealed_line
 
 SAME_CRAWL = ("seeds", "scope", "depth", "allow", "deny", "requisites")
 EDITED = ("allow", "deny")  # of these, what a person may edit in fyke.toml
+WRITTEN = "\n# While this is as the run wrote it, the XXH3 of all before it is"  # the last line, before the digest
 
 STORES = ("s3:", "gs:", "az:")  # how the address of an object store begins
 LEAST_ROOM_BYTES = 1 << 20  # with less it is not worth beginning
@@ -148,7 +150,8 @@ class CrawlDirectory:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if listed is not None and not self.holds_crawl:
                 self.listed.write(listed)
-            write_whole(self.settings, render(config).encode())  # a folder is a crawl from here on
+            asked = sealed_line(render(config) + WRITTEN)
+            write_whole(self.settings, asked.encode())  # a folder is a crawl from here on
             for folder in (self.warc, self.tables, self.logs):
                 folder.mkdir(exist_ok=True)
         try:
@@ -174,10 +177,14 @@ class CrawlDirectory:
         return {"file": xxh3_64_intdigest(self.settings.read_bytes()), "crawl": xxh3_64_intdigest(words)}
 
     def settings_fault(self, saved: Mapping[str, Any]) -> str:
-        """How `fyke.toml` differs from what the last run wrote, by the checkpoint `saved`; empty where it does not."""
-        digests = saved.get("settings")
-        same = not digests or digests["file"] == xxh3_64_intdigest(self.settings.read_bytes())
-        return "" if same else "it is not what the last run wrote: it was edited since, or is damaged"
+        """How `fyke.toml` differs from what the last run wrote, by the checkpoint `saved`, or by its own last line if a
+        younger run wrote it; empty where it does not."""
+        digests, data = saved.get("settings"), self.settings.read_bytes()
+        if not digests or digests["file"] == xxh3_64_intdigest(data):
+            return ""
+        text, _, _ = data.decode("utf-8", "replace").rpartition(" ")
+        younger = sealed_line(text).encode() == data and digests["crawl"] == self.settings_digests()["crawl"]
+        return "" if younger else "it is not what the last run wrote: it was edited since, or is damaged"
 
     def withdraw(self) -> None:
         """Delete the folder of a start that broke off before `recorded`, if nothing else is in it."""
