@@ -21,6 +21,8 @@ URLS = st.builds(
     st.sampled_from(["", "/", "?a/b/", "/x?y"]),
 ).map(lambda url: locate(url or ""))
 
+HOPS = (Kind.REQUISITE, Kind.BEYOND, Kind.SECOND, Kind.THIRD)
+
 
 def within(scope: Scope, seeds: list[Locator], url: Locator) -> bool:
     if scope in (Scope.SEEDS, Scope.WEB):
@@ -38,8 +40,8 @@ def test_what_it_holds(scope: Scope, seeds: list[Locator], later: list[Locator],
     """Seeds added while the crawl runs count like those it began with."""
     filters = filters_for(CrawlSection(scope=scope), seeds, ["http"], [])
     filters.begin(later)
-    for kind in (Kind.PAGE, Kind.SEED, Kind.REQUISITE, Kind.BEYOND):
-        anywhere = kind in (Kind.SEED, Kind.REQUISITE)
+    for kind in (Kind.PAGE, Kind.SEED, *HOPS):
+        anywhere = kind in (Kind.SEED, *HOPS[:3])
         wanted = [url for url in asked if anywhere or within(scope, [*seeds, *later], url)]
         assert filters.accept(url_batch(asked, kind=kind)).column("url").to_pylist() == [url.url for url in wanted]
     reached = [scope is Scope.SEEDS or within(scope, [*seeds, *later], url) for url in asked]
@@ -60,17 +62,19 @@ def test_requisites_beyond_it_are_marked(
     filters.begin(later)
     urls = url_batch([url for url, _ in given], kind=[kind for _, kind in given], depth=range(len(given)))
     marked = filters.marked(urls)
-    requisites = {True: Kind.REQUISITE, False: Kind.BEYOND}
+    beyond = dict(zip(HOPS, (Kind.BEYOND, *HOPS[1:]), strict=True))
     assert marked.column("kind").to_pylist() == [
-        requisites[within(scope, [*seeds, *later], url)] if kind in requisites.values() else kind for url, kind in given
+        kind if kind not in HOPS else Kind.REQUISITE if within(scope, [*seeds, *later], url) else beyond[kind]
+        for url, kind in given
     ]
+    assert filters.marked(marked) == marked
     assert marked.drop_columns("kind") == urls.drop_columns("kind")
 
 
 @given(URLS, st.integers(1, 5))
 def test_what_a_page_needs_counts_no_link(url: Locator, depth: int) -> None:
     filters = filters_for(CrawlSection(scope=Scope.WEB, depth=2), [], ["http"], [])
-    for kind, most in ((Kind.PAGE, 2), (Kind.REQUISITE, 3), (Kind.BEYOND, 3)):
+    for kind, most in ((Kind.PAGE, 2), *((one, 3) for one in HOPS)):
         assert filters.accept(url_batch([url], kind=kind, depth=depth)).num_rows == (depth <= most)
 
 

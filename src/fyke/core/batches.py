@@ -29,7 +29,9 @@ class Kind(IntEnum):
     LISTING = 3  # a sitemap or feed: read for its links, as robots.txt is for its rules, and no page
     RULES = 4  # robots.txt, to learn what an origin allows
     PROBE = 5  # made up by the frontier: nothing should be there
-    BEYOND = 6  # a requisite beyond the scope, in `Visits`; in `Links`, what such a one needs
+    BEYOND = 6  # a requisite beyond the scope, once it is handed out
+    SECOND = 7  # what a requisite beyond the scope needs: wanted beyond it too, such as the fonts of a stylesheet
+    THIRD = 8  # what such a one needs: wanted within the scope alone
 
 
 class LinkKind(IntEnum):

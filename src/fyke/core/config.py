@@ -62,7 +62,7 @@ class CrawlSection(Section):
         "",
         description="A file of rules, as fyke rewrite writes it: links to known pages under other URLs; empty: none.",
     )
-    requisites: bool = Field(False, description="Also fetch images, styles and scripts, one hop beyond the scope.")
+    requisites: bool = Field(False, description="Also fetch images, styles and scripts, two hops beyond the scope.")
 
 
 class AgentSection(Section):

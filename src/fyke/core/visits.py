@@ -60,6 +60,9 @@ class Earlier:
     original: tuple[str, str, str] | None = None
 
 
+_BEYOND = {Kind.BEYOND: 1, Kind.SECOND: 2, Kind.THIRD: 2}
+
+
 @dataclass(slots=True)
 class Visit:
     """One URL about to be fetched: a row of `fyke.core.batches.URLS` as an object."""
@@ -80,7 +83,7 @@ class Visit:
     rest_s: float = -1.0  # how long its host rests after it; below 0: nothing was asked of it
     earlier: Earlier | None = None  # None for a URL that was never visited
     errand: int = 0  # of a ROBOTS visit made for another agent: the number that agent knows it by
-    beyond: bool = False  # whether it is a requisite beyond the scope: `Kind.BEYOND` in a batch
+    beyond: int = 0  # of requisites that need one another, the how manyth it is beyond the scope; at most 2
     _parts: UrlParts | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -106,8 +109,8 @@ def visits_of(batch: pa.RecordBatch) -> list[Visit]:
     for visit in visits:
         if visit.kind is Kind.PROBE:
             visit.purpose = Purpose.PROBE
-        elif visit.kind is Kind.BEYOND:
-            visit.kind, visit.beyond = Kind.REQUISITE, True
+        elif visit.kind in _BEYOND:
+            visit.kind, visit.beyond = Kind.REQUISITE, _BEYOND[visit.kind]
     return visits
 
 
@@ -120,7 +123,7 @@ def batch_of(visits: Iterable[Visit]) -> pa.RecordBatch:
         [Locator(v.url.encode(), v.key, v.host, v.domain) for v in rows],
         via=(v.via for v in rows),
         depth=(v.depth for v in rows),
-        kind=(Kind.BEYOND if v.beyond else v.kind for v in rows),
+        kind=((v.kind, Kind.BEYOND, Kind.SECOND)[v.beyond] for v in rows),
         tries=(v.tries for v in rows),
         budget=(v.budget for v in rows),
         in_degree=(v.in_degree for v in rows),

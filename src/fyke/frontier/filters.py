@@ -4,11 +4,11 @@ The first stage after the links: a batch comes in, a mask goes out. Called by th
 batch of links, and by `fyke why` for one URL, so a filter must be a pure function of its rows. A
 filter that raises on a row refuses it, and is counted.
 
-How far a requisite is from the scope is asked when it is handed out, and not remembered: `Filters.marked` gives it the
-kind `BEYOND`, which the links that come of it have too.
+Whether a requisite is beyond the scope is asked when it is handed out: `Filters.marked` gives it the kind `BEYOND`.
+What it needs is `SECOND`, as the fonts of a stylesheet are, and what that needs `THIRD`: or else stylesheets that
+import one another would lead on without end.
 
-Invariant: a seed passes every filter; a requisite passes the scope (one hop beyond it) and no more. What one beyond the
-scope needs is wanted within the scope alone.
+Invariant: a seed passes every filter; a requisite passes the scope, two hops beyond it, and no more.
 """
 
 from bisect import bisect_right
@@ -67,7 +67,7 @@ class ScopeFilter:
         return f"scope {self.scope.value}"
 
     def accept(self, urls: pa.RecordBatch) -> Mask:
-        required: Mask = numbers(urls, "kind") == Kind.REQUISITE
+        required: Mask = np.isin(numbers(urls, "kind"), (Kind.REQUISITE, Kind.BEYOND, Kind.SECOND))
         return required | self.holds(urls)
 
     def holds(self, urls: pa.RecordBatch) -> Mask:
@@ -235,13 +235,14 @@ class Filters:
         return next((_name(wanted) for wanted in self._filters if not self._ask(wanted, url)[0]), "")
 
     def marked(self, urls: pa.RecordBatch) -> pa.RecordBatch:
-        """`urls` with the kind `BEYOND` for requisites beyond the scope as it is now, `REQUISITE` for the others."""
+        """`urls`, in which requisites within the scope as it is now are `REQUISITE`, and no other is."""
         rows = np.flatnonzero(_are_requisites(urls))
         if not len(rows):
             return urls
         kinds = numbers(urls, "kind").copy()
         within = self._scope.holds(urls.take(pa.array(rows)))
-        kinds[rows] = np.where(within, Kind.REQUISITE, Kind.BEYOND)
+        beyond = np.where(kinds[rows] == Kind.REQUISITE, Kind.BEYOND, kinds[rows])
+        kinds[rows] = np.where(within, Kind.REQUISITE, beyond)
         return with_column(urls, "kind", kinds)
 
     def _ask(self, wanted: UrlFilter, urls: pa.RecordBatch) -> Mask:
@@ -274,7 +275,7 @@ def filters_for(
 
 
 def _are_requisites(urls: pa.RecordBatch) -> Mask:
-    return np.isin(numbers(urls, "kind"), (Kind.REQUISITE, Kind.BEYOND))
+    return np.isin(numbers(urls, "kind"), (Kind.REQUISITE, Kind.BEYOND, Kind.SECOND, Kind.THIRD))
 
 
 def _name(wanted: UrlFilter) -> str:

@@ -28,10 +28,10 @@ class Group(NamedTuple):
 def groups_of(page: Page, level: int = 0) -> list[Group]:
     """What `page` points at, in the order of the table of links; `level` indexes lie above the sitemaps it names."""
     visit, links = page.exchange.visit, page.links
-    needed = Kind.BEYOND if visit.beyond else Kind.REQUISITE
+    needed = (Kind.REQUISITE, Kind.SECOND, Kind.THIRD)[visit.beyond]
     if page.exchange.outcome is Outcome.REDIRECTED:  # the same page elsewhere: as near to the seeds, and as wanted
         groups = [
-            Group(LinkKind.REDIRECT, links.pages[:1], visit.depth, visit.kind),
+            Group(LinkKind.REDIRECT, links.pages[:1], visit.depth, Kind.SECOND if visit.beyond > 1 else visit.kind),
             Group(LinkKind.REDIRECT, links.pages[1:], visit.depth, Kind.PAGE),
         ]
     else:

@@ -381,7 +381,7 @@ def _page_with(parser: Parser, exchange: Exchange, decoded: Decoded) -> Page:
 
 def _judge_kind(page: Page) -> None:
     """What an answer is decides, not who named it: a page that a robots.txt calls a sitemap, maybe a stranger's, is
-    one. But what is beyond the scope stays a requisite, at later visits too: no more hops lead from there."""
+    one. But what is beyond the scope stays a requisite, at later visits too, so that no more hops lead from there."""
     visit = page.exchange.visit
     if page.exchange.outcome is not Outcome.OK or visit.purpose is not Purpose.PAGE or visit.beyond:
         return

@@ -25,7 +25,7 @@ class IntendedCrawl:
 
     scope: Scope = "web"  # which URLs count, seen from the seeds
     depth: int | None = None  # links from a seed at most; a redirect and a sitemap count as one
-    requisites: bool = False  # also images, styles and scripts, one hop beyond the scope
+    requisites: bool = False  # also images, styles and scripts, two hops beyond the scope
     sitemaps: bool = True  # also what robots.txt announces
     patient: bool = True  # asks again until faults that pass have passed
     old_protocols: bool = True  # also gopher and ftp, where the web has them
