@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fyke.core.errors import BadUrl
 from fyke.core.urls import canonical, split
-from fyke.disk.files import allowed, damaged, write_whole
+from fyke.disk.files import allowed, damaged, read_whole, write_whole
 from fyke.disk.sealed import sealed, unsealed_or_old
 
 NAME = "asked.json"
@@ -29,7 +29,7 @@ class AskedLater:
         if self._kept:
             try:
                 with allowed(self._path):
-                    found = unsealed_or_old("asked", self._path.read_bytes())
+                    found = unsealed_or_old("asked", read_whole(self._path))
                 self.seeds, self.blocked = list(found["seeds"]), list(found["blocked"])
             except (OSError, ValueError, KeyError, TypeError):
                 raise damaged(self._path, "no checksum fits it") from None

@@ -20,6 +20,7 @@ from fyke.archive.records import Original
 from fyke.archive.surt import surt
 from fyke.archive.warc_reading import Broken, metadata_of, read_records
 from fyke.core.batches import Kind
+from fyke.disk.files import open_file
 
 MOST_CAPTURES = 200  # of a URL, in each file
 LINE_BYTES = 64 << 10
@@ -93,7 +94,7 @@ def _lines(path: Path, key: bytes) -> deque[bytes]:
     """The last `MOST_CAPTURES` lines of the index at `path` that begin with `key`."""
     found: deque[bytes] = deque(maxlen=MOST_CAPTURES)
     is_sorted = path.suffix == ".cdxj"
-    with suppress(FileNotFoundError), path.open("rb") as file:  # sorted meanwhile: found under its new name next time
+    with suppress(FileNotFoundError), open_file(path) as file:  # sorted meanwhile: found under its new name next time
         if is_sorted:
             file.seek(_near(file, key))
         for line in file:

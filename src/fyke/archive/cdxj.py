@@ -20,7 +20,7 @@ from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from fyke.archive.surt import surt
-from fyke.disk.files import written_whole
+from fyke.disk.files import open_file, written_whole
 
 REVISIT = "warc/revisit"  # what stands in place of the media type of a revisit record
 SORT_BYTES = 32 << 20  # lines held in memory while sorting
@@ -69,7 +69,7 @@ def sort_lines(source: Path, target: Path, sort_bytes: int = SORT_BYTES) -> None
     """
     with (
         written_whole(target, synced=False) as part,
-        source.open("rb") as lines,
+        open_file(source) as lines,
         part.open("wb") as out,
         ExitStack() as stack,
     ):
@@ -100,7 +100,7 @@ def fields_of(line: bytes) -> tuple[str, str, dict[str, str]]:
 
 def raw_lines(path: Path) -> Iterator[bytes]:
     """The lines themselves. Raises ValueError where the last does not end, as `read_lines` says."""
-    with path.open("rb") as lines:
+    with open_file(path) as lines:
         for line in lines:
             if not line.endswith(b"\n"):
                 if path.suffix == ".open":

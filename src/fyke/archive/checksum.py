@@ -8,9 +8,10 @@ from pathlib import Path
 
 import xxhash
 
-from fyke.disk.files import allowed, written_whole
+from fyke.disk.files import allowed, open_file, read_whole, written_whole
 
 CHUNK_BYTES = 1 << 20
+MOST_OF_LINE = 1 << 10
 OTHER_BYTES = "its bytes are not those its checksum was made of"
 
 
@@ -21,7 +22,7 @@ def checksum_path(path: Path) -> Path:
 def file_hash(path: Path) -> str:
     """The xxh3-64 of the file's bytes, 16 hexadecimal digits. Raises OSError; DirectoryError where it may not."""
     state = xxhash.xxh3_64()
-    with allowed(path), path.open("rb") as file:
+    with allowed(path), open_file(path) as file:
         while chunk := file.read(CHUNK_BYTES):
             state.update(chunk)
     return state.hexdigest()
@@ -47,7 +48,7 @@ def write_checksum(source: Path, target: Path) -> None:
 def recorded_line(path: Path) -> str:
     """The text of the checksum file beside `path`. Raises as `file_hash`."""
     with allowed(checksum_path(path)):
-        return checksum_path(path).read_text(encoding="utf-8", errors="replace")
+        return read_whole(checksum_path(path), MOST_OF_LINE).decode("utf-8", "replace")
 
 
 def is_gone(path: Path) -> bool:

@@ -33,7 +33,7 @@ from fyke.core.config import Config, literal, load, render
 from fyke.core.errors import DirectoryError, FykeError, NotACrawl, OtherCrawl
 from fyke.core.seeds import seeds_of
 from fyke.disk.checkpoint import newest
-from fyke.disk.files import lock, require_readable, write_whole, writing
+from fyke.disk.files import lock, open_append, require_readable, write_whole, writing
 from fyke.disk.sealed import sealed_line
 
 SAME_CRAWL = ("seeds", "scope", "depth", "allow", "deny", "requisites")
@@ -203,8 +203,8 @@ class CrawlDirectory:
         """Add a line to the log: what happened at the unix time `at`. Raises DiskFull or DirectoryError."""
         line = {**facts, "event": event, "timestamp": f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S.%fZ}"}
         path = self.logs / "fyke.log"
-        with writing(path), path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        with writing(path), open_append(path, -1) as file:
+            file.write(json.dumps(line).encode() + b"\n")
 
     def _barely_begun(self) -> bool:
         """Whether nothing is here but what a start leaves that broke off before `recorded`, and rests to begin with."""

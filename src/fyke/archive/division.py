@@ -16,7 +16,7 @@ import xxhash
 
 from fyke.core.batches import U64
 from fyke.core.errors import StateDamaged
-from fyke.disk.files import allowed, write_whole
+from fyke.disk.files import allowed, read_whole, write_whole
 from fyke.disk.sealed import sealed, unsealed_or_old
 
 
@@ -53,7 +53,7 @@ def division(state: Path) -> Division:
         return Division()
     try:
         with allowed(path):
-            found = unsealed_or_old("agents", path.read_bytes())
+            found = unsealed_or_old("agents", read_whole(path))
         return Division(int(found["shards"]), int(found["agents"]))
     except (OSError, ValueError, KeyError, TypeError):
         raise StateDamaged(f"{path} is damaged: put it back from a copy") from None

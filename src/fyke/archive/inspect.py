@@ -26,7 +26,7 @@ from fyke.archive.turns import turns
 from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
 from fyke.core.telling import Tell
 from fyke.disk import manifest as manifests
-from fyke.disk.files import FULL, Reader, is_locked
+from fyke.disk.files import FULL, Reader, is_locked, open_file
 from fyke.disk.frames import verify
 from fyke.disk.sealed import NO_ROOM, UNREADABLE, database_fault, journal_fault, opened_to_read
 
@@ -80,7 +80,7 @@ def ending_of(states: list[dict[str, Any]]) -> str:
 def _last_error(directory: CrawlDirectory) -> str:
     """The error that the log of the crawl in `directory` ends with; empty when it does not end with one."""
     try:
-        with (directory.logs / "fyke.log").open("rb") as file:
+        with open_file(directory.logs / "fyke.log") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
             return str(json.loads(file.read().splitlines()[-1]).get("error") or "")
     except (OSError, ValueError, LookupError, AttributeError):

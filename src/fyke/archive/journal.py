@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import xxhash
 
-from fyke.disk.files import damaged, open_append
+from fyke.disk.files import damaged, open_append, require_file
 
 
 class Journal:
@@ -67,6 +67,7 @@ def read_journal(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
     Raises StateDamaged for one whose bytes are no rows: who would read them may die of it.
     """
+    require_file(path)
     with pa.OSFile(str(path)) as file:
         try:
             stream = pa.ipc.open_stream(file)

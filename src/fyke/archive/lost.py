@@ -19,7 +19,7 @@ from fyke.archive.reindexing import archive_files, part_of, serial_of
 from fyke.archive.table_files import journal_path, parquet_path, series
 from fyke.archive.turns import COUNTED
 from fyke.core.errors import StateDamaged
-from fyke.disk.files import allowed, damaged, is_locked, real_path
+from fyke.disk.files import allowed, damaged, is_locked, read_whole, real_path
 from fyke.disk.sealed import unsealed_or_old
 
 GONE = "it is gone"
@@ -94,7 +94,7 @@ def is_gone_of_index(path: Path) -> bool:
         return is_gone(path)
     crawl = path.parent.parent
     try:
-        state = unsealed_or_old("index", (crawl / "index" / "state.json").read_bytes())
+        state = unsealed_or_old("index", read_whole(crawl / "index" / "state.json"))
         mended = int(state["beginning"].partition(MENDED)[2] or 0)
         return bool(state[OF_INDEX[path.stem]]) and mended == generation(crawl)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

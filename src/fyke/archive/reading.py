@@ -25,7 +25,7 @@ from fyke.archive.journal import read_journal
 from fyke.archive.schemas import SCHEMAS, journalled
 from fyke.archive.table_files import TABLES, as_file, journal_path, parquet_path, series
 from fyke.core.errors import NotACrawl
-from fyke.disk.files import allowed, damaged
+from fyke.disk.files import allowed, damaged, read_whole
 
 BATCH_ROWS = 1 << 14
 GENERATION = "mended"
@@ -147,7 +147,7 @@ def _serials(folder: Path, name: str, suffix: str) -> dict[int, set[int]]:
 def generation(folder: Path) -> int:
     """How often tables of the crawl were mended: row numbers may have changed, and who counts rows begins anew."""
     try:
-        return int((folder / TABLES / GENERATION).read_text())
+        return int(read_whole(folder / TABLES / GENERATION, 64))
     except (OSError, ValueError):
         return 0
 

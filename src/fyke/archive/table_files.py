@@ -27,7 +27,7 @@ from fyke.archive.checksum import checksum_path, write_checksum
 from fyke.archive.journal import Journal, read_journal
 from fyke.archive.safety import Safety
 from fyke.archive.schemas import journalled
-from fyke.disk.files import cut, damaged, verify_file, writing, written_whole
+from fyke.disk.files import cut, damaged, require_file, verify_file, writing, written_whole
 
 TABLES = "tables"
 GROUP_ROWS = 1 << 16
@@ -62,7 +62,9 @@ def seal(source: Path, target: Path, schema: pa.Schema, rows: int) -> None:
 
 
 def as_file(path: Path) -> str:
-    """`path` for Arrow, which takes what looks like a URL for one: `news-18:30/tables/…`."""
+    """`path` for Arrow, which takes what looks like a URL for one: `news-18:30/tables/…`, and waits for pipes. Raises
+    OSError for what is no file."""
+    require_file(path)
     return str(path.absolute())
 
 

@@ -18,6 +18,8 @@ from hashlib import sha1
 from pathlib import Path
 from typing import BinaryIO
 
+from fyke.disk.files import open_file
+
 CHUNK_BYTES = 1 << 18
 HEAD_BYTES = 1 << 16  # that are unpacked of a record of which only the heads are wanted
 HEADER_BYTES = 1 << 20  # more than this without a blank line is no header
@@ -131,7 +133,7 @@ def read_records(path: Path, length: int | None = None, begin: int = 0) -> Itera
     After a member that cannot be read comes a Record whose `fields` are empty, and reading goes on
     at the next place that looks like the beginning of one.
     """
-    with path.open("rb") as file:
+    with open_file(path) as file:
         size = path.stat().st_size
         end = size if length is None else min(length, size)
         offset = begin
@@ -150,7 +152,7 @@ def read_records(path: Path, length: int | None = None, begin: int = 0) -> Itera
 def read_block(path: Path, offset: int, length: int, most_bytes: int = 0) -> tuple[dict[str, str], bytes]:
     """The header fields and the block of the whole record at `offset`, in memory; not of one longer than `most_bytes`,
     if that is given. Raises Broken, OSError, zlib.error."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         file.seek(offset)
         unpacker = zlib.decompressobj(31)
         record = unpacker.decompress(file.read(length), most_bytes)
@@ -180,7 +182,7 @@ def read_head(path: Path, offset: int, length: int) -> tuple[dict[str, str], byt
 
     Raises Broken, OSError, zlib.error.
     """
-    with path.open("rb") as file:
+    with open_file(path) as file:
         file.seek(offset)
         start = zlib.decompressobj(31).decompress(file.read(min(length, CHUNK_BYTES)), HEAD_BYTES)
     header, blank, block = start.partition(b"\r\n\r\n")

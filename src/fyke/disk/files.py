@@ -10,9 +10,10 @@ import fcntl
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from itertools import chain
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
+from stat import S_ISCHR, S_ISDIR, S_ISFIFO, S_ISREG
 from typing import IO, Any, BinaryIO
 
 import numpy as np
@@ -36,6 +37,7 @@ Bytes = bytes | memoryview
 FULL = f"{ROOM}, then run the same command again"
 REFUSED = "mend the folder's permissions or disk, then run the same command again"
 READ_BYTES = 1 << 20  # at a time, by who reads a file to its end
+MOST_BYTES = 1 << 28  # of a file that is read into memory whole
 _NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -77,8 +79,41 @@ def require_readable(*places: Path) -> None:
         with suppress(FileNotFoundError), allowed(path):
             if path.is_file() or path.is_dir():
                 os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
-            elif path.is_fifo():
-                raise DirectoryError(f"{path} is a pipe, and no file: remove it, then run the command again")
+            elif path.is_fifo() or path.is_char_device():
+                raise DirectoryError(f"{path} {_what(path.stat().st_mode)}: remove it, then run the command again")
+
+
+def require_file(path: Path) -> None:
+    """Raises OSError for what is at `path` and is no file, but a pipe or a device: reading that may never end."""
+    with suppress(FileNotFoundError):
+        mode = path.stat().st_mode
+        if not S_ISREG(mode) and not S_ISDIR(mode):
+            raise OSError(errno.EINVAL, f"it {_what(mode)}", str(path))
+
+
+def _what(mode: int) -> str:
+    kind = "pipe" if S_ISFIFO(mode) else "device" if S_ISCHR(mode) else "socket"
+    return f"is a {kind}, and no file"
+
+
+def _opened_at_once(path: str, flags: int) -> int:
+    """A descriptor of a file; nobody waits for the other end of a pipe. Raises OSError, as `require_file`."""
+    require_file(Path(path))
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+
+
+def open_file(path: Path) -> BufferedReader:
+    """`path` opened to read. Raises OSError, also for what is no file: a pipe, a device."""
+    return open(path, "rb", opener=_opened_at_once)
+
+
+def read_whole(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
+    """The bytes of a small file. Raises OSError, as `open_file`, and for one of more than `most_bytes`."""
+    with open_file(path) as file:
+        data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise OSError(errno.EFBIG, "it is longer than what was written", str(path))
+    return data
 
 
 @contextmanager
@@ -116,7 +151,7 @@ def write_whole(path: Path, data: bytes) -> None:
 def lock(path: Path, in_use: str) -> int:
     """A descriptor that holds the lock `path` until it is closed. Raises DirectoryInUse, which says `in_use`."""
     with writing(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = _opened_at_once(str(path), os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -136,7 +171,7 @@ def real_path(path: Path) -> Path:
 def is_locked(path: Path) -> bool:
     """Whether a process holds the lock `path`."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = _opened_at_once(str(path), os.O_RDONLY)
     except OSError:
         return False
     try:
@@ -149,8 +184,8 @@ def is_locked(path: Path) -> bool:
 
 
 def open_append(path: Path, buffer_bytes: int) -> BinaryIO:
-    """`path` opened to append, made if it is not there; writes are gathered to `buffer_bytes`."""
-    return path.open("ab", buffering=buffer_bytes)
+    """`path` opened to append, made if it is not there; writes are gathered to `buffer_bytes`. Raises OSError."""
+    return open(path, "ab", buffering=buffer_bytes, opener=_opened_at_once)
 
 
 def cut(path: Path, length: int) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fyke.disk.files import allowed, verify_file
+from fyke.disk.files import allowed, read_whole, verify_file
 from fyke.disk.sealed import sealed, unsealed
 from fyke.disk.store import Digests, State
 
@@ -70,7 +70,7 @@ def read(directory: Path, number: int) -> Manifest | None:
     path = directory / Manifest(number).name
     try:
         with allowed(path):
-            data = path.read_bytes()
+            data = read_whole(path)
         body = unsealed("manifest", data)
         if body["format"] != FORMAT:
             return None

@@ -12,6 +12,7 @@ from typing import Any
 import xxhash
 
 from fyke.core.clock import BOOT_ID
+from fyke.disk.files import read_whole
 
 LOST_WRITES = "it was written more often than it says"
 OTHER_LAYOUT = "its layout is not what was written"
@@ -77,7 +78,7 @@ def journal_lines(path: Path) -> list[str]:
 
     Raises ValueError when the byte that ended the last line is another, OSError.
     """
-    *lines, torn = path.read_bytes().decode("utf-8", "replace").split("\n")
+    *lines, torn = read_whole(path).decode("utf-8", "replace").split("\n")
     try:
         unsealed_line(torn[:-1])
     except ValueError:

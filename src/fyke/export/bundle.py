@@ -22,6 +22,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical
 from fyke.core.version import VERSION
 from fyke.core.visits import HTML_TYPES
+from fyke.disk.files import open_file
 from fyke.export.replay_index import write_index
 from fyke.export.source import Source
 from fyke.export.staging import Mark, Staging, writing
@@ -133,7 +134,7 @@ def _line(value: dict[str, Any]) -> bytes:
 
 def chunks_of(path: Path, length: int) -> Iterator[bytes]:
     """The first `length` bytes of a file, in pieces."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         while length:
             chunk = file.read(min(CHUNK_BYTES, length))
             if not chunk:

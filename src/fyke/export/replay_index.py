@@ -20,7 +20,7 @@ from isal import igzip
 from fyke.archive.cdxj import index_path, sort_lines
 from fyke.archive.checksum import OTHER_BYTES, checksum_holds
 from fyke.archive.lost import GONE
-from fyke.disk.files import damaged
+from fyke.disk.files import damaged, open_file
 from fyke.export.growing import GZIP_LEVEL
 from fyke.export.source import Source
 from fyke.export.staging import writing
@@ -54,7 +54,7 @@ def _lines_of(source: Source, name: str, length: int, scratch: Path) -> Path:
         raise damaged(sorted_path, OTHER_BYTES)
     for path in (sorted_path, open_path, sorted_path):  # the crawl may finish the file between two looks
         try:
-            with path.open("rb") as lines, run.open("wb") as out:
+            with open_file(path) as lines, run.open("wb") as out:
                 out.writelines(_before(lines, length))
         except FileNotFoundError:
             continue

@@ -25,6 +25,7 @@ from fyke.core.decoding import decode_body
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Page, visit_to
+from fyke.disk.files import open_file
 from fyke.harvest import Parser
 
 COLUMNS = ("url", "outcome", "status", "fetched_at", "warc_file", "warc_offset", "warc_length")  # that `read` needs
@@ -104,7 +105,7 @@ class ArchiveReader(Closing):
         if file is None:
             while len(self._files) >= OPEN_FILES:
                 self._files.popitem(last=False)[1].close()
-            file = self._files[name] = (self._crawl / name).open("rb")
+            file = self._files[name] = open_file(self._crawl / name)
         file.seek(offset)
         return file.read(min(length, os.fstat(file.fileno()).st_size))  # an index may say any length
 

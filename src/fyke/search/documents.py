@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import tantivy
 
+from fyke.archive.table_files import as_file
 from fyke.core.urls import key_of, pay_level_domain, split
 from fyke.disk.ranges import mapped
 from fyke.search.folder import IndexFolder, IndexState
@@ -89,7 +90,7 @@ class Writing:
 
 def _part(folder: IndexFolder, state: IndexState, lots: range) -> pa.Table:
     """The rows of the plan for `lots`, in the order of lots and texts."""
-    with pa.memory_map(str(folder.merge(state.merge, "plan"))) as file:
+    with pa.memory_map(as_file(folder.merge(state.merge, "plan"))) as file:
         reader = pa.ipc.open_file(file)
         found = [reader.schema.empty_table()]
         for at in range(reader.num_record_batches):

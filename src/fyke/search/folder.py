@@ -20,7 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from fyke.core.errors import DirectoryError, NotACrawl
-from fyke.disk.files import lock, write_whole, writing
+from fyke.disk.files import allowed, lock, read_whole, write_whole, writing
 from fyke.disk.sealed import sealed, unsealed_or_old
 
 FORMAT = 7  # of lots and merges; raise it when they, or what is read in a page, change
@@ -71,9 +71,10 @@ class IndexFolder:
     def state(self) -> IndexState | None:
         """How far the index is; None when there is none, it is damaged, or of a version that this one cannot read."""
         try:
-            values = unsealed_or_old("index", self._state.read_bytes())
+            with allowed(self._state):
+                values = unsealed_or_old("index", read_whole(self._state))
             return IndexState(**values) if values["format"] == FORMAT else None
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def stamp(self) -> int:

@@ -27,6 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fyke.archive.table_files import as_file
 from fyke.core.urls import key_of, split
 from fyke.disk.files import sync_file, writing
 from fyke.search.extract import Anchor, Extract
@@ -244,7 +245,7 @@ class Lot:
     @cached_property
     def words(self) -> pa.RecordBatch:
         """WORDS."""
-        with pa.memory_map(str(_path(self._folder, self.number, "words.arrow"))) as file:
+        with pa.memory_map(as_file(_path(self._folder, self.number, "words.arrow"))) as file:
             return pa.ipc.open_file(file).get_batch(0)
 
     @cached_property
@@ -254,7 +255,7 @@ class Lot:
 
     def texts(self, places: npt.NDArray[np.integer]) -> Iterator[pa.RecordBatch]:
         """The TEXTS at `places` (sorted), a block at a time."""
-        with pa.memory_map(str(_path(self._folder, self.number, "texts.arrow"))) as file:
+        with pa.memory_map(as_file(_path(self._folder, self.number, "texts.arrow"))) as file:
             reader = pa.ipc.open_file(file)
             blocks = places // TEXTS_TOGETHER
             for block in np.unique(blocks).tolist():
@@ -265,5 +266,5 @@ class Lot:
 def _mapped(path: Path) -> Array:
     """An array file without reading it; one without rows, which cannot be mapped, is no longer than its header."""
     if path.stat().st_size <= HEADER_BYTES:
-        return np.load(path, allow_pickle=False)  # type: ignore[no-any-return]
-    return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+        return np.load(as_file(path), allow_pickle=False)  # type: ignore[no-any-return]
+    return np.load(as_file(path), mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
