@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +33,7 @@ from fyke.core.telling import Tell
 from fyke.core.urls import key_of
 from fyke.disk.files import real_path
 from fyke.disk.ranges import Array, Buckets
+from fyke.disk.scratch import scratch
 
 _STATUS_LINE = re.compile(r"HTTP/\d(\.\d)? \d{3}( |$)", re.ASCII)
 _STATUS = re.compile(rb', "status": "\d+"')
@@ -82,8 +82,8 @@ def check_archive(
     those of each agent. `progress` is called with a file's name, the bytes read of it and its length.
     """
     names, own = sorted(path.name for path in (folder / FOLDER).glob("*.warc.gz")), real_path(folder).name
-    with TemporaryDirectory(prefix="fyke-check-") as scratch:
-        fetched = Buckets(Path(scratch), "fetched", FETCH, PARTS)
+    with scratch("fyke-check-") as below:
+        fetched = Buckets(below, "fetched", FETCH, PARTS)
         for number, name in enumerate(names):
             begun = passes[part_of(name, own, len(passes))] if passes else ()
             passed = bisect_right(begun, serial_of(name)[0], key=lambda one: one.file)

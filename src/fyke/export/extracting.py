@@ -6,7 +6,6 @@ rename or in a database by one transaction; memory holds a batch of rows.
 """
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
@@ -22,6 +21,7 @@ from fyke.core.errors import ConfigurationError, MissingExtra
 from fyke.core.extraction import ExtractSection
 from fyke.core.visits import Page
 from fyke.disk.files import writing, written_whole
+from fyke.disk.scratch import scratch
 from fyke.export.selection import Selection, select
 from fyke.export.source import Source
 from fyke.harvest.fields import Extractor, Row
@@ -56,8 +56,8 @@ class ArchivedPages:
 
     def __iter__(self) -> Iterator[Page | None]:
         """Each page, and None for each row that has none, so that the rows can be counted."""
-        with closing(self._archive), tempfile.TemporaryDirectory(prefix="fyke-extract-") as scratch:
-            chosen = select(self._source, Selection(noindex=True, copies=True), Path(scratch))
+        with closing(self._archive), scratch("fyke-extract-") as below:
+            chosen = select(self._source, Selection(noindex=True, copies=True), below)
             place = 0
             for batch in self._source.rows("pages", _COLUMNS):
                 wanted = chosen[place : place + batch.num_rows]

@@ -22,6 +22,7 @@ from fyke.archive.reading import scan_table, segments
 from fyke.archive.schemas import SCHEMAS
 from fyke.core.batches import Kind
 from fyke.core.errors import DirectoryError, DiskFull
+from fyke.disk.scratch import scratch
 
 _LISTING = Kind.LISTING.name.lower()
 _ARRIVAL = pa.field("arrival", pa.int64())
@@ -44,9 +45,9 @@ class Questions:
         return f"Questions({str(self.crawl)!r}, {self._rows['pages']} pages)"
 
     def __enter__(self) -> Self:
-        scratch = self._open.enter_context(tempfile.TemporaryDirectory(prefix="fyke-report-"))
+        place = self._open.enter_context(scratch("fyke-report-"))
         self._engine = self._open.enter_context(duckdb.connect(":memory:"))
-        for setting in (f"memory_limit = '{MEMORY}'", f"threads = {THREADS}", f"temp_directory = '{scratch}'"):
+        for setting in (f"memory_limit = '{MEMORY}'", f"threads = {THREADS}", f"temp_directory = '{place}'"):
             self._engine.execute(f"set {setting}")
         return self
 

@@ -7,7 +7,6 @@ Invariant: memory holds a part, of `PART_ROWS` or so, whatever the size of the t
 pages are read.
 """
 
-import tempfile
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from operator import itemgetter
@@ -23,6 +22,7 @@ from fyke.archive.lost import require_rows
 from fyke.archive.reading import scan_table
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import key_of, split
+from fyke.disk.scratch import scratch
 
 PREFIXES = ("www.", "m.", "mobile.")
 SITE_ROWS = 1 << 15
@@ -56,16 +56,16 @@ def main_name(host: str) -> str:
 
 def sites(folder: Path) -> Iterator[tuple[str, list[AnsweredPage]]]:
     """The sites of the crawl directory `folder`, each with its pages. Raises NotACrawl, StateDamaged."""
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".rewrite-") as place:
-        for path in _parts(folder, Path(place), _by_site, SITE_ROWS):
+    with scratch(".rewrite-", folder) as place:
+        for path in _parts(folder, place, _by_site, SITE_ROWS):
             yield from _sites_of(path)
 
 
 def places(folder: Path) -> Iterator[dict[str, dict[str, AnsweredPage]]]:
     """Pages by host, by path with query, of the crawl directory `folder`, part by part: those that were fetched whole,
     at paths that several hosts have. Raises NotACrawl, StateDamaged."""
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".rewrite-") as place:
-        for path in _parts(folder, Path(place), _by_target, None):
+    with scratch(".rewrite-", folder) as place:
+        for path in _parts(folder, place, _by_target, None):
             yield _places_of(path)
 
 

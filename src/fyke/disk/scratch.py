@@ -1,0 +1,62 @@
+"""Folders for what a run writes only on the way, each held by the run that made it.
+
+Invariant: nothing is left for ever. What a run that was killed could not remove, the next one that needs such a folder
+in the same place does; nobody removes that of a run that goes on.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from fyke.core.errors import FykeError
+from fyke.disk.files import lock
+
+HELD = "held-by-fyke"  # in each such folder: locked while it is used
+
+
+@contextmanager
+def scratch(prefix: str, folder: Path | None = None) -> Iterator[Path]:
+    """A new folder in `folder`, or among the temporary ones, with a name that begins with `prefix`; it goes when the
+    block ends. Raises OSError."""
+    beside = Path(tempfile.gettempdir()) if folder is None else folder
+    for left in beside.glob(f"{prefix}*/{HELD}"):
+        _remove_if_left(left)
+    with ExitStack() as held:
+        place = _held(prefix, beside, held)
+        while not place.exists():  # somebody took it for one that was left, before it was locked
+            place = _held(prefix, beside, held)
+        yield place
+
+
+def _held(prefix: str, folder: Path, held: ExitStack) -> Path:
+    place = Path(tempfile.mkdtemp(dir=folder, prefix=prefix))
+    with suppress(FileNotFoundError):
+        descriptor = os.open(place / HELD, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        held.callback(os.close, descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    held.callback(_remove, place)
+    return place
+
+
+def _remove_if_left(held: Path) -> None:
+    """Remove the folder with the file `held` if nobody holds that."""
+    if held.parent.is_symlink() or held.parent.lstat().st_uid != os.geteuid():
+        return
+    with suppress(FykeError, OSError), ExitStack() as locked:
+        locked.callback(os.close, lock(held, ""))
+        _remove(held.parent)
+
+
+def _remove(place: Path) -> None:
+    """Remove a folder; what tells that it may be removed goes last."""
+    for path in place.iterdir() if place.is_dir() else ():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name != HELD:
+            with suppress(OSError):
+                path.unlink()
+    shutil.rmtree(place, ignore_errors=True)
