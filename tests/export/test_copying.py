@@ -1,5 +1,6 @@
 """What a crawl has finished is copied, each file once, compared; what is damaged or cut is noticed."""
 
+import fcntl
 import hmac
 import json
 import os
@@ -72,6 +73,31 @@ def test_into_a_folder(crawled: Path, tmp_path: Path) -> None:
     done = fyke("copy", str(there), str(tmp_path / "other"))
     assert done.returncode == 1 and victim.name in done.stderr and "--repair" in done.stderr
     assert len(done.stderr.splitlines()) == 1 and not (tmp_path / "other" / "tables" / victim.name).exists()
+
+
+def test_what_a_killed_copy_left_goes(crawled: Path, tmp_path: Path) -> None:
+    """A store of files gathers what comes under another name, with a number behind it."""
+    target = tmp_path / "copy"
+    copied(crawled, str(target))
+    archive = next(target.glob("warc/*.warc.gz"))
+    left = [archive.with_name(f"{archive.name}#1"), target / "fyke.toml.xxh3#12"]
+    others = [archive.with_name("mine.warc.gz#1"), target / "fyke.toml#a"]
+    for path in (*left, *others):
+        path.write_bytes(b"half")
+    with holding(target):  # another copy runs
+        copied(crawled, str(target))
+        assert all(path.exists() for path in left)
+    copied(crawled, str(target))
+    assert not any(path.exists() for path in left) and all(path.exists() for path in others)
+
+
+@contextmanager
+def holding(folder: Path) -> Iterator[None]:
+    """As a copy holds the folder that it writes into."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    yield
+    os.close(descriptor)
 
 
 @pytest.mark.parametrize("target", ["foo://bucket/x", "s3://a b/x", "{file}", "s3://none-of-ours/x"])

@@ -7,9 +7,11 @@ there has the file. Invariant: memory holds some megabytes, whatever the files a
 """
 
 import errno
+import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+from collections.abc import Iterator, Set
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,7 @@ from fyke.quantities import bytes_text, counted
 
 FOLDERS = ("warc", "tables", "export", "extracted")
 SUFFIX = ".xxh3"
+_HALF = re.compile(r"#\d+$")
 SAID_CHARS = 200  # of what a store says went wrong
 _SEALED = (".warc.gz", ".cdxj", ".parquet")  # in `warc` and `tables`
 
@@ -62,10 +65,18 @@ def copy(directory: CrawlDirectory, target: str, console: Console) -> Copied:
     directory.config()
     if "://" not in target and real_path(Path(target)).is_relative_to(real_path(directory.path)):
         raise DirectoryError(f"{target} is in what is to be copied: name another folder")
-    with _explained(target):
-        store = from_url(target) if "://" in target else LocalStore(_made(Path(target)), mkdir=True)
-        there = {found["path"]: found["size"] for batch in obstore.list(store) for found in batch}
     paths = list(_finished(directory))
+    with ExitStack() as held:
+        with _explained(target):
+            store = from_url(target) if "://" in target else LocalStore(_made(Path(target)), mkdir=True)
+            if "://" not in target:
+                _tidied(Path(target), {path.relative_to(directory.path).as_posix() for path in paths}, held)
+        return _copied_to(store, directory, target, paths, console)
+
+
+def _copied_to(store: Any, directory: CrawlDirectory, target: str, paths: list[Path], console: Console) -> Copied:
+    with _explained(target):
+        there = {found["path"]: found["size"] for batch in obstore.list(store) for found in batch}
     total, done, new = sum(path.stat().st_size for path in paths), 0, 0
     lost = [path.relative_to(directory.path).as_posix() for path in _lost(directory)]
     sent, sent_bytes = 0, 0
@@ -87,6 +98,20 @@ def _made(folder: Path) -> Path:
     if folder.exists() and not folder.is_dir():
         raise ConfigurationError(f"{folder} is no folder: name another, or an address such as s3://BUCKET/PREFIX")
     return folder.absolute()
+
+
+def _tidied(folder: Path, names: Set[str], held: ExitStack) -> None:
+    """Hold the folder as one who copies into it, until `held` ends; who is alone removes what killed ones left there of
+    the files `names`: the store writes `NAME#1` first."""
+    held.callback(os.close, descriptor := os.open(folder, os.O_RDONLY | os.O_CLOEXEC))
+    with suppress(OSError):  # others copy into it, or it cannot be locked
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for path in folder.rglob("*#*"):
+            name = path.relative_to(folder).as_posix()
+            if name not in names and _HALF.sub("", name).removesuffix(SUFFIX) in names and path.is_file():
+                path.unlink()
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
 
 def _finished(directory: CrawlDirectory) -> Iterator[Path]:
