@@ -3,7 +3,7 @@
 import io
 import json
 import os
-import shutil
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -131,19 +131,42 @@ def test_a_target_that_is_there_stays(site: Path, tmp_path: Path) -> None:
 
 
 def test_killed_after_the_last_rename(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def killed(path: Path) -> None:
-        raise Killed
+    """At every step of tidying up: the same command says that all is done, and tidies up. Behind the last file there is
+    no knowing that it was this command that did it."""
+    out, part = tmp_path / "x.wacz", tmp_path / "x.wacz.part"
+    at, killed = 0, True
+    while killed:
+        at += 1
+        with monkeypatch.context() as patched:
+            killed = killed_while_tidying(site, out, at, patched)
+        whole, known = out.read_bytes(), (part / "progress.json").exists()
+        if known:
+            exported(site, "wacz", out)
+        with pytest.raises(ConfigurationError, match="is there already"):
+            exported(site, "wacz", out)
+        assert out.read_bytes() == whole and not part.exists()
+        assert known or at > 1
+        out.unlink()
 
-    out = tmp_path / "x.jsonl"
-    with monkeypatch.context() as patched:
-        patched.setattr(shutil, "rmtree", killed)
-        with pytest.raises(Killed):
-            exported(site, "jsonl", out)
-    whole = out.read_bytes()
-    exported(site, "jsonl", out)
-    assert out.read_bytes() == whole
-    with pytest.raises(ConfigurationError):
-        exported(site, "jsonl", out)
+
+def killed_while_tidying(crawl: Path, out: Path, at: int, patched: pytest.MonkeyPatch) -> bool:
+    """Export, and die at the `at`-th thing that is deleted once `out` is there; False when it was done before."""
+    deleted = 0
+
+    def dying(real: Callable[..., None], *arguments: Any, **more: Any) -> None:
+        nonlocal deleted
+        deleted += out.exists()
+        if deleted == at:
+            raise Killed
+        real(*arguments, **more)
+
+    for name in ("unlink", "rmdir"):
+        patched.setattr(os, name, partial(dying, getattr(os, name)))
+    try:
+        exported(crawl, "wacz", out)
+    except Killed:
+        return True
+    return False
 
 
 def test_two_at_once(site: Path, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from fyke.core.errors import ConfigurationError
 from fyke.disk import files
 
 PROGRESS = "progress.json"
+LOCK = "lock"
 FULL = "free some space, and the same command goes on where it was"
 REFUSED = "mend it, or choose another place with --out"
 _AT_ONCE = 1 << 20  # rows of a column that is begun: at most 8 MiB of zeros
@@ -79,10 +80,12 @@ class Staging(files.Opened):
         renamed = same and progress["whole"] and not self.out.exists()
         there = os.path.lexists(self.target)
         if there and not renamed:
+            if self.folder.exists() and not begun.exists() and not files.is_locked(self.folder / LOCK):
+                shutil.rmtree(self.folder)  # killed when all was done, but for this
             raise ConfigurationError(f"{self.target} is there already: delete it, or choose another place with --out")
         self.folder.mkdir(parents=True, exist_ok=True)
         self._descriptor = files.lock(
-            self.folder / "lock", f"{self.target} is being written by another fyke export: wait for it"
+            self.folder / LOCK, f"{self.target} is being written by another fyke export: wait for it"
         )
         self.published = there
         if same and there == renamed:
@@ -92,7 +95,7 @@ class Staging(files.Opened):
 
     def _barely_begun(self) -> bool:
         return self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= {
-            "lock", PROGRESS + ".part", "scratch"
+            LOCK, PROGRESS + ".part", "scratch"
         }  # fmt: skip
 
     def _progress(self) -> dict[str, Any]:
@@ -131,6 +134,10 @@ class Staging(files.Opened):
                 self.out.rename(self.target)
                 files.sync_file(self.target.parent)
         with writing(self.folder):
+            for path in self.folder.iterdir():
+                if path.name not in (PROGRESS, LOCK):
+                    _delete(path)
+            (self.folder / PROGRESS).unlink()  # says until now that all is done
             shutil.rmtree(self.folder)
 
 
