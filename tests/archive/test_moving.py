@@ -15,7 +15,7 @@ import pytest
 from crawl.runs import archived, crawl, fyke, settings
 from crawl.small_site import SmallSite, small_site
 from fyke.archive.directory import CrawlDirectory
-from fyke.archive.moving import MOVED, move
+from fyke.archive.moving import MOVED, Moved, move
 from fyke.core.errors import DirectoryError, DirectoryInUse, NotACrawl
 
 Tree = dict[str, bytes]
@@ -139,6 +139,32 @@ def test_killed_anywhere_the_same_goes_on(source: Path, tmp_path: Path, monkeypa
                 shutil.rmtree(target)
                 shutil.copytree(kept, source, symlinks=True)
     assert kills > 20 and tree(target) == before and not source.exists()
+
+
+def test_killed_once_it_has_its_new_name(source: Path, tmp_path: Path) -> None:
+    before, target = tree(source), tmp_path / "target"
+
+    def last(old: Path, new: Path) -> None:
+        old.rename(new)
+        raise Killed
+
+    with pytest.raises(Killed):
+        move(CrawlDirectory(source), target, quiet, last)
+    assert not source.exists()
+    assert move(CrawlDirectory(source), target, quiet) == Moved() and tree(target) == before
+    with pytest.raises(NotACrawl, match=f"{source} is not there, and {target} holds a crawl"):
+        move(CrawlDirectory(source), target, quiet)
+
+
+def test_what_cannot_get_the_name_stays_as_it_was(source: Path, tmp_path: Path) -> None:
+    before = tree(source)
+
+    def refused(old: Path, new: Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    with pytest.raises(DirectoryError):
+        move(CrawlDirectory(source), tmp_path / "target", quiet, refused)
+    assert tree(source) == before
 
 
 def _everything(folder: Path) -> Tree:

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from fyke.archive.checksum import file_hash
 from fyke.archive.directory import CrawlDirectory, require_folder
-from fyke.core.errors import DirectoryError
+from fyke.core.errors import DirectoryError, NotACrawl
 from fyke.core.telling import Tell
-from fyke.disk.files import real_path, sync_file, write_all, write_whole, writing, written_whole
+from fyke.disk.files import open_file, read_whole, real_path, sync_file, write_all, write_whole, writing, written_whole
 
 MARK = "moving"  # in the new folder until it is the crawl: where from
 MOVED = "fyke.toml.moved"  # what fyke.toml is called when all is in the new folder: in the new one, then in the old
@@ -54,28 +54,40 @@ def move(
 def _moved(directory: CrawlDirectory, target: Path, told: Tell, rename: Callable[[Path, Path], None]) -> Moved:
     source = directory.path
     emptied = source.is_dir() and not any(source.iterdir())
-    if not directory.holds_crawl and (emptied or (source / MOVED).is_file()) and _is_ours(source, target):
+    renamed = not source.exists() and (target / MARK).is_file()
+    if not directory.holds_crawl and (emptied or renamed or (source / MOVED).is_file()) and _is_ours(source, target):
         _change(source, target)  # it was killed when all was there
         return Moved()
+    if not source.exists() and CrawlDirectory(target).holds_crawl:
+        raise NotACrawl(f"{source} is not there, and {target} holds a crawl: was it moved there before?")
     directory.config()
     _check(source, target)
     with directory.closed_to_crawls():
-        if not target.exists():
-            with writing(target, FULL, REFUSED):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                try:
-                    rename(source, target)
-                    sync_file(target.parent)
-                    return Moved()
-                except OSError as error:
-                    if error.errno != errno.EXDEV:
-                        raise
+        if not target.exists() and _renamed(source, target, rename):
+            return Moved()
         done = _copied(source, target, told)
         with writing(source, FULL, REFUSED):
             directory.settings.rename(source / MOVED)
             sync_file(source)
         _change(source, target)
     return done
+
+
+def _renamed(source: Path, target: Path, rename: Callable[[Path, Path], None]) -> bool:
+    """Whether `source` is called `target` now; False for another disk."""
+    with writing(target, FULL, REFUSED):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(source / MARK, str(source).encode())
+        try:
+            rename(source, target)
+        except OSError as error:
+            (source / MARK).unlink(missing_ok=True)
+            if error.errno != errno.EXDEV:
+                raise
+            return False
+        sync_file(target.parent)
+    _change(source, target)
+    return True
 
 
 def _change(source: Path, target: Path) -> None:
@@ -92,7 +104,7 @@ def _change(source: Path, target: Path) -> None:
 def _is_ours(source: Path, target: Path) -> bool:
     """Whether `target` is where `source` is being moved to."""
     begun = target / MARK
-    return begun.read_text() == str(real_path(source)) if begun.is_file() else (target / "fyke.toml").is_file()
+    return read_whole(begun).decode() == str(real_path(source)) if begun.is_file() else (target / "fyke.toml").is_file()
 
 
 def _check(source: Path, target: Path) -> None:
@@ -141,7 +153,7 @@ def _copy(path: Path, to: Path) -> None:
     if to.is_file() and to.stat().st_size == path.stat().st_size and _on_disk(to) == wanted:
         return
     with written_whole(to, FULL, REFUSED) as part:
-        with path.open("rb") as file, part.open("wb", buffering=0) as copy:
+        with open_file(path) as file, part.open("wb", buffering=0) as copy:
             while chunk := file.read(COPIED_BYTES):
                 write_all(copy.fileno(), chunk)
             os.fsync(copy.fileno())
@@ -155,7 +167,7 @@ def _copy(path: Path, to: Path) -> None:
 
 def _on_disk(path: Path) -> str:
     """The hash of `path` as it is on the disk: the system is asked to forget its copy in memory first."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     return file_hash(path)
 
