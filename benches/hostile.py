@@ -123,7 +123,7 @@ def _beside(mixes: dict[str, tuple[list[str], int, int]], rounds: int, rest_s: f
                 options = ["--for", f"{most_s:.0f}s"]
                 patience_s = 200 + most_s
                 done = judged(
-                    cast, Path(folder), settings, options=options, patience_s=patience_s, asked_why=False, apart=True
+                    cast, Path(folder), settings, options=options, patience_s=patience_s, ask=None, apart=True
                 )
             seen[name].append(done)
             print(f"{name[:40]:<40} {_last_normal(done)}", flush=True)

@@ -39,7 +39,7 @@ def test_a_crawl_fetches_what_is_real_before_it_goes_into_traps(tmp_path: Path) 
     """Sites that answer at once and never end, beside some that take their time: without a guard the former are asked
     ten times as often as it takes to know them."""
     cast = Cast(endless=["calendar", "facets"], honest=3, pause_s=0.05)
-    done = judged(cast, tmp_path, GENTLE, options=["--pages", "900"], patience_s=100, asked_why=False)
+    done = judged(cast, tmp_path, GENTLE, options=["--pages", "900"], patience_s=100, ask=None)
     assert done.status == 0, done.complaint
     paths = [(host, path) for _, host, path in done.ledger if endless.kind_of(host) and path != "/robots.txt"]
     fetches = [endless.answer(host, path).real for host, path in paths]
@@ -53,7 +53,7 @@ def test_a_crawl_fetches_what_is_real_before_it_goes_into_traps(tmp_path: Path) 
 @pytest.mark.timeout(200)
 def test_links_that_only_lead_to_others_wait_and_those_that_lead_to_pages_do_not(tmp_path: Path) -> None:
     cast = Cast(endless=["redirecting", "moved"], honest=3, pause_s=0.02)
-    done = judged(cast, tmp_path, GENTLE, options=["--pages", "1000"], patience_s=100, asked_why=False)
+    done = judged(cast, tmp_path, GENTLE, options=["--pages", "1000"], patience_s=100, ask=None)
     assert done.status == 0, done.complaint
     paths = [(host, path) for _, host, path in done.ledger if endless.kind_of(host) and path != "/robots.txt"]
     reals = [endless.answer(host, path).real for host, path in paths]
@@ -69,7 +69,7 @@ def test_who_makes_pages_up_is_found_out_and_what_was_asked_on_purpose_is_no_pag
     cast = Cast(endless=["made-up-numbers", "suggesting"], honest=3, pause_s=0.04)
     rest = {"politeness": {**GENTLE["politeness"], "host_delay_s": 0.01}}
     options, settings = ["--pages", "700", "--agents", agents], {**GENTLE, **rest, "frontier": {"probes": True}}
-    done = judged(cast, tmp_path, settings, options=options, patience_s=100, asked_why=False)
+    done = judged(cast, tmp_path, settings, options=options, patience_s=100, ask=None)
     assert done.status == 0, done.complaint
     probes = {(host, path) for _, host, path in done.ledger if re.search(r"\d{12}", path)}
     assert 3 <= len(probes) <= 9 and {host for host, _ in probes} == {"made-up-numbers-0.hostile"}
@@ -97,7 +97,7 @@ def test_who_makes_pages_up_is_found_out_and_what_was_asked_on_purpose_is_no_pag
 
 def test_nobody_is_asked_for_what_cannot_be_there_unless_wanted(tmp_path: Path) -> None:
     cast = Cast(endless=["made-up-numbers"], honest=0)
-    done = judged(cast, tmp_path, GENTLE, options=["--pages", "300"], patience_s=100, asked_why=False)
+    done = judged(cast, tmp_path, GENTLE, options=["--pages", "300"], patience_s=100, ask=None)
     assert done.status == 0, done.complaint
     assert len(done.ledger) > 300 and not [path for _, _, path in done.ledger if re.search(r"\d{12}", path)]
 
@@ -106,7 +106,7 @@ def test_nobody_is_asked_for_what_cannot_be_there_unless_wanted(tmp_path: Path) 
 def test_of_a_domain_with_a_host_for_every_name_few_are_begun_before_it_is_known(tmp_path: Path) -> None:
     """Each costs its robots.txt and a page; what is real beside it is fetched first."""
     cast = Cast(endless=["hosts"], honest=5, pause_s=0.02)
-    done = judged(cast, tmp_path, GENTLE, options=["--pages", "700"], patience_s=100, asked_why=False)
+    done = judged(cast, tmp_path, GENTLE, options=["--pages", "700"], patience_s=100, ask=None)
     assert done.status == 0, done.complaint
     last = max(at for at, (_, host, _) in enumerate(done.ledger) if host.startswith("honest"))
     names = [host for _, host, _ in done.ledger if host.endswith("hosts-0.hostile")]

@@ -1,10 +1,12 @@
 """What a crawl does among hostile servers, by their own ledger: the rest goes on, and every end has a name."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from commands import in_process
 from fyke.lab.simweb.hostile import answers, documents, http2, resolving, rules
 from fyke.lab.simweb.hostile.judge import GENTLE, HASTE, Judged, judged
 from fyke.lab.simweb.hostile.servers import BEHAVIOURS, Cast
@@ -32,6 +34,11 @@ RESTING = (
 )  # fmt: skip
 
 
+def why(into: Path, url: str) -> str:
+    """What the command says became of `url`, asked in this process: others would be busy for minutes with loading."""
+    return str(json.loads(in_process("why", str(into), url, "--json").out)["verdict"])
+
+
 def beside(folder: Path, name: str, hosts: int, pages: int, for_s: int) -> Judged:
     """Normal sites beside so many hosts that behave so, until only they are left, or for as long as slow ones take."""
     cast = Cast([name], hosts, pages, NORMAL_HOSTS, NORMAL_PAGES)
@@ -40,7 +47,7 @@ def beside(folder: Path, name: str, hosts: int, pages: int, for_s: int) -> Judge
         "crawl": {"scope": "web", "wait_s": 0.0},
         "frontier": {"window_visits": 100, "host_visits": 50},
     }
-    return judged(cast, folder, limited, options=["--for", f"{for_s}s"], patience_s=200, asked_why=False)
+    return judged(cast, folder, limited, options=["--for", f"{for_s}s"], patience_s=200, ask=None)
 
 
 def normal_pages(done: Judged) -> int:
@@ -68,7 +75,7 @@ def test_slow_servers_keep_nobody_else_waiting(tmp_path: Path) -> None:
     """Many more than there are connections, none of which would end before the crawl does."""
     cast = Cast(["all-is-slow"], 60, 1, NORMAL_HOSTS, NORMAL_PAGES)
     few = {**GENTLE, "fetch": {"connections": 8}}
-    done = judged(cast, tmp_path, few, options=["--for", "30s"], patience_s=100, asked_why=False)
+    done = judged(cast, tmp_path, few, options=["--for", "30s"], patience_s=100, ask=None)
     assert done.status == 0, done.complaint
     assert normal_pages(done) == NORMAL_HOSTS * NORMAL_PAGES
 
@@ -77,7 +84,12 @@ def test_slow_servers_keep_nobody_else_waiting(tmp_path: Path) -> None:
 def test_every_end_has_a_name(tmp_path: Path) -> None:
     """All at once, beside normal sites: no crash, no hang, no page of the others lost, bounded memory."""
     done = judged(
-        Cast(SOME, 1, 1, NORMAL_HOSTS, NORMAL_PAGES), tmp_path, HASTE, options=["--for", "60s"], patience_s=180
+        Cast(SOME, 1, 1, NORMAL_HOSTS, NORMAL_PAGES),
+        tmp_path,
+        HASTE,
+        options=["--for", "60s"],
+        patience_s=180,
+        ask=why,
     )
     assert done.status == 0, done.complaint
     assert normal_pages(done) == NORMAL_HOSTS * NORMAL_PAGES
@@ -97,7 +109,7 @@ def test_every_end_has_a_name(tmp_path: Path) -> None:
 def test_who_is_all_there_is_left_is_waited_for(tmp_path: Path, name: str) -> None:
     """However short a rest is waited for: rules that are being read are no rest, nor is an answer nobody looked at."""
     patient = {**HASTE, "crawl": {**HASTE["crawl"], "wait_s": 0.5}}
-    done = judged(Cast([name]), tmp_path, patient, options=["--for", "30s"], patience_s=90)
+    done = judged(Cast([name]), tmp_path, patient, options=["--for", "30s"], patience_s=90, ask=why)
     assert done.ending == "finished", done.verdicts
     assert done.verdicts[name].startswith(("fetched", "failed", "refused"))
 
@@ -108,7 +120,7 @@ def test_who_is_all_there_is_left_is_waited_for(tmp_path: Path, name: str) -> No
     ["xml-gzip-of-50-mb", "body-without-end", "links-all-the-same", "gzip-within-all-limits", "h2-data-without-end"],
 )
 def test_memory_is_bounded_whatever_comes(tmp_path: Path, name: str) -> None:
-    done = judged(Cast([name]), tmp_path, HASTE, options=["--for", "30s"], patience_s=200)
+    done = judged(Cast([name]), tmp_path, HASTE, options=["--for", "30s"], patience_s=200, ask=why)
     assert done.status == 0, done.complaint
     assert done.peak_mb < 400
     assert done.verdicts[name].startswith("fetched")
@@ -119,7 +131,7 @@ def test_frames_that_hold_nothing_hold_nobody_up(tmp_path: Path) -> None:
     """libcurl would not return from reading them until the server counts as stalled."""
     names = ["h2-goes-away-without-end", "h2-window-updates-without-end", "h2-data-of-padding-without-end"]
     patient = {**HASTE, "fetch": {**HASTE["fetch"], "timeout_s": 60.0, "stall_s": 50}}
-    done = judged(Cast(names), tmp_path, patient, options=["--for", "40s"], patience_s=150)
+    done = judged(Cast(names), tmp_path, patient, options=["--for", "40s"], patience_s=150, ask=why)
     assert done.ending == "finished", "it waited until they stalled"
     assert all("nothing of an answer" in verdict for verdict in done.verdicts.values()), done.verdicts
 
@@ -130,7 +142,7 @@ def test_a_stream_that_is_refused_for_ever_is_asked_for_as_often_as_tries_say(tm
     names = [
         name for name in BEHAVIOURS if name.startswith(("h2-refuses", "h2-goes-away", "h2-asks-for", "h2-resets-e"))
     ]
-    done = judged(Cast(names), tmp_path, HASTE, options=["--for", "40s"], patience_s=100)
+    done = judged(Cast(names), tmp_path, HASTE, options=["--for", "40s"], patience_s=100, ask=why)
     for name in names:
         pages = [path for _, host, path in done.ledger if host.startswith(name) and path != "/robots.txt"]
         assert 0 < len(pages) <= 2 * HASTE["politeness"]["tries"], name
@@ -141,7 +153,7 @@ def test_a_stream_that_is_refused_for_ever_is_asked_for_as_often_as_tries_say(tm
 def test_what_leads_on_is_followed(tmp_path: Path) -> None:
     """Else a trap that is played badly would be one that no crawler falls into."""
     names = [name for name in BEHAVIOURS if name.startswith(("trap-of-", "leads-on-by-page", "frames-of-itself"))]
-    done = judged(Cast(names), tmp_path, HASTE, options=["--for", "8s"], patience_s=100)
+    done = judged(Cast(names), tmp_path, HASTE, options=["--for", "8s"], patience_s=100, ask=why)
     assert done.status == 0, done.complaint
     for name in names:
         assert done.verdicts[name].endswith("ok, status 200"), done.verdicts[name]

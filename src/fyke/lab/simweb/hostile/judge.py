@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -130,6 +130,13 @@ def toml(sections: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def why(into: Path, url: str) -> str:
+    """What became of `url`, in a line."""
+    command = [sys.executable, "-m", "fyke", "why", str(into), url, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return str(json.loads(done.stdout)["verdict"]) if done.stdout else " ".join(done.stderr.splitlines()[-1:])
+
+
 def judged(
     cast: Cast,
     folder: Path,
@@ -137,11 +144,11 @@ def judged(
     *,
     options: Sequence[str] = (),
     patience_s: float = 120.0,
-    asked_why: bool = True,
+    ask: Callable[[Path, str], str] | None = why,
     apart: bool = False,
 ) -> Judged:
-    """Crawl `cast` into `folder`; who has not ended after `patience_s` is killed, which is status -9. `apart`: as
-    `running` has it."""
+    """Crawl `cast` into `folder`; who has not ended after `patience_s` is killed, which is status -9. `ask` says what
+    became of a URL, as `why` does; without it there are no verdicts. `apart`: as `running` has it."""
     folder.mkdir(parents=True, exist_ok=True)
     with running(cast, apart=apart) as servers:
         sections = {**settings, "dns": {**settings.get("dns", {}), "servers": [servers.dns], "private": ["hostile"]}}
@@ -155,7 +162,7 @@ def judged(
         seconds = time.monotonic() - begun
         said = (folder / "out").read_text()
         complaint = "" if not status else " ".join((folder / "err").read_text().splitlines()[-1:])
-        verdicts = {name: why(into, url) for name, url in servers.urls.items()} if asked_why else {}
+        verdicts = {name: ask(into, url) for name, url in servers.urls.items()} if ask else {}
         return Judged(
             status,
             str(json.loads(said)["ending"]) if said else "none",
@@ -194,10 +201,3 @@ def _peak_kb(pid: int) -> int:
 def _cpu_s(pid: int) -> float:
     user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-
-
-def why(into: Path, url: str) -> str:
-    """What became of `url`, in a line."""
-    command = [sys.executable, "-m", "fyke", "why", str(into), url, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    return str(json.loads(done.stdout)["verdict"]) if done.stdout else " ".join(done.stderr.splitlines()[-1:])
