@@ -1,6 +1,7 @@
 """What `pip install fyke` alone can do, and what each extra adds."""
 
 import os
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import in_process
 from crawl.runs import crawl, settings
 from crawl.small_site import small_site
 
@@ -18,19 +20,25 @@ EXTRAS = {
     for name, lines in PROJECT["optional-dependencies"].items()
 }
 WITHOUT = """
-import sys
+import shlex, sys
 for package in sys.argv.pop(1).split(","):
     sys.modules[package.replace("-", "_")] = None
 from fyke.__main__ import main
-main()
+for line in sys.argv[1:]:
+    sys.argv[1:] = shlex.split(line)
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise
 """
 
 
-def without(extras: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A command where the packages of `extras` were not installed."""
+def without(extras: str, *commands: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Commands, one after the other until one fails, where the packages of `extras` were not installed."""
     packages = ",".join(package for name in extras.split(",") for package in EXTRAS[name])
     return subprocess.run(
-        [sys.executable, "-c", WITHOUT, packages, *arguments],
+        [sys.executable, "-c", WITHOUT, packages, *map(shlex.join, commands)],
         capture_output=True, text=True, timeout=100, check=False, cwd=folder,
     )  # fmt: skip
 
@@ -43,19 +51,17 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_what_a_crawl_needs_is_there_without_extras(tmp_path: Path, crawled: Path) -> None:
+def test_what_a_crawl_needs_is_there_without_extras(tmp_path: Path) -> None:
     with small_site(pages=5) as site:
         run = without(
-            "search,report,serve", "crawl", site.url, "--into", "there", "--config", str(settings(tmp_path)),
+            "search,report,serve",
+            ["crawl", site.url, "--into", "there", "--config", str(settings(tmp_path))],
+            ["status", "there"], ["why", "there", site.url], ["check", "there"], ["check", "there", "--repair"],
+            ["plan"],
+            *(["export", "there", "--to", kind] for kind in ("parquet", "jsonl", "markdown", "wacz", "links", "csv")),
             folder=tmp_path,
         )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    for arguments in (
-        ["status", "there"], ["why", "there", site.url], ["check", "there"], ["check", "there", "--repair"], ["plan"],
-        *(["export", "there", "--to", kind] for kind in ("parquet", "jsonl", "markdown", "wacz", "links", "csv")),
-    ):  # fmt: skip
-        run = without("search,report,serve", *arguments, folder=tmp_path)
-        assert run.returncode == 0 and "Traceback" not in run.stderr, (arguments, run.stderr)
+    assert run.returncode == 0 and "Traceback" not in run.stderr, run.stderr
 
 
 @pytest.mark.parametrize(
@@ -72,7 +78,7 @@ def test_what_a_crawl_needs_is_there_without_extras(tmp_path: Path, crawled: Pat
     ids=lambda value: " ".join(value) if isinstance(value, list) else value,
 )
 def test_a_missing_extra_is_one_line_that_names_it(crawled: Path, extra: str, arguments: list[str]) -> None:
-    run = without(extra, *arguments, folder=crawled)
+    run = without(extra, arguments, folder=crawled)
     assert run.returncode == 2 and not run.stdout
     (line,) = run.stderr.splitlines()
     assert line.startswith("fyke: this needs ") and line.endswith(f"-m pip install 'fyke[{extra}]'"), line
@@ -83,7 +89,7 @@ def test_an_extra_is_enough_for_its_commands(crawled: Path, extra: str, argument
     others = ",".join({"search", "report", "serve"} - {extra})
     packages = [package for name in others.split(",") for package in EXTRAS[name] if package not in EXTRAS[extra]]
     run = subprocess.run(
-        [sys.executable, "-c", WITHOUT, ",".join(packages), *arguments],
+        [sys.executable, "-c", WITHOUT, ",".join(packages), shlex.join(arguments)],
         capture_output=True, text=True, timeout=100, check=False, cwd=crawled,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
@@ -98,11 +104,8 @@ def test_all_is_all() -> None:
 
 def test_short_help() -> None:
     for arguments in ([], ["crawl"], ["links"]):
-        short, long = (
-            subprocess.run([sys.executable, "-m", "fyke", *arguments, flag], capture_output=True, text=True, check=True)
-            for flag in ("-h", "--help")
-        )
-        assert short.stdout == long.stdout and "Usage: fyke" in short.stdout
+        short, long = (in_process(*arguments, flag) for flag in ("-h", "--help"))
+        assert short == long and not long.status and "Usage: fyke" in long.out
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
