@@ -10,38 +10,40 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from commands import in_process
 from fyke.lab.simulate.domain_results import Standings, by_in_degree
 from fyke.lab.simulate.policy import POLICIES
 
-COMMAND = [sys.executable, "-m", "fyke", "simulate", "--domains", "2k", "--host-delay", "1"]
+SIMULATE = ["simulate", "--domains", "2k", "--host-delay", "1"]
+COMMAND = [sys.executable, "-m", "fyke", *SIMULATE]
 
 
-def fyke(*options, **how):
-    return subprocess.run([*COMMAND, *map(str, options)], capture_output=True, text=True, check=False, **how)
+def fyke(*options):
+    return in_process(*SIMULATE, *map(str, options))
 
 
 def test_the_command_writes_a_report_and_goes_on(tmp_path):
     first = fyke("--into", tmp_path / "s", "--pages", "3k", "--json")
-    assert first.returncode == 0, first.stderr
-    summary = json.loads(first.stdout)
+    assert first.status == 0, first.errors
+    summary = json.loads(first.out)
     assert summary["pages"] >= 3000
-    assert summary["pages"] == 3000 or f"--pages 3,000: {summary['pages']:,} were fetched; " in first.stderr
+    assert summary["pages"] == 3000 or f"--pages 3,000: {summary['pages']:,} were fetched; " in first.errors
     assert 0 < summary["unique_share"] < 1
     assert summary["peak_memory_bytes"] > 0
     second = fyke("--into", tmp_path / "s", "--pages", "5k")
-    assert second.returncode == 0, second.stderr
-    assert "pages fetched" in second.stdout
+    assert second.status == 0, second.errors
+    assert "pages fetched" in second.out
     report = (tmp_path / "s" / "report.md").read_text()
     for picture in ("policy.svg", "machine.svg"):
         assert f"({picture})" in report
         assert (tmp_path / "s" / picture).read_text().lstrip().startswith("<?xml")
     assert "in-degree" in report
     again = fyke("--into", tmp_path / "s", "--pages", "5k")
-    assert again.stdout == second.stdout, "nothing was simulated"
+    assert again.out == second.out, "nothing was simulated"
     assert (tmp_path / "s" / "report.md").read_text() == report
     other = fyke("--into", tmp_path / "s", "--seed", "2")
-    assert other.returncode == 2
-    assert other.stderr.count("\n") == 1
+    assert other.status == 2
+    assert other.errors.count("\n") == 1
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -51,7 +53,8 @@ def test_the_same_seed_gives_the_same_bytes_on_an_idle_machine_and_beside_other_
             for _ in range(busy):
                 command = [sys.executable, Path(__file__).with_name("busy.py")]
                 others.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE))
-            done = fyke("--into", tmp_path / name, "--pages", "8k", "--policy", policy, "--json")
+            asked = ["--into", tmp_path / name, "--pages", "8k", "--policy", policy, "--json"]
+            done = subprocess.run([*COMMAND, *asked], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         summary = json.loads(done.stdout)
         for of_the_machine in ("wall_s", "pages_s", "peak_memory_bytes"):
@@ -95,6 +98,6 @@ def test_domains_are_gathered_by_in_degree():
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(option, tmp_path):
     done = fyke("--into", tmp_path / "s", *option)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
+    assert done.status == 2
+    assert done.errors.count("\n") == 1
     assert not (tmp_path / "s").exists()
