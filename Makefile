@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
+unexport PYTHONDONTWRITEBYTECODE # else each of the processes that tests begin would compile Fyke anew
 
 .DEFAULT_GOAL := help
 .PHONY: help setup crawl check format test test-again fuzz bench docs dist clean
