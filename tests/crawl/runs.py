@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from commands import in_process
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.reading import read_table, rows_recorded
 from fyke.core.config import build, render
@@ -61,6 +62,12 @@ def crawl(into: Path, config: Path, *arguments: str) -> Run:
     return Run(done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr)
 
 
+def crawl_here(into: Path, config: Path, *arguments: str) -> Run:
+    """As `crawl`, in this process: for what comes of several crawls, where loading would take longer than they do."""
+    said = in_process(*command(into, config, *arguments)[3:])
+    return Run(said.status, json.loads(said.out) if said.out else {}, said.errors)
+
+
 def crawl_killed(into: Path, config: Path, after_s: float, *arguments: str) -> bool:
     """Run `fyke crawl` and kill it with SIGKILL after a time; False when it had ended before."""
     return killed_after(begin(into, config, *arguments, start_new_session=True), after_s)
@@ -96,6 +103,12 @@ def hears_all() -> None:
 def fyke(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Any other command."""
     return subprocess.run([sys.executable, "-m", "fyke", *arguments], capture_output=True, text=True, check=False)
+
+
+def fyke_here(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """As `fyke`, in this process: for tests that ask a crawl many things."""
+    said = in_process(*arguments)
+    return subprocess.CompletedProcess(arguments, said.status, said.out, said.errors)
 
 
 def archived(into: Path) -> list[str]:

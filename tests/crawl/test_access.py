@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawl.guarded import proxy, site
-from crawl.runs import FAST, archived, crawl, fyke, settings
+from crawl.runs import FAST, archived, settings
+from crawl.runs import crawl_here as crawl
+from crawl.runs import fyke_here as fyke
 from fyke.core.clock import SystemClock
 from fyke.core.config import DnsSection, build, load, render
 from fyke.core.errors import ConfigurationError

@@ -15,7 +15,9 @@ from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 
 from crawl.nginx import NGINX, nginx
-from crawl.runs import crawl, crawl_killed, fyke, settings
+from crawl.runs import crawl_here as crawl
+from crawl.runs import crawl_killed, settings
+from crawl.runs import fyke_here as fyke
 from crawl.small_site import Answer, SmallSite, small_site
 from fyke.archive.reading import read_table
 from serve.kit import client

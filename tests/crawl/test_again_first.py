@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from crawl.runs import begin, crawl, crawl_killed, fyke, killed_after, settings
+from crawl.runs import begin, crawl_killed, killed_after, settings
+from crawl.runs import crawl_here as crawl
+from crawl.runs import fyke_here as fyke
 from crawl.small_site import Answer, SmallSite, small_site
 from fyke.archive.reading import read_table
 

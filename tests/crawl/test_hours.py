@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from crawl.runs import archived, command, crawl, fyke, settings, wait_until
+from crawl.runs import archived, command, crawl, settings, wait_until
+from crawl.runs import fyke_here as fyke
 from crawl.small_site import SmallSite, small_site
 
 LATER_H = 3

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands import in_process
-from crawl.runs import crawl, fyke
+from crawl.runs import crawl_here as crawl
+from crawl.runs import fyke_here as fyke
 from crawl.runs import settings as written
 from crawl.small_site import SmallSite, small_site
 from fyke.archive import arrivals, reading

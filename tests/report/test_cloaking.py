@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from commands import told
-from crawl.runs import crawl, fyke, settings, wait_until
+from crawl.runs import crawl_here as crawl
+from crawl.runs import fyke_here as fyke
+from crawl.runs import settings, wait_until
 from fyke.archive.check import check_archive
 from fyke.archive.directory import CrawlDirectory, crawl_clock
 from fyke.archive.inspect import check_crawl
