@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fyke.disk.ranges import Array
 from fyke.search import own_text
-from fyke.search.own_text import LEAST_PAGES, LEAST_REST, NOTE_WORDS, OwnText
+from fyke.search.own_text import LEAST_PAGES, NOTE_WORDS, OwnText
 from fyke.search.pieces import pieces_of
 from fyke.search.sketch import LEAST_SHINGLES, shingles, sketch_of, word_hashes
 from search.webs import WORDS
@@ -80,12 +80,12 @@ def test_a_line_with_another_date_on_each_page_is_common() -> None:
     assert own.sketch(ONE, pieces_of(f"Published on 31 March 2024 by your Readers\n{said(9)}")) != sketch(said(9))
 
 
-@pytest.mark.parametrize("words", [LEAST_REST + 2, 90, 900])
+@pytest.mark.parametrize("words", [LEAST_SHINGLES + 12, 90, 900])
 def test_copies_with_other_notes_are_alike(words: int) -> None:
     for number in range(20):
         dice, article = Random(number), said(number, words)
         notes = [" ".join(dice.choices(WORDS, k=dice.randrange(NOTE_WORDS))) for _ in range(8)]
-        while sum(map(len, map(str.split, notes))) > LEAST_REST:
+        while sum(map(len, map(str.split, notes))) > LEAST_SHINGLES:
             notes.pop()
         lines = [*article.split("\n"), *notes]
         dice.shuffle(lines)

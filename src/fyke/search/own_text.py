@@ -7,7 +7,8 @@ that were met, and on one in `ONE_IN` of them; or one of its form did. Only page
 what a site has under many addresses would be common, and nothing of it left to be compared.
 
 *Notes* are pieces of a few words, such as an author, tags or a price, and the words of links. They are left out where
-they are few, as beside an article. In a reference of names, or a list of links, they are what the page says.
+they are few, as beside an article that has a sketch without them. In a reference of names, or a list of links, they are
+what the page says.
 
 Invariant: the answer for a text depends on what was met before alone: all pages of its lot, and of those before it. So
 a host's first pages are read as its others. All is in one table of `PLACES`, so that memory and the work for a piece
@@ -33,8 +34,7 @@ PLACES = 1 << PLACE_BITS
 LEAST_PAGES = 3
 ONE_IN = 8
 NOTE_WORDS = 8  # a piece with fewer is a note
-FEW_WORDS = 80  # of all notes of a page, or an eighth of what it says by itself
-LEAST_REST = 40  # words that a page says beside its notes, and half of all, or else nothing is left out
+FEW_WORDS = 80  # of all notes of a page, or an eighth of what it says by itself; never more than the rest
 LEAST_OWN = 8  # shingles; of a text that says less by itself there is no sketch
 SAMPLE = 16  # shingles of a page by which it is told whether it says something new
 NEW_IN = 4  # it does if one in so many of these is new
@@ -93,8 +93,11 @@ class OwnText:
         own = ~(self._common(pieces.keys, host) | (self._common(pieces.forms, host) & (pieces.forms > 0)))
         article = own & ~pieces.linked & (pieces.sizes >= NOTE_WORDS)
         said, rest = int(pieces.sizes[own].sum()), int(pieces.sizes[article].sum())
-        few = said - rest <= max(FEW_WORDS, said // 8)
-        return pieces.shingles(article if few and rest >= max(LEAST_REST, said - rest) else own)
+        if said - rest <= min(rest, max(FEW_WORDS, said // 8)):
+            found = pieces.shingles(article)
+            if len(found) >= LEAST_SHINGLES:
+                return found
+        return pieces.shingles(own)
 
     def _common(self, hashes: U64, host: int) -> npt.NDArray[np.bool_]:
         counts, pages = self._counts(_keys(hashes, host)), self._counts(_keys(np.zeros(1, np.uint64), host))
