@@ -1,9 +1,11 @@
 """The tables: typed, readable by others, each row once over any crash."""
 
 from pathlib import Path
+from time import process_time
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +17,7 @@ from fyke.archive.journal import read_journal
 from fyke.archive.reading import read_table, scan_table, segments
 from fyke.archive.schemas import SCHEMAS, journalled
 from fyke.archive.summaries import HostRow, write_hosts
-from fyke.archive.table_files import GROUP_BYTES, TableFiles, journal_path
+from fyke.archive.table_files import GROUP_BYTES, TableFiles, journal_path, parquet_writer, write_rows
 from fyke.archive.tables import BYTES_IN_MEMORY, PIECE_BYTES, LinksTable, PagesTable, links_batch
 from fyke.archive.warc import RecordPlace
 from fyke.core.batches import LinkKind, binary_array
@@ -242,3 +244,19 @@ def test_what_memory_holds_of_long_rows_is_bounded_in_bytes(folder: Path) -> Non
     groups = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
     assert sum(group.num_rows for group in groups) == 20_000
     assert len(groups) > 1 and max(group.num_rows * 2000 for group in groups) < GROUP_BYTES + 2 * BYTES_IN_MEMORY
+
+
+def test_many_small_batches_are_written_in_linear_time(tmp_path: Path) -> None:
+    """As a repair has them that makes a table anew of the archive: one of each page."""
+    schema = pa.schema([(f"column{number}", pa.int64()) for number in range(12)])
+    one = pa.RecordBatch.from_arrays([pa.array([1])] * 12, schema=schema)
+
+    def seconds(batches: int) -> float:
+        with parquet_writer(tmp_path / "table", schema) as writer:
+            begun = process_time()
+            assert write_rows(writer, [one] * batches, schema) == batches
+            return process_time() - begun
+
+    seconds(10)
+    small = min(seconds(500) for _ in range(3))
+    assert seconds(8_000) < 16 * 3 * small + 0.2

@@ -70,17 +70,16 @@ def as_file(path: Path) -> str:
 
 def write_rows(writer: pq.ParquetWriter, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
     """Write `batches`, which hold words in full; how many rows they have. A row group is bounded in rows and bytes."""
-    written = 0
+    written = rows = size = 0
     group: list[pa.RecordBatch] = []
     for batch in chain(batches, [None]):
         if batch is not None:
             group.append(batch)
-        rows = sum(one.num_rows for one in group)
-        full = rows >= GROUP_ROWS or sum(one.nbytes for one in group) >= GROUP_BYTES
-        if rows and (full or batch is None):
+            rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows and (rows >= GROUP_ROWS or size >= GROUP_BYTES or batch is None):
             writer.write_table(pa.Table.from_batches(group).cast(schema), GROUP_ROWS)
             written += rows
-            group = []
+            rows, size, group = 0, 0, []
     return written
 
 
