@@ -94,12 +94,8 @@ def _quality(pages: list[tuple[int, Extract]], memory_bytes: int) -> None:
     sketched = np.array([sketch_of(one if len(one) >= LEAST_SHINGLES else NO_KEYS) for one in found])
     each_us = (time.process_time() - begun) / len(texts) * 1e6
     there = sketched["bands"].any(axis=1)
-    own_text, begun = OwnText(), time.process_time()
-    hosts = [key_of(f"site-{number}.example") for number, _ in pages]
-    pieces = [pieces_of(extract.text, (anchor.words for anchor in extract.anchors)) for _, extract in pages]
-    for host, one in zip(hosts, pieces, strict=True):
-        own_text.meet(host, one)
-    own = np.array([own_text.sketch(host, one) for host, one in zip(hosts, pieces, strict=True)])[there]
+    begun = time.process_time()
+    own = _own(pages)[there]
     own_us = (time.process_time() - begun) / len(texts) * 1e6
     texts, sketched = [text for text, some in zip(texts, there, strict=True) if some], sketched[there]
     sets = [shingles(word_hashes(text)) for text in texts]
@@ -128,6 +124,15 @@ def _quality(pages: list[tuple[int, Extract]], memory_bytes: int) -> None:
         _peer(texts, one, other, exact)
     print(f"\nOwn texts, {own_us:.0f} µs a sketch; J of the whole texts:")
     _clusters(own, one, other, exact, memory_bytes)
+
+
+def _own(pages: list[tuple[int, Extract]]) -> Array:
+    """The sketches of own texts, as the index makes them."""
+    own_text, hosts = OwnText(), [key_of(f"site-{number}.example") for number, _ in pages]
+    pieces = [pieces_of(extract.text, (anchor.words for anchor in extract.anchors)) for _, extract in pages]
+    for host, one in zip(hosts, pieces, strict=True):
+        own_text.meet(host, one)
+    return np.array([own_text.sketch(host, one) for host, one in zip(hosts, pieces, strict=True)])
 
 
 def _precise(exact: Array) -> str:

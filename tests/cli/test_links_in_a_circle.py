@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from commands import in_process
-from crawl.runs import settings
-from crawl.small_site import small_site
 from serve.kit import client
 
 FIELDS = '[[extract]]\ntable = "heads"\nfields.head = "h1"\n'
@@ -23,17 +21,6 @@ GIVEN = [
     "copy @ #", "move @ #", "export @ --to jsonl --out #/x.jsonl", "export @ --to markdown --out #", "report @ --out #",
     "search @ page --also #", "serve #", "crawl --seeds # --into !/new", "crawl http://127.0.0.1:9/ --into #",
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A crawl that has ended, with an index."""
-    folder = tmp_path_factory.mktemp("whole")
-    with small_site(pages=4) as site:
-        config = str(settings(folder))
-        assert in_process("crawl", site.url, "--into", str(folder / "crawl"), "--config", config).status == 0
-        assert in_process("index", str(folder / "crawl")).status == 0
-        yield folder / "crawl"
 
 
 def circle(path: Path) -> None:

@@ -103,7 +103,8 @@ def _made(folder: Path) -> Path:
 def _tidied(folder: Path, names: Set[str], held: ExitStack) -> None:
     """Hold the folder as one who copies into it, until `held` ends; who is alone removes what killed ones left there of
     the files `names`: the store writes `NAME#1` first."""
-    held.callback(os.close, descriptor := os.open(folder, os.O_RDONLY | os.O_CLOEXEC))
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    held.callback(os.close, descriptor)
     with suppress(OSError):  # others copy into it, or it cannot be locked
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for path in folder.rglob("*#*"):

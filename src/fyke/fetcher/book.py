@@ -198,8 +198,7 @@ class HostBook(Closing):
             raise self._error(sqlite3.DataError(OTHER_LAYOUT)) from error
 
     def _error(self, error: sqlite3.Error) -> Exception:
-        exact = getattr(error, "sqlite_errorcode", 0)
-        code = exact & 0xFF
+        code = (exact := getattr(error, "sqlite_errorcode", 0)) & 0xFF
         if exact in NO_ROOM:
             return DiskFull(f"no room to write {self._path}: free some space, and begin again; what was saved is safe")
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, sqlite3.DataError):

@@ -92,5 +92,6 @@ def _within(words: U64, sizes: npt.NDArray[np.int64]) -> tuple[U64, npt.NDArray[
     """The shingles that lie within one piece, and the number of that piece."""
     found = rolled(words)
     of_piece = np.repeat(np.arange(len(sizes)), sizes)
-    inside = of_piece[: len(found)] == of_piece[len(words) - len(found) :] if len(found) else np.zeros(0, np.bool_)
-    return found[inside], of_piece[: len(found)][inside]
+    first, last = of_piece[: len(found)], of_piece[len(words) - len(found) :]
+    inside = first == last
+    return found[inside], first[inside]
