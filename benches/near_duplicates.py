@@ -129,7 +129,10 @@ def _quality(pages: list[tuple[int, Extract]], memory_bytes: int) -> None:
 def _own(pages: list[tuple[int, Extract]]) -> Array:
     """The sketches of own texts, as the index makes them."""
     own_text, hosts = OwnText(), [key_of(f"site-{number}.example") for number, _ in pages]
-    pieces = [pieces_of(extract.text, (anchor.words for anchor in extract.anchors)) for _, extract in pages]
+    pieces = [
+        pieces_of(extract.text, [extract.title, *(anchor.words for anchor in extract.anchors)], extract.comments)
+        for _, extract in pages
+    ]
     for host, one in zip(hosts, pieces, strict=True):
         own_text.meet(host, one)
     return np.array([own_text.sketch(host, one) for host, one in zip(hosts, pieces, strict=True)])

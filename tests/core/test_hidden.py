@@ -8,7 +8,7 @@ from fyke.core.visits import Exchange, visit_to
 from fyke.export.prose import plain
 from fyke.harvest import Parser
 from fyke.report.shown import shown
-from fyke.search.extract import one_line
+from fyke.search.lines import one_line
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n"
 

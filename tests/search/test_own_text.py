@@ -99,6 +99,18 @@ def test_copies_beside_other_links_are_alike() -> None:
     assert OwnText().sketch(ONE, pieces) == sketch(said(1))
 
 
+def test_copies_with_other_comments_are_alike() -> None:
+    comments = [said(number + 7, 60) for number in range(5)]
+    pieces = pieces_of("\n".join([said(1, 60), *comments]), (), comments)
+    assert OwnText().sketch(ONE, pieces) == sketch(said(1, 60))
+
+
+def test_where_all_is_comments_they_are_what_is_said() -> None:
+    comments = [said(number, 60) for number in range(5)]
+    text = "\n".join(["In this thread", *comments])
+    assert OwnText().sketch(ONE, pieces_of(text, (), comments)) == sketch(text)
+
+
 def test_what_a_list_says_are_its_lines() -> None:
     names = [" ".join(Random(f"name {number}").choices(WORDS, k=3)) for number in range(90)]
     for lines in (names, [*names, said(1)]):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fyke.search.extract import TEXT_CHARS
+from fyke.search.main_text import TEXT_CHARS
 from fyke.search.pieces import FORM_WORDS, pieces_of
 from fyke.search.sketch import shingles, word_hashes
 from search.webs import WORDS
@@ -22,7 +22,7 @@ def test_all_words_are_in_one_piece_each(text: str, links: list[str]) -> None:
     pieces = pieces_of(text, links)
     words = word_hashes(text)
     assert (pieces.words == words).all() and pieces.sizes.sum() == len(words)
-    assert len(pieces.sizes) == len(pieces.keys) == len(pieces.forms) == len(pieces.linked)
+    assert len(pieces.sizes) == len(pieces.keys) == len(pieces.forms) == len(pieces.linked) == len(pieces.comments)
     assert (pieces.shingles() == shingles(words)).all()
     one_by_one = [pieces.shingles(np.arange(len(pieces.sizes)) == at) for at in range(len(pieces.sizes))]
     assert all(np.isin(one, shingles(words)).all() for one in one_by_one)
@@ -42,18 +42,36 @@ def test_a_form_is_what_is_left_of_names_and_numbers() -> None:
     assert not long
 
 
-def test_a_piece_is_linked_if_half_of_it_are_words_of_one_link() -> None:
+@pytest.mark.parametrize("month", ["октября", "de enero de", "mars", "Mai"])
+def test_the_name_of_a_month_is_of_a_number(month: str) -> None:
+    first, other = pieces_of(f"обновлено 7 {month} 2009\nобновлено 12 декабря 2013").forms.tolist()
+    assert first == other or month[0].isupper()
+    day, name = pieces_of(f"sold on 7 {month} 2009\nsold at 7 {month} 2009").forms.tolist()
+    assert day != name
+
+
+@pytest.mark.parametrize("which", ["linked", "comments"])
+def test_a_piece_is_of_a_link_if_half_of_its_words_are(which: str) -> None:
     dice = Random(3)
     title, said = (" ".join(dice.choices(WORDS, k=12)) for _ in range(2))
-    assert pieces_of(f"{title}\n{title} 12.50 Euro\n{said}\n{said} {title}", [title]).linked.tolist() == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    lines = [title, f"{title} 12.50 Euro", f"{' '.join(said.split()[:11])} {title}", said, f"{said} {title} more"]
+
+    def found(text: str, told: list[str]) -> list[bool]:
+        pieces = pieces_of(text, *((told,) if which == "linked" else ((), told)))
+        other = pieces.comments if which == "linked" else pieces.linked
+        assert not other.any()
+        return list(map(bool, getattr(pieces, which)))
+
+    assert found("\n".join(lines), [title]) == [True, True, True, False, False]
     halves = title.split()
-    assert not pieces_of(title, [" ".join(halves[:6]), "other", " ".join(halves[9:])]).linked.any()
-    assert not pieces_of("\n".join(halves), [title]).linked.any(), "a piece of less than a shingle is in no link"
+    assert not any(found(title, [" ".join(halves[:3]), "other", " ".join(halves[9:])]))
+    assert not any(found("\n".join(halves), [title])), "a piece of less than a shingle is in no link"
+
+
+@pytest.mark.parametrize("sign", ["-", "–", "—"])
+def test_a_dateline_is_a_piece(sign: str) -> None:
+    assert len(pieces_of(f"LIMA, 3 May 2010 (XYZ) {sign} Here it is told").sizes) == 2
+    assert len(pieces_of(f"It is here {sign} so we were told {sign} that it is").sizes) == 1
 
 
 @pytest.mark.parametrize("worst", ["1 ", "1", "A1.\n", ". ", "。", "\n", "中", "a " * 19 + "1. ", "É1 "])
@@ -61,7 +79,7 @@ def test_work_is_linear_in_the_text(worst: str) -> None:
     def seconds(size: int) -> float:
         text = (worst * size)[:size]
         begun = process_time()
-        pieces_of(text, [text[:120]] * (size // 120))
+        pieces_of(text, [text[:120]] * (size // 120), [text])
         return process_time() - begun
 
     pieces_of(worst)

@@ -1,5 +1,6 @@
 """Sketches find what is near at the rate that the formula says, and nothing that is not."""
 
+import unicodedata
 from math import comb
 
 import numpy as np
@@ -52,7 +53,9 @@ def jaccard(one: str, other: str) -> float:
 def test_what_is_between_words_does_not_count(seed: int, words: int) -> None:
     dice = np.random.default_rng(seed)
     said = text(dice, words)
-    between = dice.choice([" ", "\n", ", ", " - ", ". "], words).tolist()
+    between = dice.choice(
+        [" ", "\n", ", ", " - ", ". ", " — ", "” “", "\xa0» «", "。", " • ", "… ", "！", "\u3000"], words
+    ).tolist()
     other = "".join(word.title() + gap for word, gap in zip(said, between, strict=True))
     assert sketch(" ".join(said)) == sketch(other)
     assert sketch(other)["bands"].all()
@@ -64,10 +67,11 @@ def test_any_text_has_words(text: str) -> None:
     """As a plain loop over the characters finds them."""
     found, word = [], ""
     for letter in text.lower().encode("utf-8", "replace").decode():
-        if len(letter.encode()) > 2:
+        of_words = ord(letter) >= 1 << 16 or unicodedata.category(letter)[0] in "LMN"
+        if of_words and len(letter.encode()) > 2:
             found += [word, letter]
             word = ""
-        elif letter.isalnum() if letter.isascii() else True:
+        elif of_words:
             word += letter
         else:
             found.append(word)

@@ -27,7 +27,8 @@ from fyke.export.replay_index import write_index
 from fyke.export.source import Source
 from fyke.export.staging import Mark, Staging, writing
 from fyke.export.zipping import GrowingZip, ZipMember
-from fyke.search.extract import PLAIN_TYPES, TITLE_CHARS, one_line
+from fyke.search.extract import PLAIN_TYPES, TITLE_CHARS
+from fyke.search.lines import one_line
 
 WACZ_VERSION = "1.1.1"
 PAGES = "pages/pages.jsonl"

@@ -18,7 +18,8 @@ from fyke.export.source import Source
 from fyke.export.staging import Mark, Staging, writing
 from fyke.export.textual import chosen_rows
 from fyke.search.archived import COLUMNS
-from fyke.search.extract import TITLE_CHARS, one_line
+from fyke.search.extract import TITLE_CHARS
+from fyke.search.lines import one_line
 
 PART_ROWS = 1_000
 

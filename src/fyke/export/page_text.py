@@ -13,8 +13,8 @@ from fyke.core.closing import Closing
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.export.source import Source
 from fyke.search.archived import ArchiveReader
-from fyke.search.extract import one_line
 from fyke.search.language import LanguageGuesser
+from fyke.search.lines import one_line
 
 _SAMPLE_CHARS = 20_000
 

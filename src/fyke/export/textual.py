@@ -29,7 +29,8 @@ from fyke.export.prose import plain
 from fyke.export.source import RowRange, Source
 from fyke.export.staging import Mark, Staging
 from fyke.search.archived import COLUMNS
-from fyke.search.extract import TITLE_CHARS, one_line
+from fyke.search.extract import TITLE_CHARS
+from fyke.search.lines import one_line
 
 PART_ROWS = 2_000
 EVER = datetime(1970, 1, 1, tzinfo=UTC)  # since then all pages are new

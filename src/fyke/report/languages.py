@@ -12,8 +12,8 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import HTML_TYPES
 from fyke.report.sql import Questions, Rows
 from fyke.search.archived import COLUMNS, ArchiveReader
-from fyke.search.extract import main_text
 from fyke.search.language import LanguageGuesser
+from fyke.search.main_text import read
 
 SAMPLE = 400
 _TYPES = ", ".join(map(repr, sorted(HTML_TYPES)))
@@ -38,5 +38,5 @@ def languages(questions: Questions, crawl: Path) -> tuple[Rows, int]:
             if page is not None:
                 root = page.tree.root
                 declared = (root.attributes.get("lang") or "") if root is not None else ""
-                found[guesser.guess(main_text(page), declared)] += 1
+                found[guesser.guess(read(page).text, declared)] += 1
     return sorted(found.items(), key=lambda item: (-item[1], item[0])), found.total()

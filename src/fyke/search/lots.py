@@ -118,7 +118,11 @@ class LotWriter:
         if page.row["fate"] == Fate.SHOWN and page.extract is not None:
             page.row["sketch"] = len(self._texts)
             host = key_of(split(page.url).host)
-            pieces = pieces_of(page.extract.text, (anchor.words for anchor in page.extract.anchors))
+            pieces = pieces_of(
+                page.extract.text,
+                [page.extract.title, *(anchor.words for anchor in page.extract.anchors)],
+                page.extract.comments,
+            )
             self._own_text.meet(host, pieces)
             self._texts.append((page.row["key"], host, pieces))
             self.size_bytes += pieces.nbytes

@@ -1,4 +1,4 @@
-"""What a page says by itself: its text without what stands on other pages of its host, and without notes.
+"""What a page says by itself: its text without what stands on other pages of its host, comments and notes.
 
 Used by `fyke.search.lots` for sketches alone; what search shows and exports hold is the whole. Menus and notices make
 copies at two hosts unlike and short pages of one host alike, and often nothing in a page tells what they are. What
@@ -6,9 +6,10 @@ tells is that they come again: a piece (`fyke.search.pieces`) is *common* that s
 that were met, and on one in `ONE_IN` of them; or one of its form did. Only pages count that said something new: or else
 what a site has under many addresses would be common, and nothing of it left to be compared.
 
-*Notes* are pieces of a few words, such as an author, tags or a price, and the words of links. They are left out where
-they are few, as beside an article that has a sketch without them. In a reference of names, or a list of links, they are
-what the page says.
+*Notes* are pieces of a few words, such as an author, tags or a price, the title, and the words of links. They are left
+out where they are few, as beside an article that has a sketch without them. In a reference of names, or a list of
+links, they are what the page says. What visitors wrote, by the names of its elements, is left out wherever the rest has
+a sketch: below a copy of an article stand the comments of others.
 
 Invariant: the answer for a text depends on what was met before alone: all pages of its lot, and of those before it. So
 a host's first pages are read as its others. All is in one table of `PLACES`, so that memory and the work for a piece
@@ -89,15 +90,19 @@ class OwnText:
         return sketch_of(found if says_enough else NO_KEYS)
 
     def _own(self, host: int, pieces: Pieces) -> U64:
-        """The shingles of those of `pieces` that are neither common nor notes."""
+        """The shingles of those of `pieces` that are neither common nor comments nor notes."""
         own = ~(self._common(pieces.keys, host) | (self._common(pieces.forms, host) & (pieces.forms > 0)))
+        found = pieces.shingles(own)
+        if pieces.comments.any():
+            without = pieces.shingles(own & ~pieces.comments)
+            if len(without) >= LEAST_SHINGLES:
+                own, found = own & ~pieces.comments, without
         article = own & ~pieces.linked & (pieces.sizes >= NOTE_WORDS)
         said, rest = int(pieces.sizes[own].sum()), int(pieces.sizes[article].sum())
         if said - rest <= min(rest, max(FEW_WORDS, said // 8)):
-            found = pieces.shingles(article)
-            if len(found) >= LEAST_SHINGLES:
-                return found
-        return pieces.shingles(own)
+            without = pieces.shingles(article)
+            return without if len(without) >= LEAST_SHINGLES else found
+        return found
 
     def _common(self, hashes: U64, host: int) -> npt.NDArray[np.bool_]:
         counts, pages = self._counts(_keys(hashes, host)), self._counts(_keys(np.zeros(1, np.uint64), host))

@@ -2,7 +2,8 @@
 
 A *piece* is a sentence or a line: sentences, since a notice often shares its line with a date or a name. Its *form* is
 what it says but for names and numbers, by which dates, prices and counts are known that are written on each page of a
-host with another value. A piece is *linked* if most of it are words of links of its page: they say what is elsewhere.
+host with another value. A piece is *linked* if half of its words at least are words of its page's links, which say what
+is elsewhere, or of its title.
 
 Invariant: time and memory are linear in the text and in the words of its links.
 """
@@ -16,11 +17,12 @@ import numpy.typing as npt
 import xxhash
 
 from fyke.core.batches import U64
-from fyke.search.sketch import rolled, shingles, words_and_places
+from fyke.search.sketch import SHINGLE_WORDS, rolled, shingles, words_and_places
 
 FORM_WORDS = 20  # of a piece that may have a form
-_BETWEEN = re.compile(r"\n|(?<=[.!?|·•])\s|(?<=[。！？])\n?")
+_BETWEEN = re.compile(r"\n|(?<=[.!?|·•])\s|(?<=[。！？])\n?|(?<=\))\s[-–—]\s")  # the last after a dateline
 _WORD = re.compile(r"\w+")
+_MONTH = re.compile(r"\b0 (?:[^ 0A]+ ){1,3}0\b")  # as in 7 de enero de 2009
 _LINE_END = ord("\n")
 _DIGITS = np.array([chr(byte).isdigit() and byte < 0x80 for byte in range(256)])
 
@@ -34,19 +36,20 @@ class Pieces:
     keys: U64  # [p], of what each says
     forms: U64  # [p], of its form; 0 where it has none
     linked: npt.NDArray[np.bool_]  # [p]
+    comments: npt.NDArray[np.bool_]  # [p], whether visitors wrote it
 
     @property
     def nbytes(self) -> int:
         """The memory that it takes."""
-        return sum(one.nbytes for one in (self.words, self.sizes, self.keys, self.forms, self.linked))
+        return sum(one.nbytes for one in (self.words, self.sizes, self.keys, self.forms, self.linked, self.comments))
 
     def shingles(self, some: npt.NDArray[np.bool_] | None = None) -> U64:
         """Those of the pieces `some`, bool[p], as they follow each other; of all without: sorted, each once."""
         return shingles(self.words if some is None else self.words[np.repeat(some, self.sizes)])
 
 
-def pieces_of(text: str, links: Iterable[str] = ()) -> Pieces:
-    """The pieces of `text`, whose links have the words `links`, each those of one."""
+def pieces_of(text: str, links: Iterable[str] = (), comments: Iterable[str] = ()) -> Pieces:
+    """The pieces of `text`; its title and links have the words `links`, each those of one. `comments`: of visitors."""
     shown = _BETWEEN.split(text)
     lines = "\n".join(shown)
     words, sizes, digits = _counted(lines)
@@ -56,7 +59,7 @@ def pieces_of(text: str, links: Iterable[str] = ()) -> Pieces:
     forms = np.zeros(len(shown), np.uint64)
     for at in np.flatnonzero(digits & (sizes <= FORM_WORDS)).tolist():
         forms[at] = xxhash.xxh3_64_intdigest(_form(shown[at]).encode("utf-8", "replace"))
-    return Pieces(words, sizes, keys, forms, _linked(words, sizes, "\n".join(links)))
+    return Pieces(words, sizes, keys, forms, *(_mostly_of(told, words, sizes) for told in (links, comments)))
 
 
 def _counted(lines: str) -> tuple[U64, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
@@ -70,28 +73,29 @@ def _counted(lines: str) -> tuple[U64, npt.NDArray[np.int64], npt.NDArray[np.boo
 
 
 def _form(piece: str) -> str:
-    """`piece` with one sign for each name and another for each number."""
-    return " ".join(
+    """`piece` with one sign for each name and another for each number, or two with the name of a month between them."""
+    signs = " ".join(
         "0" if word[0].isdigit() or word[-1].isdigit() else "A" if word[0].isupper() else word
         for word in _WORD.findall(piece)
     )
+    return _MONTH.sub("0", signs)
 
 
-def _linked(words: U64, sizes: npt.NDArray[np.int64], links: str) -> npt.NDArray[np.bool_]:
-    """Of which pieces half of the shingles at least are of lines of `links`."""
-    said, of_link = _within(words, sizes)
-    told, _ = _within(*_counted(links)[:2])
-    count = np.bincount(of_link, minlength=len(sizes))
-    out: npt.NDArray[np.bool_] = (2 * np.bincount(of_link[np.isin(said, told)], minlength=len(sizes)) >= count) & (
-        count > 0
-    )
+def _mostly_of(told: Iterable[str], words: U64, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Of which pieces half of the words at least are in shingles of `told`, each of one of it: bool[p]."""
+    found, places = _within(words, sizes)
+    also, _ = _within(*_counted("\n".join(one.replace("\n", " ") for one in told))[:2])
+    covered = np.zeros(len(words), bool)
+    for at in range(SHINGLE_WORDS):
+        covered[places[np.isin(found, also)] + at] = True
+    of_piece = np.repeat(np.arange(len(sizes)), sizes)
+    out: npt.NDArray[np.bool_] = (2 * np.bincount(of_piece, covered, len(sizes)) >= sizes) & (sizes >= SHINGLE_WORDS)
     return out
 
 
 def _within(words: U64, sizes: npt.NDArray[np.int64]) -> tuple[U64, npt.NDArray[np.int64]]:
-    """The shingles that lie within one piece, and the number of that piece."""
+    """The shingles that lie within one piece, and where each begins among `words`."""
     found = rolled(words)
     of_piece = np.repeat(np.arange(len(sizes)), sizes)
-    first, last = of_piece[: len(found)], of_piece[len(words) - len(found) :]
-    inside = first == last
-    return found[inside], first[inside]
+    inside = np.flatnonzero(of_piece[: len(found)] == of_piece[len(words) - len(found) :])
+    return found[inside], inside

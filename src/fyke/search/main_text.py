@@ -1,0 +1,129 @@
+"""Which text of an HTML page is its own, as search and exports have it: without menus and what leads elsewhere.
+
+What is content is decided by resiliparse (Bevendorff et al., Elastic ChatNoir, ECIR 2018), in its own tree, after what
+is marked as navigation was taken out. It takes each list near the top of a page for a menu: so lists are put deeper,
+where it asks how much of them is links. Invariant: work is linear in the page but for its depth, which is bounded;
+texts are no longer than their limits.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from resiliparse.extract.html2text import extract_plain_text
+from resiliparse.parse.html import DOMNode, HTMLTree
+
+from fyke.core.visits import Page
+from fyke.search.lines import by_lines, one_line
+
+HTML_BYTES = 4 << 20
+TEXT_CHARS = 200_000
+HEADINGS_CHARS = 4_000
+MAX_HEADINGS = 200  # each is read with all that is in it; of comments as many
+LITTLE_TEXT = 250  # where the main text says less, in letters of an alphabet, the main part may have been missed
+_DENSE = "\u2e80"  # the first of the scripts of China, Japan and Korea
+_DENSE_SAYS = 3  # letters, by a character of theirs
+
+# What leads elsewhere, by the roles of HTML and ARIA, and by the names that DocBook, Sphinx, WordPress and others use.
+_NAVIGATION = (
+    "nav, aside, footer, menu, "
+    "[role=navigation], [role=complementary], [role=contentinfo], [role=search], [role=banner], [role=menu], "
+    ".navheader, .navfooter, .navbar, .breadcrumb, .breadcrumbs, .pagination, .pager, .skip-link, "
+    ".mw-editsection, .widget-area, .related, #related, .related-posts"
+)
+# What visitors write beside it, by the names of HTML, schema.org, WordPress, phpBB and others.
+_COMMENTS = (
+    "#comments, .comments, .comments-area, .comment-list, .commentlist, .comment, .comment-body, .comment-content, "
+    "#disqus_thread, #reviews, .reviews, .review, .user-reviews, .customer-reviews, .signature, "
+    "[itemprop=comment], [itemprop=review], [itemprop=reviews], [itemtype$='schema.org/Comment'], "
+    "[itemtype$='schema.org/Review'], [itemtype$='schema.org/UserComments']"
+)
+
+_MANY_TAGS = 4_000
+_DEEP = 1_000  # browsers stop at half of it
+_NESTING_TAG = re.compile(
+    r"</|<(?!(?:br|img|meta|link|input|hr|wbr|p|li|td|tr|th|dd|dt|option)\b)(?=[a-z])", re.IGNORECASE
+)
+_LIST_TAG = re.compile(r"<(?:ul(?=[\s/>])|/ul[^<>]*>)", re.IGNORECASE)
+_LISTS = 1_000  # that are put deeper by three elements: resiliparse looks into a list from the fourth below the body on
+
+
+@dataclass(frozen=True, slots=True)
+class MainText:
+    """What an HTML page says."""
+
+    text: str  # a line for each block
+    headings: str  # in one line
+    comments: tuple[str, ...]  # what visitors wrote, by the names of its elements; some of it may come twice
+
+
+def read(page: Page) -> MainText:
+    """What `page` says without its navigation; all its text where the main part has little of it."""
+    html = readable(page)
+    tree = HTMLTree.parse(html)
+    if tree.body is None:
+        return MainText("", "", ())
+    for node in reversed(tree.body.query_selector_all(_NAVIGATION)[:]):  # to go through what is found is quadratic
+        node.decompose()
+    deep = is_deep(html)
+    main = "" if deep else by_lines(_plain_text(tree, main_content=True), TEXT_CHARS)
+    if is_little(main):
+        whole = by_lines(_plain_text(tree, main_content=False, formatting=not deep), TEXT_CHARS)
+        main = whole if len(whole) > 2 * len(main) else main
+    if deep:
+        return MainText(main, "", ())
+    headings, comments = (tree.body.query_selector_all(which)[:MAX_HEADINGS] for which in ("h1,h2,h3,h4", _COMMENTS))
+    return MainText(
+        main,
+        one_line(" ".join(_texts(headings, HEADINGS_CHARS)), HEADINGS_CHARS),
+        tuple(_texts(comments, TEXT_CHARS)),
+    )
+
+
+def readable(page: Page) -> str:
+    """The HTML of `page` as resiliparse is to read it: lists that are in no other stand deeper, the first `_LISTS`."""
+    html = page.safe_html(HTML_BYTES)
+    out: list[str] = []
+    done = depth = 0
+    for tag in _LIST_TAG.finditer(html):
+        opens = tag[0][1] != "/"
+        if depth == int(not opens) and len(out) < 4 * _LISTS:
+            at = tag.start() if opens else tag.end()
+            out += html[done:at], "<div><div><div>" if opens else "</div></div></div>"
+            done = at
+        depth = max(0, depth + (1 if opens else -1))
+    return "".join((*out, html[done:]))
+
+
+def is_little(text: str) -> bool:
+    """Whether `text` says less than what would be the main part of a page."""
+    if len(text) >= LITTLE_TEXT:
+        return False
+    return len(text) + (_DENSE_SAYS - 1) * sum(character >= _DENSE for character in text) < LITTLE_TEXT
+
+
+def is_deep(html: str) -> bool:
+    """Whether elements may be nested so deeply that finding the main part, quadratic in depth, takes seconds."""
+    if html.count("<") < _MANY_TAGS:
+        return False
+    ends = np.array(list(map(len, _NESTING_TAG.findall(html)))) == len("</")
+    return bool(len(ends)) and int(np.cumsum(1 - 2 * ends).max()) > _DEEP
+
+
+def _plain_text(tree: HTMLTree, *, main_content: bool, formatting: bool = True) -> str:
+    return str(
+        extract_plain_text(
+            tree, preserve_formatting=formatting, main_content=main_content, list_bullets=False, alt_texts=False
+        )
+    )
+
+
+def _texts(nodes: Iterable[DOMNode], limit: int) -> Iterator[str]:
+    """The text of the first `nodes` until there are `limit` characters."""
+    for node in nodes:
+        text = node.text or ""
+        yield text
+        limit -= len(text)
+        if limit <= 0:
+            return
