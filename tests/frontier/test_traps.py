@@ -271,6 +271,27 @@ def test_what_waits_is_not_left_for_ever_where_a_host_makes_up_new_text(guard: G
     assert not visited(honest).num_rows
 
 
+def test_where_few_wait_most_visits_are_theirs(guard: Guard) -> None:
+    """A site without end is all that goes on: what little of others was wrongly taken for a trap is not left behind."""
+    waiting = 0
+    for name in range(60):
+        urls = [f"http://www.site{name}.example/day/{number}" for number in range(60)]
+        learn(guard, urls[: 2 * AFTER], False)
+        some = [url for url in urls[2 * AFTER :] if key_of(url) % LET_THROUGH][:4]
+        assert passed(guard, some) == 0
+        waiting += len(some)
+    maze = batch([f"http://www.maze.example/{n}" for n in range(LATELY + waiting)])
+    learn(guard, texts(maze)[:1], True)
+    guard.stage.probes.found(u64(maze, "host").repeat(9), u64(maze, "domain").repeat(9))
+    out, visits = 0, LATELY
+    while out < waiting and visits < maze.num_rows:
+        urls = maze.slice(0, LATELY) if not out else maze.slice(visits, 4)
+        guard.stage.visited(*(u64(urls, name) for name in ("key", "host", "domain")))
+        visits += urls.num_rows
+        out += guard.stage.share().num_rows
+    assert out == waiting and visits < LATELY + waiting / 2
+
+
 @pytest.mark.parametrize("others", [1, FEW_ACTIVE + 1])
 def test_what_waits_goes_on_beside_a_list_that_has_no_end(guard: Guard, others: int) -> None:
     """Each page of it is new and leads to the next, so that it never grows. Beside many domains nothing goes on."""

@@ -8,8 +8,8 @@ through as if they were none, one in `LET_THROUGH` of those that are found, but 
 domain pays for (`fyke.frontier.tally`). Then what waits of that kind is *cleared*. When nothing else is left but what
 sleeps, all of it is *released*. It would wait for ever beside sites that have no end, so it has a *share* of the
 visits where most are to hosts that grow, or to few domains while as many others do nothing but wait: one for each of
-them, and the fewer the more waits of each domain. Visits to what was let go do not count there: each would let go
-another.
+them, several where few wait beside hosts that grow, and the fewer the more waits of each domain. Visits to what was let
+go do not count there: each would let go another.
 
 Who goes first is who has the least that ever waited: a site that was wrongly taken for a trap has some pages here,
 and they have an end. What goes on in vain puts its domain behind others (`fyke.frontier.tally`).
@@ -40,10 +40,11 @@ RELEASED = 1024  # and more, that are known to have been let go
 ROWS = 8192  # that are looked at in a turn, at most
 LEAST_ROWS = 256  # and at least
 LOOKS = 64  # for each that may go
-EACH = 32  # of a domain that go at a time, when nothing else is left
+EACH = 8  # of a domain that go at a time, when nothing else is left: so many in vain put it behind others
 LATELY = 64  # visits
 MOSTLY = 0.8  # of these, so many to hosts that grow
 SHARE = 16  # no fewer than one in so many beside hosts that grow, or the square of that beside others
+MOST_EACH = 8  # for each visit to hosts that grow, where fewer wait than `SHARE`
 FEW_ACTIVE = 4  # domains of these visits
 LEAST_OWED, MOST_OWED = 16, 64.0
 
@@ -211,7 +212,8 @@ class Traps:
         grow = self._grown >= MOSTLY
         if not grow and (len(active) > FEW_ACTIVE or self._domains.idle(active) < len(active)):
             return 0.0
-        return 1 / min(max(self._domains.least / SHARE, 1), SHARE if grow else SHARE**2)
+        rate = SHARE / max(self._domains.least, 1)
+        return min(max(rate, 1 / SHARE), MOST_EACH) if grow else min(max(rate, 1 / SHARE**2), 1.0)
 
     def share(self) -> pa.RecordBatch:
         """What goes out of what waits (schema `URLS`), beside others."""

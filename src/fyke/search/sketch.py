@@ -15,7 +15,7 @@ their words. A sketch holds
   what pages say beside their articles costs a few hundredths.
 
 Signs take the place of the simhash that is usual here (Henzinger, SIGIR 2006): of pairs with J between 0.9 and 0.95 a
-simhash of 64 bits, at a distance of 6, confirmed 43 and 72 in 100 on two sets of pages, and signs all
+simhash of 64 bits, at a distance of 6, confirmed 37 and 72 in 100 on two sets of pages, and signs all
 (`benches/near_duplicates.py`).
 
 Words are runs of letters, their marks and digits, in small letters: quotes and dashes are signs between them in every
