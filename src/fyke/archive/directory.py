@@ -33,7 +33,7 @@ from fyke.core.config import Config, literal, load, render
 from fyke.core.errors import DirectoryError, FykeError, NotACrawl, OtherCrawl
 from fyke.core.seeds import seeds_of
 from fyke.disk.checkpoint import newest
-from fyke.disk.files import lock, open_append, require_readable, write_whole, writing
+from fyke.disk.files import lock, open_append, read_whole, require_readable, write_whole, writing
 from fyke.disk.sealed import sealed_line
 
 SAME_CRAWL = ("seeds", "scope", "depth", "allow", "deny", "requisites")
@@ -179,7 +179,7 @@ class CrawlDirectory:
     def settings_fault(self, saved: Mapping[str, Any]) -> str:
         """How `fyke.toml` differs from what the last run wrote, by the checkpoint `saved`, or by its own last line if a
         younger run wrote it; empty where it does not."""
-        digests, data = saved.get("settings"), self.settings.read_bytes()
+        digests, data = saved.get("settings"), read_whole(self.settings)
         if not digests or digests["file"] == xxh3_64_intdigest(data):
             return ""
         text, _, _ = data.decode("utf-8", "replace").rpartition(" ")

@@ -83,11 +83,12 @@ def _form(piece: str) -> str:
 
 def _mostly_of(told: Iterable[str], words: U64, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Of which pieces half of the words at least are in shingles of `told`, each of one of it: bool[p]."""
-    found, places = _within(words, sizes)
-    also, _ = _within(*_counted("\n".join(one.replace("\n", " ") for one in told))[:2])
     covered = np.zeros(len(words), bool)
-    for at in range(SHINGLE_WORDS):
-        covered[places[np.isin(found, also)] + at] = True
+    if lines := "\n".join(one.replace("\n", " ") for one in told):
+        found, places = _within(words, sizes)
+        also, _ = _within(*_counted(lines)[:2])
+        begins = places[np.isin(found, also)]
+        covered[begins[:, np.newaxis] + np.arange(SHINGLE_WORDS)] = True
     of_piece = np.repeat(np.arange(len(sizes)), sizes)
     out: npt.NDArray[np.bool_] = (2 * np.bincount(of_piece, covered, len(sizes)) >= sizes) & (sizes >= SHINGLE_WORDS)
     return out
