@@ -165,6 +165,7 @@ def test_readers_have_the_newest_version_and_drop_what_is_gone(tmp_path: Path) -
         after = {name: text.replace("apricot", "durian") for name, text in before.items() if name != "b.html"}
         for expected in (1, 0):  # a page is gone when it is away for the second time
             lay(root, after, LAST_WEEK + 1000)
+            time.sleep(1)  # copies are told by their second
             assert crawl(into, config, "--again").status == 0
             assert fyke("index", str(into)).returncode == 0
             assert fyke("search", str(into), "banana").returncode == 1 - expected

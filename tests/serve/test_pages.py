@@ -6,7 +6,7 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import quote
 
-from search.archives import Answer, archive, html, indexed
+from search.archives import Answer, Archive, archive, html, indexed
 from serve.kit import client
 
 
@@ -197,3 +197,14 @@ def test_several_crawls_are_one(plums: Path, tmp_path: Path) -> None:
         assert "fig.example" in ask.get("/", params={"q": "plum fig"}).text
         assert 'href="/crawl/fruit-2"' in ask.get("/crawl").text
         assert ask.get(f"/copy?url={quote('http://fig.example/')}").status_code == 200
+
+
+def test_copies_of_one_second_come_as_they_were_written(tmp_path: Path) -> None:
+    made, words = Archive(tmp_path / "crawl"), ["apricot", "durian", "durian", "plum", "cherry"]
+    for number, word in enumerate(words):
+        made.now = 1_700_000_000 + number / 10 - 1
+        made.visit("http://a.example/", html("Fruit", f"A sentence about {word}. " * 9))
+    made.close()
+    with client(tmp_path / "crawl") as asking:
+        told = asking.get("/diff", params={"url": "http://a.example/"}).text
+    assert told.count("<option") == 2 * 4 and "<del>plum</del><ins>cherry</ins>" in told

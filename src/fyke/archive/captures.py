@@ -71,7 +71,7 @@ class Captures:
     def probe(self, url: str) -> Capture | None:
         """The newest copy of `url` that was asked for though nothing should be there: the record beside it says so."""
         probes = [one for one in self.of(url) if self._kind(one) == Kind.PROBE.name.lower()]
-        return max(probes, key=lambda one: one.taken_at, default=None)
+        return max(probes, key=lambda one: (one.taken_at, one.file, one.offset), default=None)
 
     def _kind(self, capture: Capture) -> str:
         """The `Kind` that the metadata beside `capture` has, in small; empty where it has none, or cannot be read."""
