@@ -16,7 +16,7 @@ from fyke.core.visits import Page
 from fyke.export.prose import markdown, plain
 from fyke.fetcher.robots_rules import RobotsRules
 from fyke.harvest import Parser
-from fyke.search.main_text import read
+from fyke.search.main_text import main_text
 from fyke.serve.copies import copy_of
 from harvest.conftest import make_answer
 
@@ -100,7 +100,7 @@ READERS: dict[str, tuple[Reader, list[bytes]]] = {
     "shown with": (shown_with, [b"@import url(", b"@import a", b"@import ", b" "]),
     "text as markdown": (read_aloud(markdown, "text/plain"), [b" ", b"\n", b"\n ", b"\t\r", b"_", b"`", b"1", b"# "]),
     "indexed": (
-        read_aloud(read, "text/html"),
+        read_aloud(main_text, "text/html"),
         [b"<nav>x</nav>", b"<h2>x y</h2>", b"<p class=pager>a</p>", b"<option>"],
     ),
     "markdown": (

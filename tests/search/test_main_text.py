@@ -10,7 +10,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Page, visit_to
 from fyke.export.prose import markdown, plain
 from fyke.harvest import Parser
-from fyke.search.main_text import HTML_BYTES, read
+from fyke.search.main_text import HTML_BYTES, main_text
 from search.webs import WORDS
 
 ITEMS = ["Salt the water well before the beans go in.", "Drain them <b>and keep</b> a cup of it.", "Serve at once."]
@@ -36,14 +36,14 @@ def test_a_short_text_without_an_alphabet_is_a_main_text(said: str) -> None:
     """It says as much in a third of the characters: what stands beside it is no part of it."""
     beside = f"<div class=sidebar><p>{'Other news of the day. ' * 20}</p></div>"
     short = page(f"<body><article><p>{said}</p></article>{beside}</body>")
-    assert read(short).text == said.strip()
+    assert main_text(short).text == said.strip()
     assert plain(short) == said.strip()
 
 
 @pytest.mark.parametrize("said", ["River. " * 20, "Река. " * 20, "桥。" * 5])
 def test_where_the_main_text_is_little_all_is_taken(said: str) -> None:
     beside = f"<div class=sidebar><p>{'Other news of the day. ' * 40}</p></div>"
-    assert "Other news" in read(page(f"<body><article><p>{said}</p></article>{beside}</body>")).text
+    assert "Other news" in main_text(page(f"<body><article><p>{said}</p></article>{beside}</body>")).text
 
 
 @pytest.mark.parametrize("said", ["River. " * 20, "River. " * 200])
@@ -51,7 +51,7 @@ def test_where_the_main_text_is_little_all_is_taken(said: str) -> None:
 def test_what_leads_elsewhere_by_its_name_is_no_main_text(name: str, said: str) -> None:
     """Also where the main text is little, and all is taken else."""
     beside = f"<div {name}><h3>New</h3><p>{'Other news of the day. ' * 40}</p></div>"
-    assert read(page(f"<body><div><p>{said}</p></div>{beside}</body>")).text == said.strip()
+    assert main_text(page(f"<body><div><p>{said}</p></div>{beside}</body>")).text == said.strip()
 
 
 @pytest.mark.parametrize("inside", ["{}", "<main>{}</main>", "<div><article>{}</article></div>", "<div>" * 9 + "{}"])
@@ -60,7 +60,7 @@ def test_what_leads_elsewhere_by_its_name_is_no_main_text(name: str, said: str) 
 )
 def test_what_a_list_says_is_said_wherever_it_stands(inside: str, listed: str) -> None:
     found = page(f"<body>{inside.format(PROSE + listed + PROSE)}")
-    lines = read(found).text.split("\n")
+    lines = main_text(found).text.split("\n")
     assert [line for line in lines if "stands" not in line] == [
         item.replace("<b>", "").replace("</b>", "") for item in ITEMS
     ]
@@ -77,7 +77,7 @@ def test_a_list_in_a_list_stays_in_it() -> None:
 @pytest.mark.parametrize("depth", [0, 1, 3, 6])
 def test_a_menu_without_a_name_is_no_main_text(depth: int) -> None:
     menu = "".join(f"<li><a href='/{name}'>{name} and more</a></li>" for name in WORDS[:8])
-    found = read(page(f"<body>{'<div>' * depth}<ul>{menu}</ul>{PROSE}"))
+    found = main_text(page(f"<body>{'<div>' * depth}<ul>{menu}</ul>{PROSE}"))
     assert "and more" not in found.text and "stands on the fire" in found.text
 
 
@@ -89,7 +89,7 @@ TAGS = ["<ul>", "</ul>", "<li>", "<p>", "</p>", "<div>", "</div>", "<ol>", "</ol
 def test_whatever_stands_open_no_word_comes_twice(tags: list[str]) -> None:
     words = [f"word{number}" for number in range(len(tags) + 1)]
     body = words[0] + "".join(f" {tag}{word}" for tag, word in zip(tags, words[1:], strict=True))
-    found = read(page(f"<body>{PROSE} {body}")).text.replace("The pot stands on the fire all day.", "").split()
+    found = main_text(page(f"<body>{PROSE} {body}")).text.replace("The pot stands on the fire all day.", "").split()
     assert len(found) == len(set(found)) and set(found) <= set(words)
 
 
@@ -100,7 +100,7 @@ def test_work_is_linear_in_the_page(worst: str) -> None:
     def seconds(size: int) -> float:
         found = page("<body>" + worst * (size // len(worst)))
         begun = process_time()
-        read(found)
+        main_text(found)
         return process_time() - begun
 
     small = min(seconds(HTML_BYTES // 16) for _ in range(3))
@@ -111,5 +111,5 @@ def test_work_is_linear_in_the_page(worst: str) -> None:
     "name", ["id=comments", "class='post comment odd'", "class=reviews", "itemprop=review", "class=signature"]
 )
 def test_comments_are_told_by_their_names(name: str) -> None:
-    found = read(page(f"<body><main>{PROSE}<div {name}><p>I never liked beans.</p></div></main></body>"))
+    found = main_text(page(f"<body><main>{PROSE}<div {name}><p>I never liked beans.</p></div></main></body>"))
     assert found.comments == ("I never liked beans.",) and "never liked" in found.text

@@ -13,7 +13,7 @@ from fyke.core.visits import HTML_TYPES
 from fyke.report.sql import Questions, Rows
 from fyke.search.archived import COLUMNS, ArchiveReader
 from fyke.search.language import LanguageGuesser
-from fyke.search.main_text import read
+from fyke.search.main_text import main_text
 
 SAMPLE = 400
 _TYPES = ", ".join(map(repr, sorted(HTML_TYPES)))
@@ -38,5 +38,5 @@ def languages(questions: Questions, crawl: Path) -> tuple[Rows, int]:
             if page is not None:
                 root = page.tree.root
                 declared = (root.attributes.get("lang") or "") if root is not None else ""
-                found[guesser.guess(read(page).text, declared)] += 1
+                found[guesser.guess(main_text(page).text, declared)] += 1
     return sorted(found.items(), key=lambda item: (-item[1], item[0])), found.total()

@@ -20,7 +20,7 @@ from fyke.harvest.queries import with_queries_encoded
 from fyke.search.dates import META_NAMES, date_of
 from fyke.search.language import LanguageGuesser
 from fyke.search.lines import by_lines, one_line
-from fyke.search.main_text import TEXT_CHARS, read
+from fyke.search.main_text import TEXT_CHARS, main_text
 
 PLAIN_TYPES = frozenset({"text/plain", "text/markdown", "text/x-rst", *DOCUMENT_TYPES})
 
@@ -93,7 +93,7 @@ class TextExtractor:
             return self._plain(page)
         find = self._selector.find
         metas = [node.attributes for node in find("meta", root)]
-        main = read(page)
+        main = main_text(page)
         declared = (root.attributes.get("lang") or "") if root.attributes else ""
         return Extract(
             title=one_line(page.title, TITLE_CHARS) or main.headings[:ANCHOR_CHARS],

@@ -58,7 +58,7 @@ class MainText:
     comments: tuple[str, ...]  # what visitors wrote, by the names of its elements; some of it may come twice
 
 
-def read(page: Page) -> MainText:
+def main_text(page: Page) -> MainText:
     """What `page` says without its navigation; all its text where the main part has little of it."""
     html = readable(page)
     tree = HTMLTree.parse(html)
