@@ -16,7 +16,7 @@ from fyke.core.hidden import CONTROL, HIDDEN
 from fyke.core.markup import tree_of
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.export.marks import MARKS, marked, single, without_marks, written
-from fyke.search.main_text import is_deep, is_little, readable
+from fyke.search.main_text import HTML_BYTES, is_deep, is_little, readable
 
 TEXT_CHARS = 1_000_000
 
@@ -40,7 +40,7 @@ def markdown(page: Page) -> str:
     """The main content of `page` as Markdown."""
     if page.media_type not in HTML_TYPES:
         return _clean(page.text if page.media_type == "text/markdown" else _escaped(page.text))
-    html = readable(page)
+    html = page.safe_html(HTML_BYTES)
     if is_deep(html):
         return _clean(_escaped(_main(html, formatting=False)))
     page_marked = marked(html, page.url)
