@@ -41,7 +41,6 @@ from fyke.search.extract import Extract, TextExtractor
 from fyke.search.lots import SKETCHES, Lot
 from fyke.search.near import find_near
 from fyke.search.own_text import OwnText
-from fyke.search.pieces import pieces_of
 from fyke.search.sketch import LEAST_SHINGLES, MOST_SIGNS, SKETCH, shingles, sketch_of, word_hashes
 from search.near_kit import PLANTED, cut_into_lots, formula, lot_of, nears, planted
 
@@ -129,10 +128,7 @@ def _quality(pages: list[tuple[int, Extract]], memory_bytes: int) -> None:
 def _own(pages: list[tuple[int, Extract]]) -> Array:
     """The sketches of own texts, as the index makes them."""
     own_text, hosts = OwnText(), [key_of(f"site-{number}.example") for number, _ in pages]
-    pieces = [
-        pieces_of(extract.text, [extract.title, *(anchor.words for anchor in extract.anchors)], extract.comments)
-        for _, extract in pages
-    ]
+    pieces = [extract.pieces() for _, extract in pages]
     for host, one in zip(hosts, pieces, strict=True):
         own_text.meet(host, one)
     return np.array([own_text.sketch(host, one) for host, one in zip(hosts, pieces, strict=True)])

@@ -42,10 +42,10 @@ def test_a_form_is_what_is_left_of_names_and_numbers() -> None:
     assert not long
 
 
-@pytest.mark.parametrize("month", ["октября", "de enero de", "mars", "Mai"])
+@pytest.mark.parametrize("month", ["октября", "de enero de", "mars"])
 def test_the_name_of_a_month_is_of_a_number(month: str) -> None:
     first, other = pieces_of(f"обновлено 7 {month} 2009\nобновлено 12 декабря 2013").forms.tolist()
-    assert first == other or month[0].isupper()
+    assert first == other
     day, name = pieces_of(f"sold on 7 {month} 2009\nsold at 7 {month} 2009").forms.tolist()
     assert day != name
 

@@ -45,6 +45,11 @@ class Capture:
         return f"{self.taken_at:%Y%m%d%H%M%S}"
 
     @property
+    def order(self) -> tuple[datetime, str, int]:
+        """Later ones are greater, also of those that were taken within a second."""
+        return self.taken_at, self.file, self.offset
+
+    @property
     def whole(self) -> bool:
         """Whether it is the page itself, and no error or redirect; a 304 that stands for it has no status."""
         return self.status in (0, 200)
@@ -71,7 +76,7 @@ class Captures:
     def probe(self, url: str) -> Capture | None:
         """The newest copy of `url` that was asked for though nothing should be there: the record beside it says so."""
         probes = [one for one in self.of(url) if self._kind(one) == Kind.PROBE.name.lower()]
-        return max(probes, key=lambda one: (one.taken_at, one.file, one.offset), default=None)
+        return max(probes, key=lambda one: one.order, default=None)
 
     def _kind(self, capture: Capture) -> str:
         """The `Kind` that the metadata beside `capture` has, in small; empty where it has none, or cannot be read."""

@@ -212,8 +212,8 @@ class Traps:
         grow = self._grown >= MOSTLY
         if not grow and (len(active) > FEW_ACTIVE or self._domains.idle(active) < len(active)):
             return 0.0
-        rate = SHARE / max(self._domains.least, 1)
-        return min(max(rate, 1 / SHARE), MOST_EACH) if grow else min(max(rate, 1 / SHARE**2), 1.0)
+        least, most = (1 / SHARE, MOST_EACH) if grow else (1 / SHARE**2, 1)
+        return min(max(SHARE / max(self._domains.least, 1), least), most)
 
     def share(self) -> pa.RecordBatch:
         """What goes out of what waits (schema `URLS`), beside others."""

@@ -21,6 +21,7 @@ from fyke.search.dates import META_NAMES, date_of
 from fyke.search.language import LanguageGuesser
 from fyke.search.lines import by_lines, one_line
 from fyke.search.main_text import TEXT_CHARS, main_text
+from fyke.search.pieces import Pieces, pieces_of
 
 PLAIN_TYPES = frozenset({"text/plain", "text/markdown", "text/x-rst", *DOCUMENT_TYPES})
 
@@ -52,6 +53,10 @@ class Extract:
     canonical: int  # key of the address the page says is its own; 0 when it says nothing
     anchors: tuple[Anchor, ...]
     comments: tuple[str, ...]  # what visitors wrote, by the names of its elements: some of it comes twice
+
+    def pieces(self) -> Pieces:
+        """Of its text: which are its own is told by title, links and comments (`fyke.search.own_text`)."""
+        return pieces_of(self.text, [self.title, *(anchor.words for anchor in self.anchors)], self.comments)
 
 
 class TextExtractor:

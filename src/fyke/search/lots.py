@@ -32,7 +32,7 @@ from fyke.core.urls import key_of, split
 from fyke.disk.files import sync_file, writing
 from fyke.search.extract import Anchor, Extract
 from fyke.search.own_text import OwnText
-from fyke.search.pieces import Pieces, pieces_of
+from fyke.search.pieces import Pieces
 from fyke.search.sketch import SKETCH
 
 Array = npt.NDArray[Any]
@@ -118,11 +118,7 @@ class LotWriter:
         if page.row["fate"] == Fate.SHOWN and page.extract is not None:
             page.row["sketch"] = len(self._texts)
             host = key_of(split(page.url).host)
-            pieces = pieces_of(
-                page.extract.text,
-                [page.extract.title, *(anchor.words for anchor in page.extract.anchors)],
-                page.extract.comments,
-            )
+            pieces = page.extract.pieces()
             self._own_text.meet(host, pieces)
             self._texts.append((page.row["key"], host, pieces))
             self.size_bytes += pieces.nbytes

@@ -132,7 +132,7 @@ class Shelf:
     def captures(self, url: str) -> list[tuple[ShelvedCrawl, Capture]]:
         """Every copy of `url` (canonical), the newest first; within a second as they were written."""
         found = [(crawl, capture) for crawl in self for capture in crawl.captures.of(url)]
-        return sorted(found, key=lambda one: (one[1].taken_at, one[1].file, one[1].offset), reverse=True)
+        return sorted(found, key=lambda one: one[1].order, reverse=True)
 
     def capture(self, url: str, at: datetime | None = None) -> tuple[ShelvedCrawl, Capture] | None:
         """The copy of `url` taken at `at`, or nearest to it; without, the newest that has a page."""
