@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from alone import traced
 from fyke.search.lots import Lot
 from fyke.search.near import TOGETHER, find_near
-from fyke.search.sketch import MOST_SIGNS
+from fyke.search.sketch import FAR_SIGNS, MOST_SIGNS
 from search.near_kit import Array, apart, cut_into_lots, formula, like, lot_of, nears, planted, random_sketches
 
 SMALL = 1 << 14  # bytes for the table: its merges come every few hundred texts
@@ -43,9 +43,9 @@ def model(sketches: Array) -> dict[int, tuple[int, int]]:
     found: dict[int, tuple[int, int]] = {}
     for number, one in enumerate(sketches):
         earlier = {owner.setdefault((at, band), number) for at, band in enumerate(one["bands"].tolist())} - {number}
-        among = [(apart(one, sketches[place]), place) for place in {first[other] for other in earlier}]
-        signs, place = min(among, default=(MOST_SIGNS + 1, number))
-        first.append(place if signs <= MOST_SIGNS else number)
+        near = {first[other] for other in earlier if apart(one, sketches[other]) <= MOST_SIGNS}
+        signs, place = min(((apart(one, sketches[place]), place) for place in near), default=(FAR_SIGNS + 1, number))
+        first.append(place if signs <= FAR_SIGNS else number)
         page = int(sketches["key"][first[-1]])
         found[int(one["key"])] = (page, signs) if page != one["key"] else (0, 0)
     return {key: near for key, near in found.items() if near[0]}

@@ -68,6 +68,14 @@ def test_a_piece_is_of_a_link_if_half_of_its_words_are(which: str) -> None:
     assert not any(found("\n".join(halves), [title])), "a piece of less than a shingle is in no link"
 
 
+def test_a_piece_is_of_the_title_if_all_of_its_words_are() -> None:
+    """A title may be the beginning of a first sentence."""
+    sentence = "Twelve ships came in that night with the tide."
+    lines = ["Twelve ships came in that night", "Ships came in, that night", sentence, "Twelve ships"]
+    pieces = pieces_of("\n".join(lines), title=f"{lines[0]} | The Harbour")
+    assert pieces.linked.tolist() == [True, True, False, False]
+
+
 @pytest.mark.parametrize("sign", ["-", "–", "—"])
 def test_a_dateline_is_a_piece(sign: str) -> None:
     assert len(pieces_of(f"LIMA, 3 May 2010 (XYZ) {sign} Here it is told").sizes) == 2

@@ -56,7 +56,7 @@ class Extract:
 
     def pieces(self) -> Pieces:
         """Of its text: which are its own is told by title, links and comments (`fyke.search.own_text`)."""
-        return pieces_of(self.text, [self.title, *(anchor.words for anchor in self.anchors)], self.comments)
+        return pieces_of(self.text, (anchor.words for anchor in self.anchors), self.comments, self.title)
 
 
 class TextExtractor:

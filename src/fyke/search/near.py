@@ -6,11 +6,12 @@ Called by the indexer when there are new lots. A band is a key of a Drum, and it
 it first (`check_update`, the first is kept): who asks with a band that is there has a candidate. Texts are numbered in
 order of arrival, also those of pages that were read again. In this order it is decided what they are:
 
-    a text near the first text of a candidate's cluster joins it, that with the fewest signs different where there are
-    several; any other is the first of its own
+    a text near a candidate joins its cluster, unless it is far from the first text there; where there are several, that
+    whose first text has the fewest signs different; any other is the first of its own
 
-So a cluster is what is near its first text. It does not drift by chains, in which each is near the one before it and
-the last has nothing of the first. A page that changed is known by each of its texts.
+So of two that are near each other none is left alone because a third came first that is near one of them only. And a
+cluster does not drift by chains, in which each is near the one before it and the last has nothing of the first. A page
+that changed is known by each of its texts.
 
 Invariant: what a text is depends on those before it alone, not on lots, runs, or when the Drum merges. The folder
 `near/` is a checkpointed shard, and `met` in it a row of `MET` a text: both are cut back to the newest checkpoint, and
@@ -19,16 +20,15 @@ what came later is done again. Memory: the Drum's, and `TOGETHER` texts with the
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import U64
 from fyke.core.errors import StateDamaged
 from fyke.core.sorting import distinct
 from fyke.disk.checkpoint import Checkpoint
@@ -37,7 +37,7 @@ from fyke.disk.files import cut, raw, writing
 from fyke.disk.operations import Combine
 from fyke.disk.ranges import Array, Buckets
 from fyke.search.lots import NEAR, Lot
-from fyke.search.sketch import BANDS, MOST_SIGNS, SIGNS
+from fyke.search.sketch import BANDS, FAR_SIGNS, MOST_SIGNS, SIGNS
 
 TOGETHER_BITS = 14
 TOGETHER = 1 << TOGETHER_BITS  # texts decided at a time
@@ -46,6 +46,12 @@ _CANDIDATES = np.dtype([("row", "<u8"), ("earlier", "<u8")])
 MET = np.dtype(  # page: key of the page that had the first text; apart: signs that differ from it
     [("key", "<u8"), ("first", "<u8"), ("page", "<u8"), ("apart", "u1"), ("signs", "u1", (SIGNS // 8,))]
 )
+
+
+class _Text(NamedTuple):
+    key: int  # of its page
+    first: int  # text of its cluster
+    signs: int
 
 
 def find_near(folder: Path, lots: Sequence[Lot], memory_bytes: int) -> None:
@@ -158,32 +164,23 @@ class Clusters:
 
     def _join(self, begin: int, rows: Array, found: Array) -> None:
         """Let each of `rows` (MET, from number `begin` on) join the nearest of the clusters that `found` leads to."""
-        pages, place = rows["key"].tolist(), rows["first"].tolist()
-        firsts = dict(self._firsts(distinct(found["earlier"][found["earlier"] < begin])))
-        signs = dict(self._signs({*firsts.values()}))
-        own = [int.from_bytes(one.tobytes(), "little") for one in rows["signs"]]
+        texts = self._texts(distinct(np.append(found["row"], found["earlier"])).tolist())
+        texts |= self._texts({one.first for one in texts.values()} - texts.keys())
         for number, earlier in _grouped(found):
-            at = number - begin
-            among = {firsts[one] if one < begin else place[one - begin] for one in earlier}
-            nearest, first = min(
-                ((own[at] ^ (signs[one][1] if one < begin else own[one - begin])).bit_count(), one) for one in among
-            )
-            if nearest <= MOST_SIGNS:
-                place[at] = first
-                rows["apart"][at] = nearest
-                rows["page"][at] = signs[first][0] if first < begin else pages[first - begin]
-        rows["first"] = place
+            signs, at = texts[number].signs, number - begin
+            near = [one for one in map(texts.__getitem__, earlier) if (signs ^ one.signs).bit_count() <= MOST_SIGNS]
+            among = (((signs ^ texts[one.first].signs).bit_count(), one.first) for one in near)
+            apart, first = min(among, default=(FAR_SIGNS + 1, number))
+            if apart <= FAR_SIGNS:
+                texts[number] = texts[number]._replace(first=first)
+                rows["first"][at], rows["apart"][at], rows["page"][at] = first, apart, texts[first].key
 
-    def _firsts(self, numbers: U64) -> Iterator[tuple[int, int]]:
-        """Each of the texts `numbers` with the number of the first text of its cluster."""
-        for number in numbers.tolist():
-            yield number, int(self._read(number, number + 1)["first"][0])
-
-    def _signs(self, numbers: set[int]) -> Iterator[tuple[int, tuple[int, int]]]:
-        """Each of the texts `numbers` with the key of its page, and its signs as a number."""
-        for number in sorted(numbers):
+    def _texts(self, numbers: Iterable[int]) -> dict[int, _Text]:
+        out = {}
+        for number in numbers:
             row = self._read(number, number + 1)[0]
-            yield number, (int(row["key"]), int.from_bytes(row["signs"].tobytes(), "little"))
+            out[number] = _Text(int(row["key"]), int(row["first"]), int.from_bytes(row["signs"].tobytes(), "little"))
+        return out
 
     # --- texts met, on disk
 

@@ -3,7 +3,7 @@
 A *piece* is a sentence or a line: sentences, since a notice often shares its line with a date or a name. Its *form* is
 what it says but for names and numbers, by which dates, prices and counts are known that are written on each page of a
 host with another value. A piece is *linked* if half of its words at least are words of its page's links, which say what
-is elsewhere, or of its title.
+is elsewhere, or all are of its title: of a title that is the beginning of a first sentence, the sentence is not.
 
 Invariant: time and memory are linear in the text and in the words of its links.
 """
@@ -48,8 +48,8 @@ class Pieces:
         return shingles(self.words if some is None else self.words[np.repeat(some, self.sizes)])
 
 
-def pieces_of(text: str, links: Iterable[str] = (), comments: Iterable[str] = ()) -> Pieces:
-    """The pieces of `text`; its title and links have the words `links`, each those of one. `comments`: of visitors."""
+def pieces_of(text: str, links: Iterable[str] = (), comments: Iterable[str] = (), title: str = "") -> Pieces:
+    """The pieces of `text`. Its links have the words `links`, each those of one; `comments` are of visitors."""
     shown = _BETWEEN.split(text)
     lines = "\n".join(shown)
     words, sizes, digits = _counted(lines)
@@ -59,7 +59,8 @@ def pieces_of(text: str, links: Iterable[str] = (), comments: Iterable[str] = ()
     forms = np.zeros(len(shown), np.uint64)
     for at in np.flatnonzero(digits & (sizes <= FORM_WORDS)).tolist():
         forms[at] = xxhash.xxh3_64_intdigest(_form(shown[at]).encode("utf-8", "replace"))
-    return Pieces(words, sizes, keys, forms, *(_mostly_of(told, words, sizes) for told in (links, comments)))
+    of_links, of_title, of_comments = (_share_of(told, words, sizes) for told in (links, [title], comments))
+    return Pieces(words, sizes, keys, forms, (of_links >= 1 / 2) | (of_title == 1), of_comments >= 1 / 2)
 
 
 def _counted(lines: str) -> tuple[U64, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
@@ -81,8 +82,8 @@ def _form(piece: str) -> str:
     return _MONTH.sub("0", signs)
 
 
-def _mostly_of(told: Iterable[str], words: U64, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Of which pieces half of the words at least are in shingles of `told`, each of one of it: bool[p]."""
+def _share_of(told: Iterable[str], words: U64, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Which share of the words of each piece is in shingles of `told`, each of one of it: float64[p]."""
     covered = np.zeros(len(words), bool)
     if lines := "\n".join(one.replace("\n", " ") for one in told):
         found, places = _within(words, sizes)
@@ -90,8 +91,7 @@ def _mostly_of(told: Iterable[str], words: U64, sizes: npt.NDArray[np.int64]) ->
         begins = places[np.isin(found, also)]
         covered[begins[:, np.newaxis] + np.arange(SHINGLE_WORDS)] = True
     of_piece = np.repeat(np.arange(len(sizes)), sizes)
-    out: npt.NDArray[np.bool_] = (2 * np.bincount(of_piece, covered, len(sizes)) >= sizes) & (sizes >= SHINGLE_WORDS)
-    return out
+    return np.bincount(of_piece, covered, len(sizes)) / np.maximum(sizes, 1)
 
 
 def _within(words: U64, sizes: npt.NDArray[np.int64]) -> tuple[U64, npt.NDArray[np.int64]]:

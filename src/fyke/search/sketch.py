@@ -11,7 +11,7 @@ their words. A sketch holds
 - *bands*, the hashes of `BAND_BINS` bins each. One at least agrees with probability 1 - (1 - J^9)^10: 0.995 at J = 0.9,
   0.02 at 0.5. They find candidates by equality, which is what a Drum asks;
 - *signs*, a bit of each of `SIGNS` other bins (Li and König, b-bit minwise hashing, WWW 2010), which confirm them: of
-  these (1 - J) / 2 differ, so as many as `MOST_SIGNS` at J = 0.836. That is less than the 0.9 of near-duplicates, since
+  these (1 - J) / 2 differ, so as many as `MOST_SIGNS` at J = 0.844. That is less than the 0.9 of near-duplicates, since
   what pages say beside their articles costs a few hundredths.
 
 Signs take the place of the simhash that is usual here (Henzinger, SIGIR 2006): of pairs with J between 0.9 and 0.95 a
@@ -40,7 +40,8 @@ BAND_BINS = 9
 SHINGLE_WORDS = 4
 LEAST_SHINGLES = 30  # a text with fewer, however often it repeats them, says too little: it has no sketch
 SIGNS = 512
-MOST_SIGNS = 42  # that differ between near-duplicates
+MOST_SIGNS = 40  # that differ between near-duplicates
+FAR_SIGNS = 55  # that differ between what is near another and the first text there at most
 
 SKETCH = np.dtype([("bands", "<u8", (BANDS,)), ("signs", "u1", (SIGNS // 8,))])  # all zeros without a sketch
 
