@@ -34,6 +34,8 @@ def body_of(html: str) -> str:
         ("<p>See <a href=b.html>the <b>b</b> page</a> of.</p>", "See [the b page](http://h.example/d/b.html) of."),
         ("<p>See <a href='/x_(y)?a b'>[1]</a>.</p>", "See [\\[1\\]](http://h.example/x_%28y%29?a%20b)."),
         ("<p>A <a href='#here'>here</a> and <a href='javascript:f()'>there</a>.</p>", "A here and there."),
+        ("<p>See <svg><a xlink:href=b><text>x</text></a></svg> of <a href=c>c</a>.</p>",
+         "See of [c](http://h.example/d/c)."),
         ("<h2>On <a href=b><code>b_()</code></a> too</h2>", "## On [`b_()`](http://h.example/d/b) too"),
         ("<p>Say <code>a_b * [c] <i>d</i></code> now.</p>", "Say `a_b * [c] d` now."),
         ("<p>Say <kbd>`</kbd> now.</p>", "Say `` ` `` now."),
@@ -99,6 +101,7 @@ def test_a_base_counts() -> None:
 
 PIECES = st.sampled_from([
     "<a href=b>", "</a>", "<code>", "</code>", "<table>", "<tr>", "<td>", "</table>", "<pre>", "</pre>", "<p>", "<li>",
+    "<svg><a xlink:href=b>", "</svg>", "<ul>", "</ul>", "<base xlink:href=x>",
     "\ue000", "\ue0050\ue001", "\ue006", "\ue007", "&#xE006;", "&#57344;0&#xe001;", "`", "|", "[x](http://evil.example/)",
     "<a href='javascript:x'>", "<a href='http://h.example/) evil'>", "&lt;script&gt;", "# x", "\n\n", " words ", "\\",
 ])  # fmt: skip

@@ -59,7 +59,7 @@ def marked(html: str, url: str) -> Marked:
     if root is None:
         return Marked(html, ())
     based = root.css_first("base[href]")
-    base = (canonical(based.attributes["href"] or "", url) if based is not None else None) or url
+    base = (canonical(_href(based), url) if based is not None else None) or url
     urls = _mark_links(root, base)
     for node in root.css("code,kbd,samp,tt")[:MOST_MARKS]:
         if node.css_first("a[href]") is None and not _within(node, ("pre", "code")):
@@ -76,13 +76,19 @@ def marked(html: str, url: str) -> Marked:
 def _mark_links(root: LexborNode, base: str) -> list[str]:
     urls: list[str] = []
     for node in root.css("a[href]")[:MOST_MARKS]:
-        href = (node.attributes["href"] or "").strip()
+        href = _href(node).strip()
         target = canonical(href, base) if href and not href.startswith("#") else None
         if target is not None and not _within(node, ("pre",)):
             node.insert_before(f"{_LINK}{len(urls)}{_NUMBERED}")
             node.insert_after(2 * _UNLINK)
             urls.append(target)
     return urls
+
+
+def _href(node: LexborNode) -> str:
+    """Where `node` leads; a selector for `href` also finds the links of pictures (SVG), which may say `xlink:href`."""
+    attributes = node.attributes
+    return attributes.get("href") or attributes.get("xlink:href") or ""
 
 
 def _keep_lists(parser: LexborHTMLParser, root: LexborNode) -> None:
@@ -119,7 +125,7 @@ def _after_paragraph(node: LexborNode) -> bool:
 
 def _is_menu(node: LexborNode, links: Sequence[LexborNode]) -> bool:
     """Whether a list of `links` in the content is for finding one's way: by its name, or since they stay here."""
-    here = sum((link.attributes["href"] or "").startswith("#") for link in links)
+    here = sum(_href(link).startswith("#") for link in links)
     if 2 * here >= len(links):
         return True
     above: LexborNode | None = node
