@@ -86,6 +86,9 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
             ("http://example.com/fluss", html("Am Fluss", german)),
             ("http://example.com/old", Answer(f"<title>Old trees</title><p>{english}", headers=february)),
             ("http://example.net/tokyo", html("東京タワー", "東京は日本の首都です。" * 5)),
+            ("http://example.net/bosporus", html("İstanbul", "İstanbul, Boğaziçi kıyısında bir şehirdir. " * 3)),
+            ("http://example.net/seoul", html("서울", "경복궁은 조선 시대에 지어진 궁궐로 많은 관광객이 찾는다. " * 3)),
+            ("http://example.net/apart", html("Apart", "De\u0301ja\u0300 vu, qahwa قَهْوَة, shalom שָׁלוֹם, йод. " * 3)),
         ],
     )  # fmt: skip
     indexed(folder)
@@ -118,6 +121,15 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
         ("東京", {"tokyo"}),
         ("首都", {"tokyo"}),
         ("都首", set()),
+        ("istanbul", {"bosporus"}),
+        ("ISTANBUL", {"bosporus"}),
+        ("İSTANBUL bogazici", {"bosporus"}),
+        ("경복궁", {"seoul"}),  # a noun without what follows it
+        ("궁복경", set()),
+        ("déjà", {"apart"}),  # accents that stand apart, and points
+        ("قهوة", {"apart"}),
+        ("שלום", {"apart"}),
+        ("йод", {"apart"}),
         ("-river", set()),
         ("", set()),
         ("!?", set()),

@@ -1,11 +1,11 @@
 """The fields of a document, and how text becomes words: the same for pages and for queries.
 
 Used by the writing of documents and by searching. Words are runs of letters and digits, in small letters and
-without accents; each character of the scripts that write without blanks is a word by itself, and a word of a query
-in such a script a phrase. The signs that make a name (`c++`, `f#`, `.net`) are spelt out in letters first.
-`stem_<language>` holds the words of a page by their stems in its own language, so that "sorting" finds "sort"; `stem_`
-those of languages without a stemmer, as they are. `title_stems` and its like hold what the page is called, by stems of
-whatever language it is in. What is shown is kept apart from what is looked for.
+without accents and points; each character of the scripts that write without blanks, and of Hangul, is a word by
+itself, and a word of a query in such a script a phrase. The signs that make a name (`c++`, `f#`, `.net`) are spelt
+out in letters first. `stem_<language>` holds the words of a page by their stems in its own language, so that
+"sorting" finds "sort"; `stem_` those of languages without a stemmer, as they are. `title_stems` and its like hold
+what the page is called, by stems of whatever language it is in. What is shown is kept apart from what is looked for.
 
 Invariant: `Analysis.words` of a text gives exactly the terms under which a document with it is found.
 """
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from unicodedata import normalize
 
 import tantivy
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
@@ -45,9 +46,15 @@ _ENGLISH = """
     why how whether there here now just only very really also any some all each every both either such same own
     other another more most not no yes please
 """
-# Thai, Lao, Burmese, Khmer, kana, Han: written without blanks.
+# Thai, Lao, Burmese, Khmer, kana, Han: written without blanks. And Hangul: its nouns stand with what follows them.
 _UNSPACED = re.compile(
-    r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])"
+    r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
+    r"\uf900-\ufaff])"
+)
+# Accents by themselves, of which small letters leave one of a Turkish I with a dot; points of Hebrew; of Arabic, and
+# its stretch.
+_POINTS = re.compile(
+    r"[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]"
 )
 # Signs that make another name of a name: c++, a++; c#, f#; .net. Not those of j++k, a#b, example.net, 3#.
 _SIGNS = re.compile(r"(?<=[^\W_])\+\+(?![^\W\d]|[_+])|(?<=\b[^\W\d_])#(?![\w#])|(?<![\w.])\.(?=net\b)", re.IGNORECASE)
@@ -62,9 +69,13 @@ def spelt(text: str) -> str:
 
 
 def prepared(text: str) -> str:
-    """`text` as the analysers cut it best: signs spelt, blanks around what is written without."""
+    """`text` as the analysers cut it best: signs spelt, blanks around what is written without, no points that may
+    be left out."""
     text = spelt(text)
-    return text if text.isascii() else _UNSPACED.sub(r" \1 ", text)
+    if text.isascii():
+        return text
+    text = _POINTS.sub("", normalize("NFC", text).replace("İ", "I"))
+    return _UNSPACED.sub(r" \1 ", text)
 
 
 def as_written(term: str) -> str:
