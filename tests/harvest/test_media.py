@@ -1,6 +1,8 @@
 """What kind of thing an answer is."""
 
 from collections.abc import Callable
+from io import BytesIO
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import pytest
 
@@ -8,6 +10,14 @@ from fyke.core.visits import Exchange
 from fyke.harvest.media import FTP_LISTING, GOPHER_MENU, describe
 
 Answer = Callable[..., Exchange]
+
+
+def zipped(files: dict[str, str], method: int = ZIP_DEFLATED) -> bytes:
+    packed = BytesIO()
+    with ZipFile(packed, "w", method) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return packed.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -78,6 +88,54 @@ def test_of_several_types_the_last_counts_as_in_browsers(
 def test_what_the_bytes_say(answer: Answer, content: bytes, expected: str) -> None:
     assert describe(answer(media_type=""), content)[0] == expected
     assert describe(answer(media_type="unknown/unknown"), content)[0] == expected
+
+
+ODT, DOCX = "application/vnd.oasis.opendocument.text", "application/vnd.openxmlformats-officedocument"
+ZIPPED_ODT = zipped({"mimetype": ODT, "content.xml": "x"}, ZIP_STORED)
+DOCUMENTS = {
+    "application/pdf": b"%PDF-1.7",
+    "application/epub+zip": zipped({"mimetype": "application/epub+zip", "a.xhtml": "x"}, ZIP_STORED),
+    ODT: ZIPPED_ODT,
+    f"{DOCX}.wordprocessingml.document": zipped({"[Content_Types].xml": "x", "word/document.xml": "x" * 9999}),
+    f"{DOCX}.spreadsheetml.sheet": zipped({"[Content_Types].xml": "x", "xl/workbook.xml": "x"}),
+    f"{DOCX}.presentationml.presentation": zipped({"[Content_Types].xml": "x", "ppt/presentation.xml": "x"}),
+}
+
+
+@pytest.mark.parametrize(("kind", "content"), DOCUMENTS.items())
+@pytest.mark.parametrize(
+    "said", ["application/octet-stream", "Application/X-Download", "binary/octet-stream", "application/zip", "*/*"]
+)
+def test_documents_called_no_more_than_files(answer: Answer, said: str, kind: str, content: bytes) -> None:
+    assert describe(answer(media_type=said), content)[0] == kind
+
+
+def test_files_that_are_no_documents_stay_what_servers_call_them(answer: Answer) -> None:
+    for said in ("application/octet-stream", "application/zip"):
+        for content in (
+            b"",
+            b"<html><a href=x>",
+            b"PK\x03\x04",
+            zipped({"word/document.xml": "x"}),
+            b"\x89PNG\r\n\x1a\n",
+        ):
+            assert describe(answer(media_type=said), content)[0] == said
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"%PDF-1.7\n1 0 obj", "application/pdf"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "image/png"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF", "image/jpeg"),
+        (ZIPPED_ODT, ODT),
+        (b"GIF89a is a format", "text/html"),
+        (b"BM words", "text/html"),
+        ("<p>words".encode("utf-16-le"), "text/html"),
+    ],
+)
+def test_files_called_html(answer: Answer, content: bytes, expected: str) -> None:
+    assert describe(answer(media_type="text/html; charset=utf-8"), content)[0] == expected
 
 
 def test_servers_that_call_everything_text(answer: Answer) -> None:

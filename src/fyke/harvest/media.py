@@ -2,8 +2,9 @@
 
 Called by `fyke.harvest.parser` once a page. The server's Content-Type is believed when it says
 anything; what is missing or generic is sniffed as in the WHATWG MIME Sniffing Standard (sections 5
-and 7), with fewer kinds of audio, video and archives told apart. Protocols without headers go by
-the name: a gopher item type, a file's extension.
+and 7), with fewer kinds of audio, video and archives told apart. More than there, documents are known
+that servers call no more than files or archives, and files of bytes that they call HTML: their bytes
+would be taken for words. Protocols without headers go by the name: a gopher item type, a file's extension.
 
 Invariant: the result is a lower-case `type/subtype`, and sniffing never turns what a server calls
 text into something that is run (section 7.2: the Apache fault only becomes octet-stream).
@@ -27,6 +28,12 @@ _ESSENCE = re.compile(rf"{_TOKEN}/{_TOKEN}")
 _CHARSET = re.compile(r";\s*charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^;,\s]+))", re.IGNORECASE)
 MOST_FIELDS = 16  # of a head that has this one again and again
 _GENERIC = frozenset({"", "unknown/unknown", "application/unknown", "*/*"})
+_FILES = frozenset(
+    {
+        OCTETS, "binary/octet-stream", "application/download", "application/force-download",
+        "application/x-download", "application/zip", "application/x-zip-compressed",
+    }
+)  # fmt: skip
 _APACHE_FAULT = frozenset(
     {
         b"text/plain",
@@ -45,8 +52,9 @@ _XML = re.compile(rb"[\t\n\f\r ]*<\?xml")
 _FEED = re.compile(rb"(?s)[\t\n\f\r ]*(?:(?><(?:\?.*?\?|!--.*?--|![^>]*)>)[\t\n\f\r ]*+)*+<(rss|feed|rdf:RDF)[\s>]")
 _FEED_TYPES = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"rdf:RDF": "application/rss+xml"}
 GZIP = b"\x1f\x8b\x08"  # how a file of it begins
+PDF, ZIP = b"%PDF-", b"PK\x03\x04"
 _MAGIC = (
-    (b"%PDF-", "application/pdf"),
+    (PDF, "application/pdf"),
     (b"%!PS-Adobe-", "application/postscript"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -60,11 +68,24 @@ _MAGIC = (
     (b"ID3", "audio/mpeg"),
     (b"\x1a\x45\xdf\xa3", "video/webm"),
     (GZIP, "application/x-gzip"),
-    (b"PK\x03\x04", "application/zip"),
+    (ZIP, "application/zip"),
     (b"Rar!\x1a\x07", "application/x-rar-compressed"),
     (b"wOFF", "font/woff"),
     (b"wOF2", "font/woff2"),
 )
+_MAGICS = tuple(magic for magic, _ in _MAGIC)
+# Books and open documents say their type in a first member that is not packed; those of Office in their list's names.
+_TYPED_ZIP = re.compile(
+    rb"(?s)PK\x03\x04.{26}mimetype"
+    rb"(application/(?:epub\+zip|vnd\.oasis\.opendocument\.(?:text|presentation|spreadsheet)))PK"
+)
+_OFFICE = re.compile(rb"(?s)PK\x01\x02.{42}(word/document|xl/workbook|ppt/presentation)\.xml")
+_OFFICE_TYPES = {
+    b"word/document": "wordprocessingml.document",
+    b"xl/workbook": "spreadsheetml.sheet",
+    b"ppt/presentation": "presentationml.presentation",
+}
+_LISTED_BYTES = 1 << 16  # at the end of a document, in which its list is
 _RIFF = {b"WEBPVP": "image/webp", b"AVI ": "video/avi", b"WAVE": "audio/wave"}
 _GOPHER_ITEMS = {"0": "text/plain", "1": GOPHER_MENU, "7": GOPHER_MENU, "h": HTML, "g": "image/gif"}
 _SNIFFED_BYTES = 1445  # the standard's resource header
@@ -79,15 +100,17 @@ def describe(exchange: Exchange, content: bytes) -> tuple[str, str]:
     if value is not None:
         essence, label = _parsed(value)
         if essence in _GENERIC:
-            return sniff(content), label
+            return _document(content) or sniff(content), label
         if value in _APACHE_FAULT and looks_binary(content):
             return OCTETS, ""
         if essence == HTML:
-            return _html_or_feed(content), label
+            return _html_or_other(content), label
+        if essence in _FILES:
+            return _document(content) or essence, label
         return essence, label
     if exchange.visit.url.startswith(("ftp:", "gopher:")):
         return named(exchange.visit.url), ""
-    return sniff(content), ""
+    return _document(content) or sniff(content), ""
 
 
 def label_of(exchange: Exchange) -> str:
@@ -117,12 +140,27 @@ def _parsed(value: bytes) -> tuple[str, str]:
     return (essence if _ESSENCE.fullmatch(essence) else ""), label.strip()
 
 
-def _html_or_feed(content: bytes) -> str:
-    """Feeds sent as text/html, as many are (section 7.3, "feed or HTML")."""
+def _html_or_other(content: bytes) -> str:
+    """Feeds sent as text/html, as many are (section 7.3, "feed or HTML"), and files of bytes."""
     if content[:2] == b"<!" or content[:5] == b"<html":
         return HTML
+    if content.startswith(_MAGICS) and (content.startswith(PDF) or looks_binary(content)):
+        return _document(content) or sniff(content)
     match = _FEED.match(content, 0, _SNIFFED_BYTES)
     return _FEED_TYPES[match[1]] if match else HTML
+
+
+def _document(content: bytes) -> str:
+    """The media type of a document that can be read, by its bytes; empty for what is none."""
+    if content.startswith(PDF):
+        return "application/pdf"
+    if not content.startswith(ZIP):
+        return ""
+    if typed := _TYPED_ZIP.match(content):
+        return typed[1].decode()
+    listed = content[-_LISTED_BYTES:]
+    office = _OFFICE.search(listed) if b"[Content_Types].xml" in listed else None
+    return f"application/vnd.openxmlformats-officedocument.{_OFFICE_TYPES[office[1]]}" if office else ""
 
 
 def looks_binary(content: bytes) -> bool:
