@@ -104,7 +104,8 @@ def _not_linked_to(directory: CrawlDirectory, url: str, facts: list[str]) -> Exp
         return Explanation(url, f"{asked}: its name is made up, to see whether its host makes pages up", facts)
     cut = sum(state.get("totals", {}).get("cut", 0) for state in directory.states)
     unread = [f"the ends of {counted(cut, 'page')} were not read for links"] if cut else []
-    return Explanation(url, "not seen: no page fetched so far links to it, nor does a sitemap", [*facts, *unread])
+    verdict = "not seen: no page fetched so far has a link to it that may be followed, nor does a sitemap name it"
+    return Explanation(url, verdict, [*facts, *unread])
 
 
 def _aside(config: Config, at: Locator, directory: CrawlDirectory) -> tuple[str, list[str]]:
@@ -173,8 +174,9 @@ def _visits(rows: list[dict[str, Any]]) -> list[str]:
     facts = [f"visited {counted(len(rows), 'time')} since {_time(rows[0])}"]
     if contents:
         changes = counted(len(contents) - 1, "time") if len(contents) > 1 else "never"
+        what = "is now" if rows[-1]["outcome"] in ("ok", "too_large", "unchanged") else "was last"
         facts.append(
-            f"its content changed {changes} since then; what it is now was first fetched {_time(contents[-1])}"
+            f"its content changed {changes} since then; what it {what} was first fetched {_time(contents[-1])}"
         )
     return facts
 

@@ -173,6 +173,14 @@ def test_of_a_page_with_more_links_than_are_taken_why_says_so(tmp_path: Path) ->
     assert "the ends of 1 page were not read" in fyke("why", into, f"{site.url}last").stdout
 
 
+def test_of_a_link_that_asks_not_to_be_followed_why_does_not_say_that_there_is_none(tmp_path: Path) -> None:
+    with small_site(pages=1) as site:
+        site.answers["/shy"] = (200, HTML, b"<a rel=nofollow href=/shunned>x</a>")
+        crawled(tmp_path, f"{site.url}shy")
+    told = fyke("why", str(tmp_path / "crawl"), f"{site.url}shunned").stdout
+    assert "not seen: no page fetched so far has a link to it that may be followed" in told
+
+
 def test_rules_that_lie_elsewhere_are_not_said_to_be_made_up(tmp_path: Path) -> None:
     """The archive has them and no table, as it has what a probe brought; the record beside tells which is which."""
     with small_site(pages=2) as site:
