@@ -5,12 +5,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from disks import small_disk
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.config import build
-from fyke.core.errors import DirectoryError, DirectoryInUse, StateDamaged
-from fyke.disk.files import Reader, is_locked, lock, require_readable, write_whole, written_whole
+from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, StateDamaged
+from fyke.disk.files import (
+    Reader,
+    is_locked,
+    lock,
+    mapped_zeros,
+    require_readable,
+    save_array,
+    write_whole,
+    writing,
+    written_whole,
+)
 
 
 class Broken(BaseException):
@@ -96,3 +108,24 @@ def test_nobody_waits_for_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pages-00000.arrows")
     with pytest.raises(DirectoryError, match=r"pages-00000\.arrows is a pipe"):
         require_readable(tmp_path)
+
+
+def test_no_room_to_map(tmp_path: Path) -> None:
+    """It is said before anything is written there: later a signal would end the process."""
+    with small_disk(tmp_path / "disk", "64k") as disk:
+        with pytest.raises(DiskFull, match="free some space"):
+            mapped_zeros(disk / "x", np.float64, (100_000,))
+        zeros = mapped_zeros(disk / "x", np.float64, (10, 100))
+        assert zeros.shape == (10, 100) and not zeros.any()
+        zeros[:] = 1
+        del zeros
+
+
+def test_no_room_for_an_array(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "16k") as disk:
+        with pytest.raises(DiskFull, match="free some space"), writing(disk):
+            save_array(disk / "x.npy", np.zeros(100_000, np.uint8))
+        for array in (np.arange(7), np.zeros(0, "u8,u1"), np.ones(9, [("a", "<u8"), ("b", "u1", 3)])):
+            save_array(disk / "x.npy", array)
+            np.save(tmp_path / "y.npy", array)
+            assert (disk / "x.npy").read_bytes() == (tmp_path / "y.npy").read_bytes()

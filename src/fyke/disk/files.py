@@ -7,6 +7,7 @@ otherwise. A file that appears by `written_whole` is there whole or as it was, a
 import ctypes
 import errno
 import fcntl
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -211,6 +212,23 @@ def damaged(path: Path, what: str) -> StateDamaged:
 def raw(array: npt.NDArray[Any]) -> memoryview:
     """The bytes of an array of any dtype, [n], without a copy when it is contiguous."""
     return np.ascontiguousarray(array).view(np.uint8).data if len(array) else memoryview(b"")
+
+
+def save_array(path: Path, array: npt.NDArray[Any]) -> None:
+    """Write `array`, [n], as the .npy file `path`. Raises OSError, which says why; that of `np.save` does not."""
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+        file.write(raw(array))
+
+
+def mapped_zeros(path: Path, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Zeros, [shape], in a new file at `path`, mapped to be written. Raises DiskFull, DirectoryError.
+
+    Their room is taken at once: a process that writes where a mapped file has none is killed (SIGBUS).
+    """
+    with writing(path), path.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, math.prod(shape) * np.dtype(dtype).itemsize)
+    return np.memmap(path, dtype, "r+", shape=shape)
 
 
 def write_all(descriptor: int, data: Bytes) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fyke.core.sorting import distinct
-from fyke.disk.files import written_whole
+from fyke.disk.files import mapped_zeros, written_whole
 from fyke.disk.ranges import Array, Buckets, append, mapped, ranges_for, sliced
 from fyke.search.lots import NEAR, ROWS, Fate, Lot
 
@@ -69,7 +69,7 @@ def mark_current(catalogue: Array, offsets: npt.NDArray[np.int64], path: Path, r
     """For each row of each lot whether it is current, bool[all rows], as a mapped file; a lot begins at its offset."""
     if not offsets[-1]:
         return np.zeros(0, np.bool_)
-    current = np.memmap(path, np.bool_, "w+", shape=(int(offsets[-1]),))
+    current = mapped_zeros(path, np.bool_, (int(offsets[-1]),))
     for at in range(ranges):
         rows = sliced(catalogue, "key", at, ranges)
         current[offsets[rows["lot"]] + rows["row"]] = True

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 
 from fyke.archive.table_files import as_file
 from fyke.core.urls import key_of, split
-from fyke.disk.files import sync_file, writing
+from fyke.disk.files import save_array, sync_file, writing
 from fyke.search.extract import Anchor, Extract
 from fyke.search.own_text import OwnText
 from fyke.search.pieces import Pieces
@@ -134,12 +134,12 @@ class LotWriter:
         shown = [page for page in pages if page.row["fate"] == Fate.SHOWN]
         paths = [_path(folder, number, what) for what in FILES]
         with writing(folder):
-            np.save(paths[0], _rows(pages), allow_pickle=False)
+            save_array(paths[0], _rows(pages))
             _write_texts(paths[1], shown)
             anchors, words = _anchors(pages)
-            np.save(paths[2], anchors, allow_pickle=False)
+            save_array(paths[2], anchors)
             _write_arrow(paths[3], WORDS, [words], None)
-            np.save(paths[4], self._sketches(), allow_pickle=False)
+            save_array(paths[4], self._sketches())
             for path in (*paths, folder):
                 sync_file(path)
 
@@ -233,7 +233,7 @@ class Lot:
         out[places >= 0] = near[places[places >= 0]]
         path = _path(self._folder, self.number, "near.npy")
         with writing(self._folder):
-            np.save(path, out, allow_pickle=False)
+            save_array(path, out)
             sync_file(path)
             sync_file(self._folder)
 

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fyke.core.batches import NO_KEYS, U64
-from fyke.disk.files import sync_file, writing
+from fyke.disk.files import save_array, sync_file, writing
 from fyke.disk.ranges import Array
 from fyke.search.pieces import Pieces
 from fyke.search.sketch import LEAST_SHINGLES, sketch_of
@@ -69,7 +69,7 @@ class OwnText:
         full = np.empty(len(places), _FULL)
         full["place"], full["entry"] = places, self._table[places]
         with writing(path):
-            np.save(path, full, allow_pickle=False)
+            save_array(path, full)
             sync_file(path)
             sync_file(path.parent)
 

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from fyke.disk.files import mapped_zeros
 from fyke.search.graph import Block, Graph
 
 DAMPING = 0.85
@@ -96,4 +97,4 @@ def _vectors(nodes: int, scratch: Path, memory_bytes: int) -> Callable[[str], Fl
     """How to make a vector: in memory when three of them fit."""
     if 3 * nodes * _BYTES_PER_NODE <= memory_bytes:
         return lambda name: np.zeros(nodes)
-    return lambda name: np.memmap(scratch / f"vector.{name}", np.float64, "w+", shape=(nodes,))
+    return lambda name: mapped_zeros(scratch / f"vector.{name}", np.float64, (nodes,))

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fyke.core.batches import U64
+from fyke.disk.files import mapped_zeros
 from fyke.disk.ranges import mapped
 from fyke.search.graph import Block, Graph
 from fyke.search.sketch import mixed
@@ -167,4 +168,4 @@ def _table(path: Path, shape: tuple[int, ...], dtype: Any, memory_bytes: int) ->
     """Zeros: in memory when they fit, else in a file at `path`."""
     if not shape[0] or int(np.prod(shape)) * np.dtype(dtype).itemsize <= memory_bytes:
         return np.zeros(shape, dtype)
-    return np.memmap(path, dtype, "w+", shape=shape)
+    return mapped_zeros(path, dtype, shape)
