@@ -31,7 +31,7 @@ def test_bytes(site: SmallSite, tmp_path: Path) -> None:
     assert more.status == 0 and more.summary["ending"] == "finished" and len(archived(into)) == 200
 
 
-@pytest.mark.parametrize("text", ["lots", "-1", "0", "10 GiBs"])
+@pytest.mark.parametrize("text", ["lots", "-1", "0", "10 GiBs", ""])
 def test_bytes_that_are_none(text: str, tmp_path: Path) -> None:
     run = crawl(tmp_path / "there", settings(tmp_path), "http://127.0.0.1:9/", f"--bytes={text}")
     assert run.status == 2 and run.errors.count("\n") == 1 and "--bytes" in run.errors and "8GB" in run.errors

@@ -110,7 +110,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
         "crawl": {
             "seeds": urls or None, "scope": scope, "pages": _whole(pages, "--pages"), "for_s": seconds(for_, "--for"),
             "wait_s": seconds(wait, "--wait", or_none=True),
-            "bytes": int(rooms.quantities.read_bytes("--bytes", bytes_)) if bytes_ else None,
+            "bytes": int(rooms.quantities.read_bytes("--bytes", bytes_)) if bytes_ is not None else None,
             "agents": agents, "depth": depth, "allow": allow, "deny": deny, "requisites": requisites,
             "rewrite": None if rewrite is None else str(rewrite.absolute()),
         },
