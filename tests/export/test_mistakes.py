@@ -80,3 +80,14 @@ def test_a_full_disk_of_a_database(tmp_path: Path) -> None:
         told(FULL, extract, ["free some"])
         grow(disk)
         assert in_process(*extract).status == 0
+
+
+def test_a_full_disk_of_a_new_database(tmp_path: Path) -> None:
+    """Nothing is left that the same command would take for a damaged database."""
+    made = eight_pages(tmp_path / "crawl", 10)
+    (tmp_path / "fields.toml").write_text('[[extract]]\ntable = "texts"\nfields.text = "p"\n')
+    with small_disk(tmp_path / "disk", "4k") as disk:
+        extract = ["extract", made, "--config", str(tmp_path / "fields.toml"), "--to", f"duckdb:{disk / 'new.duckdb'}"]
+        told(FULL, extract, ["free some"])
+        grow(disk)
+        assert in_process(*extract).status == 0

@@ -10,7 +10,8 @@ they stay. A message never has the address in it, which may hold a password.
 import errno
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import adbc_driver_duckdb.dbapi as duckdb
@@ -42,7 +43,7 @@ class Database:
     def __enter__(self) -> Self:
         with _explained(self._kind):
             if self._kind == "duckdb":
-                self._connection: Any = duckdb.connect(self._address.removeprefix("duckdb:"))
+                self._connection: Any = _duckdb(Path(self._address.removeprefix("duckdb:")))
             else:
                 self._connection = postgresql.connect(self._address)
             self._cursor = self._connection.cursor()
@@ -128,6 +129,18 @@ class DatabaseTable:
 
     def close(self) -> None:
         """Nothing is left to do: all tables end with the transaction."""
+
+
+def _duckdb(path: Path) -> Any:
+    """A connection to the file at `path`. One that cannot be made whole is not left: it would be taken for damaged."""
+    new = not path.exists()
+    try:
+        return duckdb.connect(str(path))
+    except adbc_driver_manager.Error:
+        with suppress(OSError):
+            if new:
+                path.unlink()
+        raise
 
 
 @contextmanager
