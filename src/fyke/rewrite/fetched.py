@@ -8,6 +8,7 @@ pages are read.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -22,6 +23,7 @@ from fyke.archive.lost import require_rows
 from fyke.archive.reading import scan_table
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import key_of, split
+from fyke.disk.files import writing
 from fyke.disk.scratch import scratch
 
 PREFIXES = ("www.", "m.", "mobile.")
@@ -92,7 +94,7 @@ def _parts(folder: Path, place: Path, keys_of: Callable[[pa.Table], list[int]], 
     parts = min(MOST_PARTS, 1 + count // PART_ROWS)
     met = np.zeros(PLACES, np.uint32)
     writers: dict[int, pa.RecordBatchStreamWriter] = {}
-    try:
+    with writing(place), ExitStack() as opened:
         for batch in scan_table(folder, "pages", COLUMNS):
             table = _plain(pa.table(batch))
             keys = keys_of(table)
@@ -103,11 +105,9 @@ def _parts(folder: Path, place: Path, keys_of: Callable[[pa.Table], list[int]], 
             of = np.array([key >> 40 for key in keys], np.int64) % parts
             for part in np.unique(of[wanted]).tolist():
                 if part not in writers:
-                    writers[part] = pa.ipc.new_stream(str(place / str(part)), table.schema)
+                    stream = pa.ipc.new_stream(str(place / str(part)), table.schema)
+                    writers[part] = opened.enter_context(stream)
                 writers[part].write_table(table.filter(pa.array((of == part) & wanted)))
-    finally:
-        for writer in writers.values():
-            writer.close()
     yield from (place / str(part) for part in sorted(writers))
 
 
