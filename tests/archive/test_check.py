@@ -3,12 +3,15 @@
 import random
 import shutil
 import subprocess
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from archive.conftest import link_rows
+from fyke.archive import reading
 from fyke.archive.check import FETCH, check_archive, repeats
 from fyke.archive.checksum import checksum_holds, checksum_path, write_checksum
 from fyke.archive.tables import LinksTable, PagesTable
@@ -21,14 +24,17 @@ from fyke.disk.ranges import Buckets
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory, make_exchange) -> Path:
-    """A finished crawl of 40 pages in several files."""
+    """A finished crawl of 40 pages in several files, of the archive and of each table."""
     folder = tmp_path_factory.mktemp("whole") / "crawl"
-    warc, pages, links = WarcWriter(folder, 20_000, "test"), PagesTable(folder, 15), LinksTable(folder, 10)
+    warc, pages, links = WarcWriter(folder, 20_000, "test"), PagesTable(folder, 10), LinksTable(folder, 10)
     dice = random.Random(2)
     for number in range(40):
         exchange = make_exchange(f"http://www.example.org/{number}", dice.randbytes(dice.randint(0, 1500)) * 2)
         pages.add(exchange, warc.write(exchange))
         links.add(link_rows(number, *range(number)))
+        if number % 10 == 9:
+            pages.state()
+            pages.durable()
     for _ in range(2):
         warc.write(make_exchange("http://www.example.org/robots.txt", b"User-agent: *"))
     warc.write(make_exchange("http://www.example.org/1", b"busy", head=b"HTTP/1.1 503 Busy\r\n\r\n", status=503))
@@ -44,6 +50,26 @@ def test_a_whole_archive_has_no_faults(archive: Path) -> None:
     assert list(check_archive(archive, progress=lambda *at: told.append(at))) == []
     last = {name: (at, end) for name, at, end in told}
     assert len(last) > 1 and all(at == end == (archive / name).stat().st_size for name, (at, end) in last.items())
+
+
+def test_each_table_file_is_read_for_those_archive_files_alone_that_it_names(
+    archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crawl has thousands of both."""
+    read: list[tuple[Path, bool]] = []
+    true = reading.read_file
+
+    def counted(path: Path, columns: Sequence[str], *given: Any) -> Iterator[Any]:
+        read.append((path, "url" in columns))
+        return true(path, columns, *given)
+
+    monkeypatch.setattr(reading, "read_file", counted)
+    assert list(check_archive(archive)) == []
+    files = len(list((archive / "warc").glob("*.warc.gz")))
+    tables = sorted((archive / "tables").glob("pages-*.parquet"))
+    assert files > 2 and len(tables) > 2
+    assert sorted(path for path, rows in read if not rows) == tables
+    assert sum(rows for _, rows in read) < files + len(tables)
 
 
 def test_any_flipped_bit_is_found(archive: Path, tmp_path: Path) -> None:

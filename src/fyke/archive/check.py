@@ -1,13 +1,14 @@
 """Is the archive whole? Every record, every index line, every table row, against each other.
 
-`fyke check` and the tests call `check_archive`. It reads everything once, keeps in memory what one WARC
-file's index keeps, and names the file and the offset of what is wrong. A crawl that is running is
-checked up to the lengths its manifest records.
+`fyke check` and the tests call `check_archive`. It reads everything once (rows of pages twice, however many WARC
+files there are), keeps in memory what one WARC file's index keeps and which WARC files each table file names, and
+names the file and the offset of what is wrong. A crawl that is running is checked up to the
+lengths its manifest records.
 """
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -82,6 +83,7 @@ def check_archive(
     those of each agent. `progress` is called with a file's name, the bytes read of it and its length.
     """
     names, own = sorted(path.name for path in (folder / FOLDER).glob("*.warc.gz")), real_path(folder).name
+    naming = _Naming(folder)
     with scratch("fyke-check-") as below:
         fetched = Buckets(below, "fetched", FETCH, PARTS)
         for number, name in enumerate(names):
@@ -90,7 +92,7 @@ def check_archive(
             once_here = once and not (passed and begun[passed - 1].forever)
             fetches = _Fetches(number, passed, fetched if once_here else None)
             try:
-                yield from _check_file(folder, name, (lengths or {}), fetches, progress)
+                yield from _check_file(naming, name, (lengths or {}), fetches, progress)
             except OSError as error:
                 yield Fault(f"{FOLDER}/{name}", _unreadable(error))
         for first, again in chain.from_iterable(map(repeats, fetched)):
@@ -101,10 +103,10 @@ def check_archive(
 
 
 def _check_file(
-    folder: Path, name: str, lengths: Mapping[str, int], fetches: "_Fetches", progress: Tell | None
+    naming: "_Naming", name: str, lengths: Mapping[str, int], fetches: "_Fetches", progress: Tell | None
 ) -> Iterator[Fault]:
     place = f"{FOLDER}/{name}"
-    path = folder / place
+    path = naming.folder / place
     end = lengths.get(place, path.stat().st_size)
     if path.stat().st_size < end:
         yield Fault(place, f"it is {path.stat().st_size} bytes long and should be {end}")
@@ -123,9 +125,8 @@ def _check_file(
     if lengths.get(place) != 0:
         yield from _check_index(path, entries, growing=place in lengths)
     counting = _in_file(place) & (ds.field("warc_offset") < end) if place in lengths else _in_file(place)
-    yield from _check_rows(folder, place, counting, entries)
+    pages = yield from _check_rows(naming, place, counting, entries)
     if fetches.all is not None:
-        pages = _pages_in(folder, place)
         counted = [offset for offset in fetched if pages is None or offset in pages]
         keys = [key_of(f"{fetches.passed} {entries[offset].url}".encode()) for offset in counted]
         rows = np.array([(key, fetches.file, offset) for key, offset in zip(keys, counted, strict=True)], FETCH)
@@ -140,20 +141,6 @@ def repeats(rows: Array) -> Iterator[tuple[Array, Array]]:
         if rows["key"][first] != rows["key"][at]:
             first = at - 1
         yield rows[first], rows[at]
-
-
-def _pages_in(folder: Path, place: str) -> set[int] | None:
-    """Where the pages are in the file `place`, as the table has them; None without a table. What a robots.txt redirects
-    to is no page, whatever its name is."""
-    if not (folder / TABLES).is_dir():
-        return None
-    try:
-        offsets = (
-            one for table in segments(folder, "pages") for one in table.batches(["warc_offset"], _in_file(place))
-        )
-        return {offset for batch in offsets for offset in batch.column(0).to_pylist()}
-    except StateDamaged:
-        return None
 
 
 def _in_file(place: str) -> ds.Expression:
@@ -207,27 +194,57 @@ def _check_index(path: Path, entries: Mapping[int, _Entry], *, growing: bool) ->
     yield from (Fault(f"{FOLDER}/{path.name}:{at}", "the index has no line for it") for at in entries.keys() - seen)
 
 
-def _check_rows(folder: Path, place: str, counting: ds.Expression, entries: Mapping[int, _Entry]) -> Iterator[Fault]:
-    """Each row of `pages` that names this file, and is `counting`, names a record of its URL in it."""
-    if not (folder / TABLES).is_dir():
-        return
-    for segment in segments(folder, "pages"):
-        yield from _check_segment(segment, place, counting, entries)
+def _check_rows(
+    naming: "_Naming", place: str, counting: ds.Expression, entries: Mapping[int, _Entry]
+) -> Generator[Fault, None, set[int] | None]:
+    """Each row of `pages` that names this file, and is `counting`, names a record of its URL in it.
+
+    Returns where the pages are in the file, as the table has them; None without a table that can be read. What a
+    robots.txt redirects to is no page, whatever its name is.
+    """
+    if not (naming.folder / TABLES).is_dir():
+        return None
+    pages, readable = set(), True
+    for segment in naming.segments(place):
+        try:
+            for batch in segment.batches(_ROW, counting):
+                yield from _check_batch(batch, place, entries)
+                pages.update(batch.column("warc_offset").to_pylist())
+        except StateDamaged:
+            readable = False  # reported once, by _check_tables
+    return pages if readable else None
 
 
-def _check_segment(
-    segment: TableFile, place: str, counting: ds.Expression, entries: Mapping[int, _Entry]
-) -> Iterator[Fault]:
-    try:
-        for batch in segment.batches(_ROW, counting):
-            for url, digest, offset, length in zip(*(batch.column(name).to_pylist() for name in _ROW), strict=True):
-                entry = entries.get(offset)
-                if entry is None or entry[:3] != (url, digest, length):
-                    yield Fault(
-                        f"{place}:{offset}", f"the pages table says that {url} is here, {length} bytes; it is not"
-                    )
-    except StateDamaged:
-        return  # a file that cannot be read is reported once, by _check_tables
+def _check_batch(batch: pa.RecordBatch, place: str, entries: Mapping[int, _Entry]) -> Iterator[Fault]:
+    for url, digest, offset, length in zip(*(batch.column(name).to_pylist() for name in _ROW), strict=True):
+        entry = entries.get(offset)
+        if entry is None or entry[:3] != (url, digest, length):
+            yield Fault(f"{place}:{offset}", f"the pages table says that {url} is here, {length} bytes; it is not")
+
+
+class _Naming:
+    """Which files of the archive the rows of each file of `pages` name: each is read for those alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._named: dict[Path, set[str] | None] = {}
+
+    def segments(self, place: str) -> Iterator[TableFile]:
+        """Those that may have rows of the file `place`: also journals, which grow, and what cannot be read."""
+        for segment in segments(self.folder, "pages"):
+            named = None if segment.journal else self._names(segment)
+            if named is None or place in named:
+                yield segment
+
+    def _names(self, segment: TableFile) -> set[str] | None:
+        if segment.path not in self._named:
+            try:
+                batches = segment.batches(["warc_file"])
+                named = {name for batch in batches for name in pc.unique(batch.column(0).cast(pa.string())).to_pylist()}
+            except StateDamaged:
+                named = None
+            self._named[segment.path] = named
+        return self._named[segment.path]
 
 
 def _check_tables(folder: Path) -> Iterator[Fault]:
