@@ -299,6 +299,7 @@ def test_pages_whose_links_are_long_wait_for_room_too(tmp_path) -> None:
             pace.go_on()
             came += [reaped.exchange.visit.url for sheaf in harvest.reap([]) for reaped in sheaf.reaped]
             assert len(aside) <= (16 << 20) // (1500 * 1900) + 1
+            settle(aside)
             clock.advance(60.0)
         assert sorted(came) == sorted(page.visit.url for page in pages)
         seen.close()
