@@ -26,7 +26,7 @@ def test_in_a_small_web_too_farms_get_at_most_half_of_what_they_get_breadth_firs
 
 
 def test_a_sweep_is_a_line_for_each_web(capsys):
-    spam.sweep("2000", "1", "own,tiny")
+    spam.sweep("500", "1", "own,tiny")
     heading, *lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["own", "tiny"]
     assert all(line.count("|") == heading.count("|") for line in lines)
