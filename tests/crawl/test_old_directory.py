@@ -7,7 +7,8 @@ requests.
 import tarfile
 from pathlib import Path
 
-from crawl.runs import archived, crawl, fyke
+from crawl.runs import archived, crawl
+from crawl.runs import fyke_here as fyke
 from crawl.small_site import small_site
 
 OLD = Path(__file__).parents[1] / "data" / "crawl-0.1.tar.gz"

@@ -17,7 +17,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from crawl.runs import crawl, fyke, settings, wait_until
+from crawl.runs import crawl, settings, wait_until
+from crawl.runs import fyke_here as fyke
 from crawl.small_site import small_site
 from disks import grow, small_disk
 from ports import free_port

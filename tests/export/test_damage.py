@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crawl.runs import fyke
+from crawl.runs import fyke_here as fyke
 from fyke.archive.reading import read_table
 from search.archives import archive, html
 

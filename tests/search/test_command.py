@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from crawl.runs import begin, crawl, crawl_killed, fyke, settings
+from crawl.runs import begin, crawl, crawl_killed, settings
+from crawl.runs import fyke_here as fyke
 from crawl.small_site import small_site
 from fyke.archive.reading import read_table
 from fyke.search.following import follow_crawl

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from crawl.runs import fyke
+from crawl.runs import fyke_here as fyke
 from fyke.archive.check import check_archive
 from fyke.archive.reading import read_table
 from fyke.core.config import build, render
