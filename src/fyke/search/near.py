@@ -48,7 +48,7 @@ MET = np.dtype(  # page: key of the page that had the first text; apart: signs t
 )
 
 
-class _Text(NamedTuple):
+class _MetText(NamedTuple):
     key: int  # of its page
     first: int  # text of its cluster
     signs: int
@@ -175,11 +175,11 @@ class Clusters:
                 texts[number] = texts[number]._replace(first=first)
                 rows["first"][at], rows["apart"][at], rows["page"][at] = first, apart, texts[first].key
 
-    def _texts(self, numbers: Iterable[int]) -> dict[int, _Text]:
+    def _texts(self, numbers: Iterable[int]) -> dict[int, _MetText]:
         out = {}
         for number in numbers:
             row = self._read(number, number + 1)[0]
-            out[number] = _Text(int(row["key"]), int(row["first"]), int.from_bytes(row["signs"].tobytes(), "little"))
+            out[number] = _MetText(int(row["key"]), int(row["first"]), int.from_bytes(row["signs"].tobytes(), "little"))
         return out
 
     # --- texts met, on disk
