@@ -27,6 +27,8 @@ _SPEEDS = {f"{unit}/s": factor for unit, factor in _BYTES.items() if unit.endswi
 def _read(option: str, text: str, units: dict[str, float], hint: str) -> float:
     match = _NUMBER.fullmatch(text.strip())
     value = float(match[1]) * units.get(match[2], 0.0) if match else 0.0
+    if value > _MOST:
+        hint = f"too much{hint[hint.index(';') :]}"
     if not _LEAST <= value <= _MOST:
         raise ConfigurationError(f"{option} {text}: {hint}")
     return value

@@ -62,6 +62,12 @@ def test_nonsense_is_named(reader: object, text: str) -> None:
         reader("--it", text)  # type: ignore[operator]
 
 
+@pytest.mark.parametrize("text", ["99999999999999999999999", "1e30", "1e999"])
+def test_what_is_too_much_is_no_nonsense(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^--pages {text}: too much; say 8e9"):
+        read_count("--pages", text)
+
+
 @pytest.mark.parametrize("text", ["2", "9/1", "1/0", "/3", "1/2/3", "15 %"])
 def test_no_share(text: str) -> None:
     with pytest.raises(ConfigurationError, match="not a share"):
