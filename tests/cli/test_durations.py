@@ -18,7 +18,7 @@ def test_what_is_a_duration() -> None:
     assert seconds("0s", "--wait", or_none=True) == seconds("0", "--wait", or_none=True) == 0
 
 
-@pytest.mark.parametrize("text", ["0", "0s", "-1s", "nan", "inf", "soon", "", "s"])
+@pytest.mark.parametrize("text", ["0", "0s", "-1s", "nan", "inf", "soon", "", "s", "1_000", "١٢s", " 9"])
 def test_what_is_none(text: str) -> None:
     with pytest.raises(ConfigurationError, match="not a duration"):
         seconds(text, "--for")

@@ -1,6 +1,7 @@
 """Commands for those who crawl: `crawl`, `status`, `why`, `block`, `unblock`, `cloak`, `check`."""
 
 import asyncio
+import re
 import shlex
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from fyke.core.choices import Scope
 from fyke.core.errors import EXIT_INTERRUPTED, EXIT_NO_PAGE, ConfigurationError, Stopped
 
 Host = Annotated[str, typer.Argument(help="A host, by its name or a URL of it.", metavar="HOST")]
+_NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -26,10 +28,7 @@ def seconds(text: str | None, option: str, *, or_none: bool = False) -> float | 
     if text is None:
         return None
     number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
-    try:
-        value = float(number) * _UNITS[unit]
-    except ValueError:
-        value = -1.0
+    value = float(number) * _UNITS[unit] if _NUMBER.fullmatch(number) else -1.0
     if not (0 < value < float("inf") or (or_none and value == 0)):
         raise ConfigurationError(f"{option} {text}: not a duration; say 90s, 10m or 2h")
     return value
