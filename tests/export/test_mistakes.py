@@ -25,6 +25,7 @@ USAGE, DIRECTORY, FULL = 2, 3, 4
         (["@", "--to", "parquet", "--out", "@/tables/mine"], ["tables", "crawl's own"]),
         (["@", "--to", "wacz", "--out", "@/warc/x.wacz"], ["warc", "crawl's own"]),
         (["@", "--to", "csv", "--out", "!/mine.csv"], ["mine.csv", "already"]),
+        (["@", "--to", "csv", "--out", "!/x.csv", "--since", ""], ["--since", "2026-01-31"]),
     ],
 )
 def test_wrong_usage(
@@ -78,6 +79,17 @@ def test_a_full_disk_of_a_database(tmp_path: Path) -> None:
         into = f"duckdb:{disk / 'texts.duckdb'}"
         extract = ["extract", made, "--config", str(tmp_path / "fields.toml"), "--to", into]
         told(FULL, extract, ["free some"])
+        grow(disk)
+        assert in_process(*extract).status == 0
+
+
+def test_a_full_disk_of_extracted_files(tmp_path: Path) -> None:
+    """It says that room is what is missing, and the same command makes them once there is some."""
+    made = eight_pages(tmp_path / "crawl", 3_000)
+    (tmp_path / "fields.toml").write_text('[[extract]]\ntable = "texts"\nfields.text = { select = "p", many = true }\n')
+    with small_disk(tmp_path / "disk", "64k") as disk:
+        extract = ["extract", made, "--config", str(tmp_path / "fields.toml"), "--out", str(disk / "texts")]
+        told(FULL, extract, ["texts", "free some"])
         grow(disk)
         assert in_process(*extract).status == 0
 

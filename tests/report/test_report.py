@@ -237,5 +237,5 @@ def test_wrong_usage(crawled: Path, tmp_path: Path) -> None:
 def test_a_full_disk(crawled: Path, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", "16k") as disk:
         (disk / "x.html").write_text("before")
-        told(4, ["report", str(crawled), "--out", str(disk / "x.html")], ["x.html"])
+        told(4, ["report", str(crawled), "--out", str(disk / "x.html")], ["x.html", "free some"])
         assert (disk / "x.html").read_text() == "before" and len(list(disk.iterdir())) == 1

@@ -190,7 +190,7 @@ def export(
 
 def _time(text: str | None) -> datetime | None:
     try:
-        found = datetime.fromisoformat(text) if text else None
+        found = None if text is None else datetime.fromisoformat(text)
     except ValueError:
         raise ConfigurationError(f"--since {text}: no date; say 2026-01-31 or 2026-01-31T12:00") from None
     return found.replace(tzinfo=UTC) if found is not None and found.tzinfo is None else found

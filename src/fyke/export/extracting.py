@@ -117,7 +117,7 @@ class _Files:
         self._parts = ExitStack()
 
     def __enter__(self) -> Self:
-        with writing(self._folder, OTHERWISE, OTHERWISE):
+        with writing(self._folder, refused=OTHERWISE):
             self._folder.mkdir(parents=True, exist_ok=True)
         return self
 
@@ -126,7 +126,7 @@ class _Files:
 
     def table(self, name: str, schema: pa.Schema) -> tuple[str, _RowWriter]:
         path = self._folder / f"{name}.{self._kind}"
-        part = self._parts.enter_context(written_whole(path, OTHERWISE, OTHERWISE, synced=False))
+        part = self._parts.enter_context(written_whole(path, refused=OTHERWISE, synced=False))
         return str(path), FORMATS[self._kind](part, schema)
 
 

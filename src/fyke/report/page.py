@@ -53,8 +53,7 @@ def write_report(directory: Path, out: Path | None, console: Console, now_s: flo
         _check(crawl, out)
     with Progress(console, "counting"):
         text = page(crawl, time.time() if now_s is None else now_s)
-    otherwise = "name another file with --out"
-    with written_whole(path, otherwise, otherwise, synced=False) as part:
+    with written_whole(path, refused="name another file with --out", synced=False) as part:
         part.write_text(text, encoding="utf-8")
     return path
 
