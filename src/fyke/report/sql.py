@@ -61,12 +61,16 @@ class Questions:
     def ask(self, sql: str, *values: object, **tables: Sequence[str]) -> Rows:
         """The answer to `sql` over `tables`, each with the columns it needs; `visits` is `pages` with sitemaps and
         feeds, the column `arrival` the number of a row in the order in which they came. Raises DiskFull,
-        DirectoryError, OSError."""
+        DirectoryError, OSError, and KeyboardInterrupt where Ctrl-C came meanwhile."""
         self._fault: DirectoryError | OSError | None = None
         for name, columns in tables.items():
             self._engine.register(name, self._reader(name, columns))
         try:
             return self._engine.execute(sql, values).fetchall()
+        except RuntimeError as error:
+            if "interrupted" in str(error):  # DuckDB's word for it
+                raise KeyboardInterrupt from None
+            raise
         except duckdb.Error as error:
             if self._fault is not None:
                 raise self._fault from None
