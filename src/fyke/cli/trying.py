@@ -20,7 +20,7 @@ MOST_PAGES = 1 << 40  # of a synthetic web
 def web(
     pages: Annotated[int, typer.Option(help="How many pages it has.", min=1, max=MOST_PAGES)] = 3600,
     hosts: Annotated[int, typer.Option(help="On how many hosts.", min=1)] = 120,
-    seed: Annotated[int, typer.Option(help="Which of all possible webs.")] = 1,
+    seed: Annotated[int, typer.Option(help="Which of all possible webs.", min=0, max=(1 << 63) - 1)] = 1,
     plain: Annotated[bool, typer.Option("--plain", help="A web without faults and surprises.")] = False,
     port: Annotated[int, typer.Option(help="Its HTTP port; 0: any.", min=0, max=65535)] = 0,
     dns_port: Annotated[int, typer.Option(help="Its DNS port; 0: any.", min=0, max=65535)] = 0,
