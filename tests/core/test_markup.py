@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.core.markup import MAX_BYTES, bounded, has_many_tags, parts, pieces, written_out
+from fyke.core.markup import LONG_BYTES, MAX_BYTES, bounded, has_many_tags, parts, pieces, written_out
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,20 @@ def test_pieces_are_the_whole(tag: bytes, size: int) -> None:
     found = list(pieces(BytesIO(content)))
     assert b"".join(found) == content and max(map(len, found)) <= MAX_BYTES
     assert all(piece.startswith(b"<") for piece in found[1:]) or not tag
+
+
+@pytest.mark.parametrize("line", [b"a line of a log\n", "中文".encode(), b"<"])
+@pytest.mark.parametrize("before", [b"<title>x</title><pre>", b"<p title='a tag'>", b"<!-- -->"])
+def test_a_piece_ends_before_a_tag_and_yet_has_what_it_may_have_of_long_text(before: bytes, line: bytes) -> None:
+    content = before + line * (MAX_BYTES * 2 // len(line)) + b"<p>end"
+    found = list(pieces(BytesIO(content)))
+    assert b"".join(found) == content
+    assert all(len(piece) > MAX_BYTES - LONG_BYTES for piece in found[:-1])
+
+
+def test_a_long_tag_is_in_one_piece() -> None:
+    tag = b"<img src='data:" + b"x" * (MAX_BYTES // 2) + b"'>"
+    assert list(pieces(BytesIO(tag * 2))) == [tag, tag]
 
 
 @given(

@@ -113,3 +113,11 @@ def test_work_is_linear_in_the_page(worst: str) -> None:
 def test_comments_are_told_by_their_names(name: str) -> None:
     found = main_text(page(f"<body><main>{PROSE}<div {name}><p>I never liked beans.</p></div></main></body>"))
     assert found.comments == ("I never liked beans.",) and "never liked" in found.text
+
+
+@pytest.mark.parametrize("lines", [1_000, 400_000])
+def test_a_log_of_one_element_says_something_however_long_it_is(lines: int) -> None:
+    log = page("<title>x</title><pre>" + "line of the log 0123456789\n" * lines)
+    assert log.title == "x"
+    assert main_text(log).text.startswith("line of the log 0123456789\nline of")
+    assert plain(log).startswith("line of the log")

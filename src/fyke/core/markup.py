@@ -24,6 +24,7 @@ from fyke.core.walk import walk
 MAX_BYTES = 8 << 20
 WRITTEN_BYTES = 1 << 18  # that are written out at a time: each tag takes ten times its bytes meanwhile
 COUNTED_BYTES = 1 << 18  # in which tags are counted at a time: there may be too many long before the end
+LONG_BYTES = 1 << 16  # of text without a tag: it may be parted
 NULS_BYTES = 1 << 20  # that are looked through for them at a time
 MOST_NULS = 1_000  # each costs 17 bytes, though the standard drops those in text
 LONG_US = 30_000  # that parsing may take, in haste, beside what all pages take
@@ -49,18 +50,24 @@ def written_out(xhtml: bytes) -> bytes:
 
 
 def pieces(stream: BinaryIO, most_bytes: int = MAX_BYTES) -> Iterator[bytes]:
-    """What `stream` holds, in pieces of `most_bytes` at most that end before a tag."""
+    """What `stream` holds, in pieces of `most_bytes` at most that end before a tag, or behind a line of long text."""
     at, is_last = 0, False
     while not is_last:
         stream.seek(at)  # others may read it meanwhile
         piece = stream.read(most_bytes + 1)
         is_last = len(piece) <= most_bytes
         if not is_last:
-            end = piece.rfind(b"<", 1, most_bytes)
-            piece = piece[: end if end > 0 else most_bytes]
+            piece = piece[: _end_of_piece(piece, most_bytes)]
         at += len(piece)
         yield piece
         del piece  # before the next is read
+
+
+def _end_of_piece(piece: bytes, most_bytes: int) -> int:
+    tag = piece.rfind(b"<", 1, most_bytes)
+    if tag > 0 and (most_bytes - tag <= LONG_BYTES or piece.find(b">", tag, most_bytes) < 0):
+        return tag
+    return piece.rfind(b"\n", most_bytes - LONG_BYTES, most_bytes) + 1 or most_bytes
 
 
 def parts(content: bytes) -> Iterator[bytes]:
