@@ -15,7 +15,7 @@ from fyke.lab.simweb.child import running_web
 from serve.hostile import MARK, hostile_visits
 from serve.kit import CHROMIUM, TOKEN, needs_browser, served
 
-OPENED = ("/script", "/svg", "/svg-file", "/xhtml", "/refresh")  # also without the frame
+OPENED = ("/script", "/svg", "/svg-file", "/xhtml", "/refresh", "/loads", "/links")  # also without the frame
 
 pytestmark = needs_browser
 
@@ -124,6 +124,29 @@ def test_on_a_phone_nothing_is_cut(browser: Any, tmp_path: Path, width: int) -> 
             assert page.evaluate("document.documentElement.scrollWidth") <= width, url
             assert page.evaluate(OUTSIDE) == [], url
     context.close()
+
+
+FOLLOW = """() => {
+    const within = (one) => (one.shadowRoot ? [one, ...all(one.shadowRoot)] : [one])
+    const all = (root) => [...root.querySelectorAll("*")].flatMap(within)
+    const links = all(document).filter((one) => /^(a|area|math|mi|button)$/i.test(one.localName))
+    links.forEach((one) => one.dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true})))
+    return links.length
+}"""
+
+
+def test_no_link_of_a_copy_is_followed(page: Any, hostile: Path) -> None:
+    """Not where it is opened by itself either, where no policy of a frame holds it."""
+    asked: list[Any] = []
+    page.on("request", lambda request: asked.append(request))
+    with served(hostile) as base:
+        for name in ("links", "loads", "svg", "javascript"):
+            page.goto(f"{base}raw?url={quote(f'http://bad.example/{name}')}")
+            assert page.evaluate(FOLLOW), name
+            page.wait_for_timeout(200)
+            assert page.url.startswith(f"{base}raw?"), name
+    elsewhere = [request for request in asked if not request.url.startswith((base, "data:"))]
+    assert {request.failure for request in elsewhere} <= {"csp", "origin"}, elsewhere
 
 
 def test_nothing_a_page_wrote_runs_or_calls(page: Any, hostile: Path) -> None:

@@ -1,8 +1,9 @@
 """The archived copy of a page, as it is put in a frame: to be looked at, and dead.
 
 Called by `fyke.serve.pages`. The frame is sandboxed and its policy forbids script and loading (`COPY_POLICY`); that is
-what keeps us safe. Beside it, what would only fail is taken out of HTML here: scripts, frames, refreshes, and where
-links lead, which is told as their title. Style sheets and images are put in where the archive has them.
+what keeps us safe from all but links, for which there is no policy. Beside it, what would only fail is taken out of
+HTML here: scripts, frames, refreshes; and where links lead, which is told as their title. Style sheets and images are
+put in where the archive has them.
 
 Invariant: no byte is fetched from anywhere for a copy.
 """
@@ -36,7 +37,11 @@ MOST_PARTS = 80
 MOST_IMPORTS_DEEP = 3
 PARTS_S = 1.0  # how long parts are looked for
 
-_OUT = "script,iframe,frame,object,embed,applet,portal,base,link,meta[http-equiv],audio,video,source"
+_OUT = (  # what is in a template may be shown, and we cannot look into it; animations may set where a link leads
+    "script,iframe,frame,object,embed,applet,portal,base,link,meta[http-equiv],audio,video,source,template,animate,set"
+)
+_LINKS = frozenset({"a", "area"})
+_LEADS = ("href", "xlink:href")  # in SVG either may count, whichever comes first
 _STYLE = (
     "<style>:root{color-scheme:light dark}body{font:16px/1.6 system-ui,sans-serif;display:grid;place-content:center;"
     "min-height:90vh;margin:0;text-align:center}img{max-width:100%;max-height:96vh;background:#fff}</style>"
@@ -88,7 +93,7 @@ def _html(page: Page, find: Find) -> Copy:
     parts.put_images(tree.css("img[src]"))
     for node in reversed(tree.css(_OUT)):  # what is within others first
         node.decompose()
-    for node in tree.css("a[href],area[href]"):
+    for node in tree.css(r"[href],[xlink\:href],[ping]"):
         _deaden(node)
     text = f"{'<!doctype html>' if _DOCTYPE.match(whole[:1000]) else ''}{tree.html or ''}"
     before, end, after = text.partition("</head>")
@@ -98,13 +103,16 @@ def _html(page: Page, find: Find) -> Copy:
 
 def _deaden(node: LexborNode) -> None:
     """Let a link lead nowhere, but for places in the page itself."""
-    href = node.attributes.get("href") or ""
-    if not href.startswith("#"):
-        attributes = node.attrs
-        attributes["href"] = "#"
-        attributes["title"] = href[:500]
-    if "target" in node.attributes:
-        del node.attrs["target"]
+    written = node.attributes
+    within = ("#", "data:image/") if node.tag == "image" else ("#",)
+    hrefs = [written[name] or "" for name in _LEADS if name in written]
+    elsewhere = [href for href in hrefs if not href.startswith(within)]
+    for name in ("target", "ping", *(_LEADS if elsewhere else ())):
+        if name in written:
+            del node.attrs[name]
+    if elsewhere and node.tag in _LINKS:
+        node.attrs["href"] = "#"
+        node.attrs["title"] = elsewhere[0][:500]
 
 
 class _Requisites:
