@@ -47,7 +47,8 @@ _HREF: Final = itemgetter("href")
 _FIRST: Final = itemgetter(0)
 _UNFIT = ("#", "javascript:", "mailto:", "data:", "tel:", "about:", "blob:")
 _SUSPECT: Final = frozenset("#jJmMdDtTaAbB \t\r\n\f")  # how they begin
-_BLANK = re.compile(rb"=(?:\"\"|'')")
+_BLANK = re.compile(rb"=\s*(?:\"[\"#]|'['#]|#)")
+_OWN_LINKS = "a[href=''],area[href=''],a[href^='#'],area[href^='#']"
 _TITLE_CHARS = 512
 _TITLE_BYTES = 1 << 14
 
@@ -122,9 +123,9 @@ class HtmlLinks:
                 self._note(page, of_tree(self._engine.find, within, self._product))
 
     def _read_blank(self, page: Page) -> None:
-        """An empty link leads to the base, which is another page where a <base> says so."""
+        """An empty link or a fragment leads to the base, which is another page where a <base> says so."""
         root = page.tree.root
-        anchors = self._engine.find("a[href=''],area[href='']", root) if root is not None else ()
+        anchors = self._engine.find(_OWN_LINKS, root) if root is not None else ()
         if any(not _shunned(node.attributes) for node in anchors):
             page.links.pages = fit([*page.links.pages, page.links.base])
 
