@@ -24,6 +24,32 @@ def test_a_title_says_more_than_a_text(tmp_path: Path) -> None:
         assert urls(searcher, "tangerine")[0] == "http://a.example/title"
 
 
+FRENCH = (
+    "La crème brûlée est un dessert composé de jaunes d'œufs, de sucre, de crème et de vanille. On la caramélise au "
+    "chalumeau juste avant de la servir, et la cuillère doit casser la croûte déjà dorée. "
+)
+
+
+@pytest.mark.parametrize("language", ["fr", "en"])
+def test_a_word_without_its_accents_counts_as_with_them(tmp_path: Path, language: str) -> None:
+    """Their stems may be others: "brul" is that of "brûlée" in French, "brule" that of "brulee"."""
+    article = "http://wiki.example/wiki/Cr%C3%A8me_br%C3%BBl%C3%A9e"
+    text = FRENCH if language == "fr" else f"{FILLING} It has crème brûlée. {FILLING}"
+    lists = {article: "Crème brûlée", f"{article}?action=history": "History"}
+    visits = [
+        (f"{article}?action=history", html("History of Crème brûlée", "rev 1 rev 2 diff", {article: "article"})),
+        ("http://wiki.example/recent", html("Recent changes", "", lists)),
+        ("http://wiki.example/", html("The Wiki", "Welcome.", lists)),
+        (article, html("Crème brûlée", text)),
+    ]
+    archive(tmp_path, visits)
+    with searched(tmp_path) as searcher:
+        asked = ("crème brûlée", "creme brulee", "CREME brûlée", "brulee")
+        assert {query: urls(searcher, query)[0] for query in asked} == dict.fromkeys(asked, article)
+        scores = [searcher.search(query).hits[0].score for query in ("brulee", "brûlée")]
+        assert scores[0] == pytest.approx(scores[1], rel=0.25)
+
+
 def test_what_is_linked_to_comes_first(tmp_path: Path) -> None:
     linking = [(f"http://s{n}.example/", html(f"{n}", FILLING, {"http://b.example/x": "more"})) for n in range(12)]
     same = [(f"http://{host}.example/x", html("Persimmon", f"{FILLING} {host}")) for host in "abc"]

@@ -130,10 +130,12 @@ def document(  # noqa: PLR0913 - the columns of TEXTS, as they come
         out.add_text(name, value)
     out.add_text("address", address_words(url))
     stems = stem_field(language)
-    out.add_text(stems, " ".join(searched))
+    whole = " ".join(searched)
+    out.add_text(stems, " ".join([whole, *analysis.without_accents(stems, whole)]))
     for name, values in zip(NAMES, ([title], [headings], anchors, [address_words(url)]), strict=True):
         for value in values:
-            out.add_text(f"{name}_stems", " ".join(analysis.stems(stems, value)))
+            said = " ".join([value, *analysis.without_accents(stems, prepared(value))])
+            out.add_text(f"{name}_stems", " ".join(analysis.stems(stems, said)))
     for name, value in zip(SHOWN, (title, description, text), strict=True):
         out.add_bytes(f"shown_{name}", value.encode())
     return out

@@ -5,7 +5,8 @@ without accents and points; each character of the scripts that write without bla
 itself, and a word of a query in such a script a phrase. The signs that make a name (`c++`, `f#`, `.net`) are spelt
 out in letters first. `stem_<language>` holds the words of a page by their stems in its own language, so that
 "sorting" finds "sort"; `stem_` those of languages without a stemmer, as they are. `title_stems` and its like hold
-what the page is called, by stems of whatever language it is in. What is shown is kept apart from what is looked for.
+what the page is called, by stems of whatever language it is in. Stemmers know accents: a word that has another stem
+where it is typed without them has both. What is shown is kept apart from what is looked for.
 
 Invariant: `Analysis.words` of a text gives exactly the terms under which a document with it is found.
 """
@@ -56,6 +57,7 @@ _UNSPACED = re.compile(
 _POINTS = re.compile(
     r"[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]"
 )
+_ACCENTED = re.compile(r"[^\W_]*[\u00c0-\u024f\u1e00-\u1eff][^\W_]*")  # words of Latin letters
 # Signs that make another name of a name: c++, a++; c#, f#; .net. Not those of j++k, a#b, example.net, 3#.
 _SIGNS = re.compile(r"(?<=[^\W_])\+\+(?![^\W\d]|[_+])|(?<=\b[^\W\d_])#(?![\w#])|(?<![\w.])\.(?=net\b)", re.IGNORECASE)
 _SPELT = {"++": "plusplus ", "#": "sharp ", ".": "dot"}
@@ -130,6 +132,7 @@ class Analysis:
         }
         self.words: Callable[[str], list[str]] = lru_cache(maxsize=4096)(self._words_of)
         self.stems: Callable[[str, str], list[str]] = lru_cache(maxsize=4096)(self._stems_of)
+        self._plain: Callable[[str, str], str] = lru_cache(maxsize=4096)(self._plain_of)
 
     def register(self, index: tantivy.Index) -> None:
         """Make them known to `index`."""
@@ -142,6 +145,16 @@ class Analysis:
         """Whether all words of `text` are such as stand around what is asked in `language`: "how", "do", "the"."""
         analyser = self._fillers.get(language)
         return analyser is not None and not analyser.analyze(text)
+
+    def without_accents(self, field: str, text: str) -> list[str]:
+        """Words of `text` (prepared) as they are typed without accents, of those that have another stem so."""
+        if text.isascii():
+            return []
+        return [plain for word in _ACCENTED.findall(text) if (plain := self._plain(field, word))]
+
+    def _plain_of(self, field: str, word: str) -> str:
+        plain = " ".join(self.words(word))
+        return plain if self.stems(field, plain) != self.stems(field, word) else ""
 
     def _words_of(self, text: str) -> list[str]:
         return self._words.analyze(prepared(text))
