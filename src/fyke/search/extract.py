@@ -13,7 +13,7 @@ from typing import Any
 from selectolax.lexbor import LexborCSSSelector, LexborNode
 
 from fyke.core.resolve import LinkResolver
-from fyke.core.urls import canonical, key_of
+from fyke.core.urls import canonical, key_of, split
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.harvest.documents import DOCUMENT_TYPES
 from fyke.harvest.queries import with_queries_encoded
@@ -30,6 +30,7 @@ DESCRIPTION_CHARS = 500
 ANCHOR_CHARS = 120
 
 _SAYS_SOMETHING = re.compile(r"\w")
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]#*)?[ \t]*")  # of Markdown
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ class TextExtractor:
         said = page.text
         text = by_lines(said, TEXT_CHARS)
         first = next((line for line in said[:4000].splitlines() if _SAYS_SOMETHING.search(line)), "")
+        if (heading := _HEADING.fullmatch(first[:TITLE_CHARS])) and _is_markdown(page):
+            first = heading[1]
         return Extract(
             one_line(page.title, TITLE_CHARS) or one_line(first, ANCHOR_CHARS),
             "",
@@ -136,6 +139,12 @@ class TextExtractor:
         for key, link in zip(found.key.tolist(), found.link.tolist(), strict=True):
             if key != page.exchange.visit.key:
                 yield Anchor(key, wordings[link])
+
+
+def _is_markdown(page: Page) -> bool:
+    return page.media_type == "text/markdown" or split(page.url).target.partition("?")[0].lower().endswith(
+        (".md", ".markdown")
+    )
 
 
 def _words(node: LexborNode, attributes: dict[str, str | None]) -> str:
