@@ -7,6 +7,7 @@ Where a file of the table is damaged, it answers from the others and says so; "n
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -214,11 +215,8 @@ def _next_visit(directory: CrawlDirectory, config: Config, at: Locator, rows: li
         times = counted(int(told[1]), "time")
         facts.append(f"a sitemap or feed has said {times} since then that it changed, true with a chance of {chance}")
     if forever and rows[-1]["outcome"] != "gone":
-        facts.append(
-            f"it waits {where}"
-            if where
-            else _due(config.revisit, belief, told, found[-1:], rows[-1], crawl_clock(directory))
-        )
+        due = _due(config.revisit, belief, told, found[-1:], rows[-1], crawl_clock(directory))
+        facts.append(f"it waits {where}" if where else due)
     return facts
 
 
@@ -278,10 +276,13 @@ def _fetched(rows: list[dict[str, Any]], facts: list[str], directory: CrawlDirec
         facts.append(", ".join([kind, counted(row["content_bytes"], "byte"), *links]))
     if row["redirect_to"]:
         facts.append(f"it redirects to {row['redirect_to']}")
+    if same := _url_of(directory, "fingerprint", row["fingerprint"], row["key"]) if row["content_bytes"] else "":
+        facts.append(f"its bytes are those of {same} too")
     if row["duplicate"]:
         facts.append("its body was met before at the same place, so it was not parsed again")
-    via = _url_of(directory, row["via"])
-    if via:
+    if row["noindex"]:
+        facts.append("it says noindex: search leaves it out, and exports do without --all")
+    if via := _url_of(directory, "key", row["via"]):
         facts.append(f"found on {via}")
     return verdict, facts
 
@@ -300,17 +301,19 @@ def _rules_fetched(record: RobotsRecord, facts: list[str]) -> tuple[str, list[st
         f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC" for at in (record.fetched_at, record.expires_at)
     )
     came = f"status {record.status}" if record.state is RobotsState.RULES else record.reason
-    return f"asked for {when}, as the rules of its host: {came}", [
-        *facts,
-        f"it is asked for again after {until}, when its host is visited",
-    ]
+    again = f"it is asked for again after {until}, when its host is visited"
+    return f"asked for {when}, as the rules of its host: {came}", [*facts, again]
 
 
-def _url_of(directory: CrawlDirectory, key: int) -> str:
-    if not key:
-        return ""
-    rows, _ = _page_rows(directory, key)
-    return rows[0]["url"] if rows else ""
+def _url_of(directory: CrawlDirectory, name: str, value: int, other_than: int = 0) -> str:
+    """A URL of which a visit has the number `value` in the column `name`, but for the URL with the key `other_than`."""
+    where = (ds.field(name) == pa.scalar(value, pa.uint64())) & (ds.field("key") != pa.scalar(other_than, pa.uint64()))
+    for segment in segments(directory.path, "pages") if value else []:
+        with suppress(StateDamaged):
+            found = next((batch for batch in segment.batches(["url"], where) if batch.num_rows), None)
+            if found is not None:
+                return str(found.column("url")[0].as_py())
+    return ""
 
 
 def _frontier(directory: CrawlDirectory, config: Config, at: Locator) -> FrontierSeen | None:

@@ -8,7 +8,9 @@ import pytest
 from crawl.runs import crawl, crawl_killed, fyke, read_table, settings
 from crawl.small_site import SmallSite, small_site
 from crawl.test_again import assert_mended_as_it_was
+from fyke.archive.directory import CrawlDirectory
 from fyke.archive.warc_reading import read_records
+from fyke.explain import why
 from fyke.search.archived import ArchiveReader
 from serve.kit import client
 
@@ -38,6 +40,21 @@ def lay_copies(site: SmallSite) -> list[str]:
     links = "".join(f"<a href=/f{number}/a>{number}</a>" for number in range(COPIES))
     site.answers["/"] = (200, HTML, links.encode())
     return [f"{site.url}f{number}/a" for number in range(COPIES)]
+
+
+def test_why_says_of_what_a_page_is_a_copy_and_that_it_is_not_shown(tmp_path: Path) -> None:
+    into = tmp_path / "crawl"
+    with small_site(1) as site:
+        first, *others = lay_copies(site)
+        site.answers["/"] = (200, HTML, b"<a href=f0/a>a</a><a href=f1/a>b</a><a href=none>c</a>")
+        site.answers["/none"] = (200, HTML, b"<meta name=robots content=noindex>what few may find")
+        assert crawl(into, settings(tmp_path), site.url).status == 0
+    said = {url: why(CrawlDirectory(into), url).facts for url in (first, others[0], f"{site.url}none")}
+    assert f"its bytes are those of {first} too" in said[others[0]]
+    assert f"its bytes are those of {others[0]} too" in said[first]
+    plain = [fact for fact in said[f"{site.url}none"] if "noindex" in fact or "bytes are" in fact]
+    assert plain == ["it says noindex: search leaves it out, and exports do without --all"]
+    assert not any("noindex" in fact for fact in said[first])
 
 
 def test_copies_are_archived_once_and_read_everywhere(tmp_path: Path) -> None:
