@@ -170,7 +170,8 @@ def export(
     and text for all but exact copies. The others hold everything. Where there is an index, near_of in jsonl and parquet
     is the key of the page that said nearly the same first: leave out what has one if you want each text once. With
     --changes there is a line for each page that is new, changed or gone since DATE, and says which: new and changed
-    ones with what they are now. In csv an apostrophe stands before what a spreadsheet would take for a formula.
+    ones with what they are now. A page is gone after a 404 or 410 at two visits in a row, or where it redirects now or
+    says noindex. In csv an apostrophe stands before what a spreadsheet would take for a formula.
 
     Killed at any moment, the same command goes on; PATH is there when all of it is.
 
