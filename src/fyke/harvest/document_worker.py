@@ -50,7 +50,8 @@ def read(data: bytes) -> dict[str, Any]:
         if chars >= MOST_CHARS or time.process_time() - began > WORK_S:
             break
     text = "\n\n".join(texts).replace("\ufffe\r\n", "").replace("\ufffe", "").replace("\r\n", "\n")
-    return {"title": _title(document)[:MOST_CHARS], "text": text, "links": [*links], "pages": pages}
+    cut = chars >= MOST_CHARS or pages < len(document)
+    return {"title": _title(document)[:MOST_CHARS], "text": text, "links": [*links], "pages": pages, "cut": cut}
 
 
 def _title(document: pypdfium2.PdfDocument) -> str:

@@ -75,6 +75,7 @@ class Documents:
         page.document_text = _string(said.get("text"))
         links = said.get("links")
         page.links.pages += [link for link in links if isinstance(link, str)] if isinstance(links, list) else []
+        page.cut = page.cut or said.get("cut") is True
         page.findings[type(self).__name__] = {name: said[name] for name in ("pages", "fault") if name in said}
         if "fault" in said and not page.exchange.detail:
             page.exchange.detail = f"not read as a document: {_string(said['fault'])}"

@@ -209,12 +209,13 @@ class _Sheet(_XmlPart):
 def read_office(data: bytes) -> dict[str, Any]:
     """What the document `data` says, as far as time and limits allow. Raises FAULTS, ValueError, MemoryError."""
     package = _Package(data)
+    cut = False  # whether its end was not read
     try:
         for read in (_read_ooxml, _read_odf, _read_epub):
             read(package)
     except _LimitReached:
-        pass
-    return {"title": package.title, "text": package.text, "links": [*package.links]}
+        cut = True
+    return {"title": package.title, "text": package.text, "links": [*package.links], "cut": cut}
 
 
 def _read_ooxml(package: _Package) -> None:
