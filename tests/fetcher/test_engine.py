@@ -207,6 +207,48 @@ async def test_who_asks_for_a_rest_has_it(
     assert (times[1] - times[0] >= 100) is rests, server.asked
 
 
+class Failing(Server):
+    """Fails at one page whenever it is asked for it, and answers for all others."""
+
+    def __init__(self, clock: VirtualClock, outcome: Outcome) -> None:
+        super().__init__(clock, b"")
+        self.outcome = outcome
+
+    def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
+        if not visit.url.endswith("/fails"):
+            super().fetch(visit, address, done)
+            return
+        self.asked.append((self.clock.now(), visit.url))
+        exchange = Exchange(visit, self.outcome, self.clock.now(), 0.0, address)
+        asyncio.get_running_loop().call_soon(done, exchange)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.SERVER_ERROR, Outcome.BROKEN_OFF, Outcome.TIMED_OUT])
+async def test_a_page_that_fails_again_waits_itself_and_not_its_host(tmp_path: Path, outcome: Outcome) -> None:
+    """Its host rests after each failure as after a first one, while others answer; the page twice as long each time."""
+    patience = {"host_delay_s": 1, "address_delay_s": 1, "failure_delay_s": 16, "tries": 4}
+    clock, others, waiting = VirtualClock(), 400, list[tuple[float, Visit]]()
+    server = Failing(clock, outcome)
+    with fetching(tmp_path, Config.model_validate({"politeness": patience}), clock, server) as fetcher:
+        fetcher.put(url_batch([locate("http://a.test/fails")]))
+        for number in range(others):
+            fetcher.put(url_batch([locate(f"http://a.test/{number}")]))
+            fetcher.pump()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            clock.advance(1.0)
+            waiting += [(max(until, visit.not_before), visit) for visit, until in fetcher.take().put_off]
+            fetcher.put(batch_of(visit for at, visit in waiting if at <= clock.now()))
+            waiting = [(at, visit) for at, visit in waiting if at > clock.now()]
+    times = [at for at, _ in server.asked]
+    failed = [place for place, (_, url) in enumerate(server.asked) if url.endswith("/fails")]
+    assert len(failed) == 4
+    assert all(16 <= times[place + 1] - times[place] <= 18 for place in failed), "the host rests"
+    assert all(
+        times[later] - times[sooner] >= 16 * 2**tries for tries, (sooner, later) in enumerate(pairwise(failed))
+    ), "the page waits"
+
+
 class Silent(Server):
     """Never answers; what is asked of it is broken off."""
 

@@ -95,7 +95,7 @@ class PolitenessSection(Section):
     failure_delay_s: Seconds = Field(
         15.0,
         description="A host's sleep after its first failure; it doubles with each further one. After a 429 or 503"
-        " without Retry-After it is twice as long.",
+        " without Retry-After it is twice as long. A page that fails waits as long, twice as long each time.",
     )
     max_sleep_s: Seconds = Field(3600.0, description="Longest sleep of a failing host; a Retry-After may be longer.")
     tries: Positive = Field(4, description="Visits to one URL before its failure is final.")

@@ -354,16 +354,16 @@ class Fetcher:
             self._pump_soon()
             return
         wait_s = self._faults.account(host, exchange, now)
-        visit, again = exchange.visit, self._faults.again(host, exchange)
-        if again:
+        visit, again_s = exchange.visit, self._faults.again_s(host, exchange, wait_s)
+        if again_s is not None:
             visit.tries += 1
-            visit.not_before = now + wait_s
+            visit.not_before = now + again_s
             self.bench.add(host, visit)
         self.bench.finished(host, now, exchange.duration_s, wait_s)
         self._faults.learn_rules(host, exchange, now)
         self._hosts.note_rest(host, now, address)
         visit.rest_s = max(0.0, host.due - now)
-        if again:
+        if again_s is not None:
             exchange.body.close()
         else:
             self._returns.put(exchange)

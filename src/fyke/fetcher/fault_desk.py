@@ -91,11 +91,12 @@ class FaultDesk:
         is_one_of_many = host.never_answered and not has_own_port(parts) and (len(host.origins) > 1 or host.vain > 0)
         return FAULTS[exchange.outcome].costs_host and (is_one_of_many or host.answers_beside(parts.origin))
 
-    def again(self, host: Host, exchange: Exchange) -> bool:
-        """Whether the page is visited again after this answer."""
-        visit = exchange.visit
-        again = self._policy.again(exchange.outcome, visit.tries) and not host.retired
-        return again and visit.purpose is Purpose.PAGE
+    def again_s(self, host: Host, exchange: Exchange, wait_s: float) -> float | None:
+        """Seconds until the page is visited again after this answer, for which `host` rests `wait_s`; None if never."""
+        outcome, visit = exchange.outcome, exchange.visit
+        if host.retired or visit.purpose is not Purpose.PAGE or not self._policy.again(outcome, visit.tries):
+            return None
+        return max(wait_s, self._policy.retry_s(outcome, visit.tries))
 
     def _note_trouble(self, host: Host, outcome: Outcome, detail: str, *, asks: bool = False) -> None:
         """Keep why `host` rests: for a fault, or since it `asks`. It is given up for a fault too many."""

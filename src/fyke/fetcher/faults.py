@@ -2,6 +2,7 @@
 
 Asked by `FaultDesk` after every visit: whether the URL is tried again, how its host must wait, and
 whether the host's good name suffers (`politeness.host_failures` of those in a row retire it).
+A page that fails again waits longer each time, and its host only as if it had been the first: others may answer.
 `retry_after` reads how long a server asks us to wait: its host rests for that, whatever 3xx, 4xx or 5xx it comes with.
 It changes nothing else.
 
@@ -95,8 +96,12 @@ class FaultPolicy:
             case Wait.THROTTLE:
                 return self.sleep_s(tries + 2) if asked_s is None else asked_s
             case Wait.FAILURE:
-                return max(self.sleep_s(max(failures, tries + 1)), asked_s or 0.0)
+                return max(self.sleep_s(failures), asked_s or 0.0)
         return asked_s or 0.0
+
+    def retry_s(self, outcome: Outcome, tries: int) -> float:
+        """Seconds that a page waits at least, which had failed `tries` times before this one; its host need not."""
+        return self.sleep_s(tries + 1) if FAULTS[outcome].wait is Wait.FAILURE else 0.0
 
     def sleep_s(self, failures: int) -> float:
         """Seconds that a host sleeps after so many failures in a row."""

@@ -226,8 +226,8 @@ class VirtualFetcher:
         wait_s = self._faults.wait_s(outcome, host.failures, visit.tries, None)
         retired = self._faults.gives_up(host.failures)
         if self._faults.again(outcome, visit.tries) and not retired:
+            visit.not_before = at + max(wait_s, self._faults.retry_s(outcome, visit.tries))
             visit.tries += 1
-            visit.not_before = at + wait_s
             self.bench.add(host, visit)
             self._tally.totals.retries += 1
         else:
