@@ -30,7 +30,7 @@ DESCRIPTION_CHARS = 500
 ANCHOR_CHARS = 120
 
 _SAYS_SOMETHING = re.compile(r"\w")
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]#*)?[ \t]*")  # of Markdown
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]")  # of Markdown
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ class TextExtractor:
         said = page.text
         text = by_lines(said, TEXT_CHARS)
         first = next((line for line in said[:4000].splitlines() if _SAYS_SOMETHING.search(line)), "")
-        if (heading := _HEADING.fullmatch(first[:TITLE_CHARS])) and _is_markdown(page):
-            first = heading[1]
+        if _is_markdown(page):
+            first = _without_signs(first)
         return Extract(
             one_line(page.title, TITLE_CHARS) or one_line(first, ANCHOR_CHARS),
             "",
@@ -139,6 +139,14 @@ class TextExtractor:
         for key, link in zip(found.key.tolist(), found.link.tolist(), strict=True):
             if key != page.exchange.visit.key:
                 yield Anchor(key, wordings[link])
+
+
+def _without_signs(line: str) -> str:
+    """What a heading of Markdown says; any other line as it is."""
+    signs = _HEADING.match(line)
+    said = line[signs.end() :].rstrip() if signs else line
+    bare = said.rstrip("#")
+    return bare if signs and bare.endswith((" ", "\t")) else said
 
 
 def _is_markdown(page: Page) -> bool:

@@ -57,7 +57,8 @@ _UNSPACED = re.compile(
 _POINTS = re.compile(
     r"[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]"
 )
-_ACCENTED = re.compile(r"[^\W_]*[\u00c0-\u024f\u1e00-\u1eff][^\W_]*")  # words of Latin letters
+_WORD = re.compile(r"[^\W_]+")
+_ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")  # Latin letters
 # Signs that make another name of a name: c++, a++; c#, f#; .net. Not those of j++k, a#b, example.net, 3#.
 _SIGNS = re.compile(r"(?<=[^\W_])\+\+(?![^\W\d]|[_+])|(?<=\b[^\W\d_])#(?![\w#])|(?<![\w.])\.(?=net\b)", re.IGNORECASE)
 _SPELT = {"++": "plusplus ", "#": "sharp ", ".": "dot"}
@@ -150,7 +151,8 @@ class Analysis:
         """Words of `text` (prepared) as they are typed without accents, of those that have another stem so."""
         if text.isascii():
             return []
-        return [plain for word in _ACCENTED.findall(text) if (plain := self._plain(field, word))]
+        accented = filter(_ACCENTED.search, _WORD.findall(text))
+        return [plain for word in accented if (plain := self._plain(field, word))]
 
     def _plain_of(self, field: str, word: str) -> str:
         plain = " ".join(self.words(word))
