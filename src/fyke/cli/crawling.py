@@ -19,7 +19,7 @@ from fyke.core.choices import Scope
 from fyke.core.errors import EXIT_INTERRUPTED, EXIT_NO_PAGE, ConfigurationError, Stopped
 
 Host = Annotated[str, typer.Argument(help="A host, by its name or a URL of it.", metavar="HOST")]
-_NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+_NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
