@@ -18,7 +18,7 @@ def mounted(folder: Path, *what: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        subprocess.run(["umount", str(folder)], check=True)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Whatever a person does wrong: one line, the right exit status, nothing damaged."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -71,25 +72,27 @@ def test_a_full_disk(name: str, tmp_path: Path) -> None:
         assert contents(disk / name) == contents(exported(Path(made), to, tmp_path / name))
 
 
-def test_a_full_disk_of_a_database(tmp_path: Path) -> None:
-    """What is not whole is not in it; the same command fills it once there is room."""
+@pytest.mark.parametrize(
+    ("room", "to"),
+    [
+        ("300k", ["--to", "duckdb:!/texts.duckdb"]), ("64k", ["--out", "!/texts"]),
+        ("64k", ["--out", "!/texts", "--to", "jsonl"]),
+    ],
+)  # fmt: skip
+def test_a_full_disk_of_what_is_extracted(
+    room: str, to: list[str], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """What is not whole is not there, and holds no room; the same command makes it once there is some."""
     made = eight_pages(tmp_path / "crawl", 3_000)
     (tmp_path / "fields.toml").write_text('[[extract]]\ntable = "texts"\nfields.text = { select = "p", many = true }\n')
-    with small_disk(tmp_path / "disk", "300k") as disk:
-        into = f"duckdb:{disk / 'texts.duckdb'}"
-        extract = ["extract", made, "--config", str(tmp_path / "fields.toml"), "--to", into]
-        told(FULL, extract, ["free some"])
-        grow(disk)
-        assert in_process(*extract).status == 0
-
-
-def test_a_full_disk_of_extracted_files(tmp_path: Path) -> None:
-    """It says that room is what is missing, and the same command makes them once there is some."""
-    made = eight_pages(tmp_path / "crawl", 3_000)
-    (tmp_path / "fields.toml").write_text('[[extract]]\ntable = "texts"\nfields.text = { select = "p", many = true }\n')
-    with small_disk(tmp_path / "disk", "64k") as disk:
-        extract = ["extract", made, "--config", str(tmp_path / "fields.toml"), "--out", str(disk / "texts")]
+    request.addfinalizer(gc.enable)
+    gc.disable()  # else it might close what nobody did
+    with small_disk(tmp_path / "disk", room) as disk:
+        extract = ["extract", made, "--config", str(tmp_path / "fields.toml")]
+        extract += [word.replace("!", str(disk)) for word in to]
         told(FULL, extract, ["texts", "free some"])
+        names = [place.readlink() for place in Path("/proc/self/fd").iterdir() if place.is_symlink()]
+        assert not [name for name in names if name.is_relative_to(disk)]
         grow(disk)
         assert in_process(*extract).status == 0
 

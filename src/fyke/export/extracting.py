@@ -143,9 +143,9 @@ class _Filling:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self._flush()
-        self._writer.close()
+        with closing(self._writer):
+            if kind is None:
+                self._flush()
 
     def add(self, page: Page) -> None:
         self._rows += self.extractor.rows(page)
