@@ -1,9 +1,7 @@
 """Crawls as a person runs them: the command in a process of its own, its summary, its directory."""
 
 import json
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.reading import read_table, rows_recorded
 from fyke.core.config import build, render
 from fyke.lab.simweb.child import RunningWeb
+from loaded import COMMAND, Loaded
 
 FAST = {"host_delay_s": 0.0, "address_delay_s": 0.0, "delay_factor": 0.0}
 PATIENCE = {"failure_delay_s": 0.1, "max_sleep_s": 1.0, "host_failures": 5}
@@ -47,18 +46,18 @@ def settings(folder: Path, web: RunningWeb | None = None, **sections: Mapping[st
 
 
 def command(into: Path, config: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "fyke", "crawl", *arguments, "--config", str(config), "--into", str(into), "--json"]
+    return [*COMMAND, "crawl", *arguments, "--config", str(config), "--into", str(into), "--json"]
 
 
 def begin(into: Path, config: Path, *arguments: str, **options: Any) -> "subprocess.Popen[Any]":
     """Begin `fyke crawl`. What it prints goes nowhere, or where `options` of Popen say."""
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen(command(into, config, *arguments), **{**quiet, **options})
+    return Loaded(command(into, config, *arguments), **{**quiet, **options})
 
 
 def crawl(into: Path, config: Path, *arguments: str) -> Run:
     """Run `fyke crawl` to its end; the test has a limit of its own, long enough for a busy machine."""
-    done = subprocess.run(command(into, config, *arguments), capture_output=True, text=True, check=False)
+    done = ended(command(into, config, *arguments))
     return Run(done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr)
 
 
@@ -94,15 +93,16 @@ def killed_at(process: "subprocess.Popen[Any]", into: Path, table: str, rows: in
     (into / "state" / "control.sock").unlink()
 
 
-def hears_all() -> None:
-    """For a process that is begun, since whoever runs the tests may ignore signals."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-
-
 def fyke(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Any other command."""
-    return subprocess.run([sys.executable, "-m", "fyke", *arguments], capture_output=True, text=True, check=False)
+    return ended([*COMMAND, *arguments])
+
+
+def ended(typed: list[str]) -> "subprocess.CompletedProcess[str]":
+    """What a command said to its end."""
+    with Loaded(typed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        out, errors = process.communicate()
+    return subprocess.CompletedProcess(typed, process.returncode, out, errors)
 
 
 def fyke_here(*arguments: str) -> subprocess.CompletedProcess[str]:

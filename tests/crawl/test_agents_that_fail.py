@@ -13,7 +13,7 @@ from pathlib import Path
 from agent_laws import children, processes_of
 from rich.console import Console
 
-from crawl.runs import command, crawl, fyke, settings, wait_until
+from crawl.runs import command, crawl, ended, fyke, settings, wait_until
 from crawl.small_site import small_site
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import Division
@@ -26,6 +26,7 @@ from fyke.crawl.loop import Ending
 from fyke.crawl.member import Orders
 from fyke.crawl.monitor import panel
 from fyke.crawl.supervisor import Supervisor
+from loaded import Loaded
 
 BREAKS = """
 from fyke.crawl.loop import Loop
@@ -67,7 +68,7 @@ def hanging(into: Path) -> Iterator[tuple[list[str], "subprocess.Popen[str]", th
     with small_site(pages=12) as site:
         last = site.hang["/p3"] = threading.Event()
         typed = command(into, settings(into.parent), site.url, "--agents", "2")
-        with subprocess.Popen(typed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as crawl:
+        with Loaded(typed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as crawl:
             site.hanging.wait(60)
             try:
                 yield typed, crawl, last
@@ -103,7 +104,7 @@ def test_an_agent_that_stands_still_keeps_nobody_from_ending_the_crawl(tmp_path:
         last.set()
         assert json.loads(said)["ending"] == "stopped", told
         assert not Path(f"/proc/{still}/exe").exists()
-        done = subprocess.run(typed, capture_output=True, text=True)
+        done = ended(typed)
         assert json.loads(done.stdout)["pages"] == 12, done.stderr
 
 
@@ -179,5 +180,5 @@ def test_an_agent_that_cannot_be_started_again_ends_the_crawl_in_one_line(tmp_pa
         assert "Traceback" not in told
         assert [line for line in told.splitlines() if line.startswith("fyke: the process that starts agents is gone")]
         wait_until(lambda: not any(Path(f"/proc/{process}/exe").exists() for process in agents))
-        done = subprocess.run(typed, capture_output=True, text=True)
+        done = ended(typed)
         assert json.loads(done.stdout)["pages"] == 12

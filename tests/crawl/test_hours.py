@@ -14,6 +14,7 @@ import pytest
 from crawl.runs import archived, command, crawl, settings, wait_until
 from crawl.runs import fyke_here as fyke
 from crawl.small_site import SmallSite, small_site
+from loaded import Loaded
 
 LATER_H = 3
 
@@ -44,7 +45,7 @@ def ended_by(number: int, into: Path, config: Path, begin: datetime, *arguments:
         now = stands(into)
         return now.get("checkpoint", 0) > before and now["rest_until"] == begin.timestamp()
 
-    with subprocess.Popen(
+    with Loaded(
         command(into, config, *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         wait_until(lambda: ready() or process.poll() is not None)

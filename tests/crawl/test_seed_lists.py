@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import settings as settings_of_laws
 from hypothesis import strategies as st
 
-from crawl.runs import archived, begin, command, crawl, crawl_killed, fyke, hears_all, settings, wait_until
+from crawl.runs import archived, begin, command, crawl, crawl_killed, fyke, settings, wait_until
 from crawl.small_site import SmallSite, small_site
 from fyke.archive.reading import read_table
 from fyke.archive.seed_list import SeedList
@@ -362,7 +362,7 @@ def begun_to_read(into: Path, source: str, config: Path, *arguments: str) -> "tu
     reading, writing = os.pipe()
     process = begin(
         into, config, "--seeds", source, *arguments,
-        stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hears_all,
+        stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     os.write(writing, b"http://a.example/\n")
     wait_until(lambda: not waits(reading) if source == "-" else has_open(process.pid, source))
@@ -419,7 +419,7 @@ def test_a_crawl_that_is_there_stays_as_it_is_when_the_reading_is_stopped(site: 
 def test_on_a_terminal_it_is_said_that_seeds_are_read(tmp_path: Path) -> None:
     """Also before there is one."""
     terminal, standard = os.openpty()
-    process = begin(tmp_path / "a", settings(tmp_path), "--seeds", "/dev/zero", stderr=standard, preexec_fn=hears_all)
+    process = begin(tmp_path / "a", settings(tmp_path), "--seeds", "/dev/zero", stderr=standard)
     os.close(standard)
     said = b""
     while b"reading seeds" not in said:

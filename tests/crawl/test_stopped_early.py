@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crawl.runs import archived, begin, crawl, hears_all, settings, wait_for
+from crawl.runs import archived, begin, crawl, settings, wait_for
 from crawl.small_site import SmallSite, small_site
 
 # What takes long as a crawl with much on its disk is opened: here a plug-in, as it is made, and as it is asked.
@@ -53,7 +53,7 @@ def test_a_crawl_that_is_opened_is_stopped(
     (tmp_path / where).touch()
     process = begin(
         into, config, "--pages", "9", *more,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hears_all,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     wait_for(tmp_path / "waits")
     process.send_signal(number)
@@ -72,7 +72,7 @@ def test_a_crawl_that_begins_is_stopped(site: SmallSite, tmp_path: Path, monkeyp
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     config = settings(tmp_path, dns={"private": ["127.0.0.1"]}, plugins={"filters": ["slow:Slow"]})
     (tmp_path / "made").touch()
-    process = begin(tmp_path / "crawl", config, site.url, stderr=subprocess.PIPE, text=True, preexec_fn=hears_all)
+    process = begin(tmp_path / "crawl", config, site.url, stderr=subprocess.PIPE, text=True)
     wait_for(tmp_path / "waits")
     os.kill(process.pid, signal.SIGTERM)
     assert process.communicate(timeout=15)[1].count("\n") == 1 and process.returncode == 0

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -28,6 +27,7 @@ from fyke.crawl.owed import may_be_asked, take_over
 from fyke.disk.files import lock
 from fyke.fetcher.book import HostBook, ReadBooks
 from fyke.fetcher.host import Host
+from loaded import COMMAND, Loaded
 from web_server import Answer, web_server
 
 TEXT = " ".join(f"word{number}" for number in range(60))
@@ -141,8 +141,8 @@ def test_a_measurement_that_is_killed_leaves_its_long_rests_to_the_crawl(tmp_pat
         run = crawl(into, settings(tmp_path), *seeds, "--scope", "seeds", "--agents", agents)
         assert run.status == 0, run.errors
         measuring.set()
-        command = [sys.executable, "-m", "fyke", "cloak", str(into), "--as", "Firefox/140.0"]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        command = [*COMMAND, "cloak", str(into), "--as", "Firefox/140.0"]
+        with Loaded(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             assert told_to_rest.wait(30)
             wait_until(lambda: _due(into / "cloaking", "tired.localhost") > time.time() + 3000)
             process.kill()

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from fyke.core.outcomes import Outcome
 from fyke.disk.checkpoint import Checkpoint
 from fyke.search.indexer import Indexer, IndexLimits
 from fyke.search.searcher import Searcher
+from loaded import COMMAND, Loaded
 from search.archives import SMALL, Answer, Archive, archive, contents, html, index_of, indexed, searched, urls
 from search.webs import history
 
@@ -77,9 +77,7 @@ def test_interrupted_anywhere(tmp_path_factory: pytest.TempPathFactory, seed: in
 
 def kill_soon(folder: Path, after_s: float) -> bool:
     """Run `fyke index` and kill it after a time; False when it had ended."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fyke", "index", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+    process = Loaded([*COMMAND, "index", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     return killed_after(process, after_s)
 
 

@@ -1,11 +1,9 @@
 """Servers of archives made to order: in the test's process, or as a person starts one."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +14,7 @@ from starlette.testclient import TestClient
 from fyke.serve.app import application
 from fyke.serve.security import Token
 from fyke.serve.shelf import Shelf
+from loaded import COMMAND, Loaded
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 TOKEN = "a-word-for-tests"
@@ -34,8 +33,8 @@ def client(*folders: Path) -> Iterator[TestClient]:
 @contextmanager
 def served(*folders: Path) -> Iterator[str]:
     """`fyke serve` of `folders` in a process of its own: the address, with its last slash."""
-    command = [sys.executable, "-m", "fyke", "serve", *map(str, folders), "--port", "0", "--token", TOKEN, "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
+    command = [*COMMAND, "serve", *map(str, folders), "--port", "0", "--token", TOKEN, "--json"]
+    process = Loaded(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -16,6 +16,7 @@ from crawl.small_site import small_site
 from fyke.archive.orders import SOCKET
 from fyke.serve.server import MOST_FAULTS, FirstFaults
 from fyke.serve.wording import state
+from loaded import COMMAND, Loaded
 from search.archives import archive, html
 from serve.kit import TOKEN, served
 
@@ -52,8 +53,8 @@ def test_no_memory_to_begin_is_one_line(tmp_path: Path) -> None:
 
 def test_says_where_it_is(tmp_path: Path) -> None:
     made = archive(tmp_path / "crawl", [("http://a.example/", html("x"))])
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fyke", "serve", str(made), "--port", "0"],
+    process = Loaded(
+        [*COMMAND, "serve", str(made), "--port", "0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -68,8 +69,8 @@ def test_says_where_it_is(tmp_path: Path) -> None:
 def test_what_is_no_request_says_nothing(tmp_path: Path) -> None:
     """Whoever may ask may do so without end: no log is filled with it."""
     made = archive(tmp_path / "crawl", [("http://a.example/", html("x"))])
-    command = [sys.executable, "-m", "fyke", "serve", str(made), "--port", "0", "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [*COMMAND, "serve", str(made), "--port", "0", "--json"]
+    process = Loaded(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     port = int(json.loads(process.stdout.readline())["url"].rpartition(":")[2].strip("/"))
     upgrade = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -102,7 +103,7 @@ def test_nobody_hears_where_it_is(tmp_path: Path) -> None:
     made = archive(tmp_path / "crawl", [("http://a.example/", html("x"))])
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "fyke", "serve", str(made), "--port", "0"]
+    command = [*COMMAND, "serve", str(made), "--port", "0"]
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=30, check=False)
     os.close(writing)
     assert done.returncode == 141 and not done.stderr
