@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,7 @@ def _rules(path: Path) -> list[rewrite_rules.Rule]:
     return sorted(rewrite_rules.load(path), key=lambda rule: (rule.use, -rule.support)) if path.is_file() else []
 
 
+@cache
 def _environment() -> Environment:
     folder = Path(__file__).parent / "templates"
     made = Environment(
