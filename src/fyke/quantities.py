@@ -1,7 +1,7 @@
-"""Quantities as people write them: `8e9`, `500M`, `8GiB`, `675MB/s`, and back.
+"""Quantities as people write them: `8e9`, `500M`, `8GiB`, `675MB/s`, `10m`, and back.
 
-`fyke.lab.plan.question` reads with it and `fyke.lab.plan.report` writes. Invariant: what is written is read back as the
-same quantity, but for the digits that rounding to three took.
+The command line and `fyke.lab.plan.question` read with it, and reports write. Invariant: what is written is read back
+as the same quantity, but for the digits that rounding to three took.
 """
 
 import re
@@ -22,41 +22,46 @@ _BYTES = (
 _SPEEDS = {f"{unit}/s": factor for unit, factor in _BYTES.items() if unit.endswith("B")} | {
     f"{prefix}bit/s": 1000.0**power / 8 for prefix, power in _PREFIXES.items()
 }
+_DURATIONS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-def _read(option: str, text: str, units: dict[str, float], hint: str) -> float:
-    match = _NUMBER.fullmatch(text.strip())
-    value = float(match[1]) * units.get(match[2], 0.0) if match else 0.0
-    if value > _MOST:
-        hint = f"too much{hint[hint.index(';') :]}"
-    if not _LEAST <= value <= _MOST:
-        raise ConfigurationError(f"{option} {text}: {hint}")
+def _read(option: str, text: str, units: dict[str, float], kind: str, right: str, *, or_none: bool = False) -> float:
+    """The value of `text`, which is `kind`, such as `right`; `or_none`: also 0."""
+    match = _NUMBER.fullmatch(text)
+    value = float(match[1]) * units[match[2]] if match and match[2] in units else -1.0
+    if not (_LEAST <= value <= _MOST or (or_none and value == 0)):
+        raise ConfigurationError(f"{option} {text}: {'too much' if value > _MOST else f'not {kind}'}; say {right}")
     return value
 
 
 def read_count(option: str, text: str) -> float:
     """`8e9`, `8B`, `500M` or `3100`; raises `ConfigurationError` naming `option`."""
-    return _read(option, text, _COUNTS, "not a number above 0; say 8e9, 500M or 3100")
+    return _read(option, text, _COUNTS, "a number above 0", "8e9, 500M or 3100")
 
 
 def read_bytes(option: str, text: str) -> float:
     """`8GB`, `8GiB` or `21.2kB` in bytes; raises `ConfigurationError` naming `option`."""
-    return _read(option, text, _BYTES, "not a size; say 8GB, 8GiB or 21.2kB")
+    return _read(option, text, _BYTES, "a size", "8GB, 8GiB or 21.2kB")
 
 
 def read_speed(option: str, text: str) -> float:
     """`675MB/s`, `675MiB/s` or `1Gbit/s` in bytes a second; raises `ConfigurationError` naming `option`."""
-    return _read(option, text, _SPEEDS, "not a speed; say 675MB/s, 675MiB/s or 1Gbit/s")
+    return _read(option, text, _SPEEDS, "a speed", "675MB/s, 675MiB/s or 1Gbit/s")
 
 
 def read_share(option: str, text: str) -> float:
     """`0.15`, `1/9` or `1`, above 0 and at most 1; raises `ConfigurationError` naming `option`."""
-    hint = "not a share; say a number above 0 and at most 1, such as 0.15 or 1/9"
+    share = "a share", "a number above 0 and at most 1, such as 0.15 or 1/9"
     above, _, below = text.partition("/")
-    value = _read(option, above, _PLAIN, hint) / (_read(option, below, _PLAIN, hint) if below else 1.0)
+    value = _read(option, above, _PLAIN, *share) / (_read(option, below, _PLAIN, *share) if below else 1.0)
     if value > 1:
-        raise ConfigurationError(f"{option} {text}: {hint}")
+        raise ConfigurationError(f"{option} {text}: not {share[0]}; say {share[1]}")
     return value
+
+
+def read_duration(option: str, text: str, *, or_none: bool = False) -> float:
+    """`90`, `90s`, `10m`, `2h` or `1d` in seconds; `or_none`: also 0. Raises `ConfigurationError` naming `option`."""
+    return _read(option, text, _DURATIONS, "a duration", "90s, 10m or 2h", or_none=or_none)
 
 
 def read_whole(option: str, text: str) -> int:

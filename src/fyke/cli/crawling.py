@@ -1,7 +1,6 @@
 """Commands for those who crawl: `crawl`, `status`, `why`, `block`, `unblock`, `cloak`, `check`."""
 
 import asyncio
-import re
 import shlex
 import time
 from collections.abc import Iterator
@@ -19,24 +18,16 @@ from fyke.core.choices import Scope
 from fyke.core.errors import EXIT_INTERRUPTED, EXIT_NO_PAGE, ConfigurationError, Stopped
 
 Host = Annotated[str, typer.Argument(help="A host, by its name or a URL of it.", metavar="HOST")]
-_NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
-def seconds(text: str | None, option: str, *, or_none: bool = False) -> float | None:
-    """`90`, `90s`, `10m`, `2h` or `1d` in seconds, as `option` was given; None where it was not. `or_none`: also 0."""
-    if text is None:
-        return None
-    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
-    value = float(number) * _UNITS[unit] if _NUMBER.fullmatch(number) else -1.0
-    if not (0 < value < float("inf") or (or_none and value == 0)):
-        raise ConfigurationError(f"{option} {text}: not a duration; say 90s, 10m or 2h")
-    return value
 
 
 def _whole(text: str | None, option: str) -> int | None:
     """`300`, `20k` or `1M`, as `option` was given; None where it was not."""
     return None if text is None else rooms.quantities.read_whole(option, text)
+
+
+def _seconds(text: str | None, option: str, *, or_none: bool = False) -> float | None:
+    """`90s`, `10m` or `2h`, as `option` was given; None where it was not."""
+    return None if text is None else rooms.quantities.read_duration(option, text, or_none=or_none)
 
 
 def _delays(delay_s: float) -> dict[str, Any]:
@@ -107,8 +98,8 @@ def crawl(  # noqa: PLR0913 - one parameter an option
         raise ConfigurationError("where to? give the crawl's directory with --into DIR")
     asked: dict[str, dict[str, Any]] = {
         "crawl": {
-            "seeds": urls or None, "scope": scope, "pages": _whole(pages, "--pages"), "for_s": seconds(for_, "--for"),
-            "wait_s": seconds(wait, "--wait", or_none=True),
+            "seeds": urls or None, "scope": scope, "pages": _whole(pages, "--pages"), "for_s": _seconds(for_, "--for"),
+            "wait_s": _seconds(wait, "--wait", or_none=True),
             "bytes": int(rooms.quantities.read_bytes("--bytes", bytes_)) if bytes_ is not None else None,
             "agents": agents, "depth": depth, "allow": allow, "deny": deny, "requisites": requisites,
             "rewrite": None if rewrite is None else str(rewrite.absolute()),
