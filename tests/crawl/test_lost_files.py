@@ -314,9 +314,11 @@ def test_what_was_asked_while_no_crawl_ran_is_missed(whole: Path, tmp_path: Path
 @pytest.mark.parametrize("pattern", ["warc/*-00001.warc.gz", "warc/*-00001.cdxj", "tables/*.parquet"])
 @pytest.mark.parametrize("how", HOWS)
 def test_a_checksum_that_is_lost_is_made_anew(how: str, pattern: str, whole: Path, tmp_path: Path) -> None:
-    """That of an index may be missing: an earlier version wrote none."""
+    """That of an index may be missing: an earlier version wrote none. Of the tables, each is lost in one way."""
     folder = copied(whole, tmp_path)
-    for path in folder.glob(pattern):
+    for number, path in enumerate(sorted(folder.glob(pattern))):
+        if pattern.startswith("tables") and HOWS[number % len(HOWS)] != how:
+            continue
         damage(checksum_path(path), how, 0.5)
         checked = in_process("check", str(folder))
         old = how == "gone" and path.suffix == ".cdxj"
