@@ -35,7 +35,7 @@ format: setup ## put the code in form
 	$(BIN)/ruff check --fix .
 
 test: setup ## run the tests
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-again: setup ## run those tests that failed the last time, one after the other
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none

@@ -56,13 +56,18 @@ def following(into: Path, address: str) -> list[str]:
 
 
 def killed(arguments: list[str], after_s: float) -> None:
-    """Run a command, and kill it after a time, with what it started."""
+    """Run a command, and kill it after a time, with what it started; it may have ended."""
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
     with Loaded(arguments, **quiet) as process:
         try:
             process.wait(after_s)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            end(process.pid)
+
+
+def end(leader: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
 
 
 def rows_of_crawl(into: Path) -> list[str]:
@@ -82,7 +87,7 @@ def test_each_row_is_there_once_whatever_is_killed(
         quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
         with Loaded(crawling, **quiet) as process:
             killed(following(into, address), 1.0 + 2 * chance.random())
-            os.killpg(process.pid, signal.SIGKILL)
+            end(process.pid)
     assert crawl(into, config, site.url).status == 0
     for _ in range(2):  # the second finds nothing new
         done = ended(following(into, address))

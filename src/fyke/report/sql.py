@@ -7,6 +7,7 @@ file of the crawl is written.
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -66,11 +67,7 @@ class Questions:
         for name, columns in tables.items():
             self._engine.register(name, self._reader(name, columns))
         try:
-            return self._engine.execute(sql, values).fetchall()
-        except RuntimeError as error:
-            if "interrupted" in str(error):  # DuckDB's word for it
-                raise KeyboardInterrupt from None
-            raise
+            return self._answer(sql, values)
         except duckdb.Error as error:
             if self._fault is not None:
                 raise self._fault from None
@@ -84,6 +81,19 @@ class Questions:
         finally:
             for name in tables:
                 self._engine.unregister(name)
+
+    def _answer(self, sql: str, values: Sequence[object]) -> Rows:
+        """DuckDB has a thread to itself: where it hears of Ctrl-C it waits, for ever, for those of its threads that do
+        not; its own word for it all of them hear."""
+        with ThreadPoolExecutor(1) as thread:
+            asked = thread.submit(lambda: self._engine.execute(sql, values).fetchall())
+            try:
+                return asked.result()
+            except KeyboardInterrupt:
+                while not asked.done():  # it may be about to begin
+                    self._engine.interrupt()
+                    wait([asked], 0.1)
+                raise
 
     def _read(self, name: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         name = "pages" if name == "visits" else name
