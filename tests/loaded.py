@@ -3,7 +3,7 @@
 Loading is most of what a short command takes. So one process has loaded Fyke and does nothing else, and each command
 is a fork of it, with the streams, folder, environment and session that it is to have. From there on it is as any
 other: it has a number, hears signals, can be killed, and ends by itself. What loading does is tried in
-`cli/test_loading.py`, and where memory counts Fyke is loaded anew.
+`cli/test_loading.py`, and what measures memory loads Fyke itself.
 
 Run as a program with the number of a socket, this module is the process that waits.
 """

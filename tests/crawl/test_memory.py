@@ -10,7 +10,8 @@ import pytest
 from flat_memory import compare
 
 from certificates import Certificates
-from crawl.runs import crawl, settings
+from crawl.runs import crawl_apart as crawl
+from crawl.runs import settings
 from crawl.small_site import small_site
 from web_server import web_server
 
