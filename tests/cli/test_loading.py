@@ -69,7 +69,7 @@ def test_what_needs_no_room_loads_none(arguments: list[str], tmp_path: Path) -> 
 INTERRUPTED = """
 import json, os, runpy, signal, sys
 
-EVERY = 19
+EVERY = 9
 python_minds = signal.default_int_handler
 met, ended = [], {}
 

@@ -445,7 +445,7 @@ def test_a_failure_ends_the_crawl_and_what_failed_is_not_told_of(tmp_path: Path)
     crawl.close()
 
 
-@pytest.mark.parametrize("rounds", range(1, 40, 3))
+@pytest.mark.parametrize("rounds", range(1, 40, 2))
 def test_a_checkpoint_of_a_crawl_that_was_cancelled_in_the_midst_of_a_turn_is_whole(
     tmp_path: Path, rounds: int
 ) -> None:

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -13,13 +14,12 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-from crawl.runs import command, crawl, ended, settings
+from crawl.runs import command, crawl, settings
 from crawl.runs import fyke as run
 from crawl.small_site import SmallSite, small_site
 from export.test_databases import database as database
 from fyke.core.errors import ConfigurationError
 from fyke.export.databases import PlacedDatabase, TablePosition
-from loaded import COMMAND, Loaded
 
 TABLES = """
 [[extract]]
@@ -52,22 +52,17 @@ def asked(folder: Path, agents: int = 1) -> Path:
 
 
 def following(into: Path, address: str) -> list[str]:
-    return [*COMMAND, "extract", str(into), "--to", address, "--follow"]
+    return [sys.executable, "-m", "fyke", "extract", str(into), "--to", address, "--follow"]
 
 
 def killed(arguments: list[str], after_s: float) -> None:
-    """Run a command, and kill it after a time, with what it started; it may have ended."""
+    """Run a command, and kill it after a time, with what it started."""
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
-    with Loaded(arguments, **quiet) as process:
+    with subprocess.Popen(arguments, **quiet) as process:
         try:
             process.wait(after_s)
         except subprocess.TimeoutExpired:
-            end(process.pid)
-
-
-def end(leader: int) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(leader, signal.SIGKILL)
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def rows_of_crawl(into: Path) -> list[str]:
@@ -85,12 +80,12 @@ def test_each_row_is_there_once_whatever_is_killed(
     killed(crawling, 3.0)
     for _ in range(3):
         quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
-        with Loaded(crawling, **quiet) as process:
+        with subprocess.Popen(crawling, **quiet) as process:
             killed(following(into, address), 1.0 + 2 * chance.random())
-            end(process.pid)
+            os.killpg(process.pid, signal.SIGKILL)
     assert crawl(into, config, site.url).status == 0
     for _ in range(2):  # the second finds nothing new
-        done = ended(following(into, address))
+        done = subprocess.run(following(into, address), capture_output=True, text=True, timeout=100, check=False)
         assert done.returncode == 0, done.stderr
     assert "numbers: 0 rows" in done.stdout
     found = sorted(map(repr, ask("select * from numbers")))

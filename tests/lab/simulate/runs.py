@@ -16,7 +16,7 @@ from fyke.lab.simulate.simulation import SEEDS
 from fyke.lab.simulate.spec import VirtualWebSpec
 
 FINITE = VirtualWebSpec(
-    domains=150, size_scale=2.5, giants=0, farms=0, size_growth=0.6, dead_share=0, weary_share=0, slow_share=0.02
+    domains=150, size_scale=4.0, giants=0, farms=0, size_growth=0.6, dead_share=0, weary_share=0, slow_share=0.02
 )
 ROW = np.dtype([("run", "<i8"), ("checkpoint", "<i8"), ("domain", "<i8"), ("page", "<i8")])
 

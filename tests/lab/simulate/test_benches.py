@@ -15,7 +15,7 @@ from fyke.quantities import bytes_text
 @pytest.mark.parametrize("shape", ["own", "huge", "tiny"])
 def test_in_a_small_web_too_farms_get_at_most_half_of_what_they_get_breadth_first_and_nobody_starves(shape):
     """With the settings as shipped, where politeness lets nobody but farms be fetched at once."""
-    spec, pages = spam.SHAPES[shape](2000), 10_000
+    spec, pages = spam.SHAPES[shape](3000), 15_000
     first, reputation = (spam.crawled(spec, policy, pages) for policy in spam.POLICIES)
     assert first.honest.pages >= spam.SPARE * pages
     assert first.spam_of_fetches > 0.05
