@@ -242,6 +242,12 @@ def test_a_checkpoint_that_is_gone_is_named(which: int, whole: Path, tmp_path: P
     path.unlink()
     checked = in_process("check", str(folder))
     assert checked.status == 1 and path.name in checked.out, checked
+    before = {
+        path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix in (".gz", ".parquet")
+    }
+    refused = crawl(folder, folder / "fyke.toml", "--again")
+    assert refused.status == 3 and path.name in refused.errors, refused
+    assert all(path.read_bytes() == data for path, data in before.items())
     mended = in_process("check", "--repair", str(folder))
     assert mended.status == 0 and "a checkpoint is gone" in mended.out, mended
     assert in_process("check", str(folder)).status == 0
@@ -342,8 +348,14 @@ def test_without_its_settings_a_folder_is_told_to_be_a_crawl_that_lost_them(whol
     (folder / "fyke.toml").unlink()
     checked = in_process("check", str(folder))
     assert checked.status == 1 and "fyke.toml: it is gone" in checked.out, checked
-    said = in_process("check", "--repair", str(folder))
-    assert said.status == 3 and "fyke.toml" in said.errors and len(said.errors.splitlines()) == 1
+    there = str(folder)
+    for words in (
+        ["check", "--repair", there], ["status", there], ["report", there], ["crawl", "--into", there],
+        ["crawl", "http://127.0.0.1:9/", "--into", there],
+    ):  # fmt: skip
+        said = in_process(*words)
+        assert said.status in (2, 3) and "fyke.toml is gone" in said.errors and "copy" in said.errors, (words, said)
+        assert len(said.errors.splitlines()) == 1
 
 
 def test_a_state_file_that_is_gone_is_named(whole: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fyke.core.errors import DirectoryInUse, DiskFull, NotACrawl, StateDamaged
+from fyke.disk import manifest as manifests
 from fyke.disk.checkpoint import Checkpoint, Snapshot, look
 
 
@@ -69,13 +70,29 @@ def test_a_torn_manifest_is_refused_and_the_one_before_has_all_it_names(tmp_path
     with pytest.raises(StateDamaged, match=manifest.name):
         Checkpoint(tmp_path)
     assert (tmp_path / new).exists() is (damage != "file gone")
-    manifest.unlink()
+    assert (tmp_path / old).read_bytes() == b"old"
+    before = manifests.load(tmp_path, 1)
+    assert before is not None and before.participants == {"seen": {"n": 1}}
+
+
+@pytest.mark.parametrize("commits", [1, 2, 3])
+@pytest.mark.parametrize("which", [0, 1])
+def test_nobody_goes_on_where_a_manifest_is_gone(tmp_path: Path, commits: int, which: int) -> None:
+    """From an older one, all that came since would be deleted, and nobody would know."""
     with Checkpoint(tmp_path) as checkpoint:
-        assert checkpoint.store.participant("seen") == {"n": 1}
-        assert (tmp_path / old).read_bytes() == b"old"
-        assert not (tmp_path / new).exists()
-        commit(checkpoint)
-        assert checkpoint.number == 2
+        for number in range(commits):
+            name = checkpoint.store.write("table", "keys", [b"%d" % number])
+            commit(checkpoint)
+    there = manifests.there(tmp_path)
+    assert there == [commits, commits - 1]
+    path = tmp_path / manifests.Manifest(there[which]).name
+    path.unlink()
+    if (commits, which) == (1, 0):  # nothing tells this from a shard that never had a checkpoint
+        Checkpoint(tmp_path).close()
+        return
+    with pytest.raises(StateDamaged, match=path.name):
+        Checkpoint(tmp_path)
+    assert (tmp_path / name).exists()
 
 
 def test_no_whole_manifest_is_an_error_and_deletes_nothing(tmp_path: Path) -> None:

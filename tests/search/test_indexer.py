@@ -201,6 +201,20 @@ def test_a_damaged_index(tmp_path: Path) -> None:
             use()
 
 
+@pytest.mark.parametrize("lost", ["meta.json", "*"])
+def test_an_engine_that_lost_its_documents_is_made_anew(tmp_path: Path, lost: str) -> None:
+    """Tantivy takes a folder without its list of segments for an empty index."""
+    archive(tmp_path, history(3, 40))
+    indexed(tmp_path)
+    before = contents(tmp_path)
+    for path in (tmp_path / "index/engine-001").glob(lost):
+        path.unlink()
+    with pytest.raises(DirectoryError, match="make it with fyke index"):
+        Searcher([tmp_path])
+    assert indexed(tmp_path).documents == len(before)
+    assert contents(tmp_path) == before
+
+
 def test_another_crawl_in_the_directory(tmp_path: Path) -> None:
     archive(tmp_path / "x", [("http://a.example/", html("one", "durian"))])
     indexed(tmp_path / "x")

@@ -32,6 +32,7 @@ from fyke.core.clock import SystemClock
 from fyke.core.config import Config, literal, load, render
 from fyke.core.errors import DirectoryError, FykeError, NotACrawl, OtherCrawl
 from fyke.core.seeds import seeds_of
+from fyke.disk import manifest as manifests
 from fyke.disk.checkpoint import newest
 from fyke.disk.files import lock, open_append, read_whole, require_readable, write_whole, writing
 from fyke.disk.sealed import sealed_line
@@ -107,10 +108,16 @@ class CrawlDirectory:
     def config(self) -> Config:
         """What was asked of the crawl here. Raises NotACrawl."""
         if not self.holds_crawl:
-            raise NotACrawl(
-                f"{self.path} holds no crawl (no fyke.toml): begin one with fyke crawl URL --into {self.path}"
-            )
+            begin = f"begin one with fyke crawl URL --into {self.path}"
+            raise NotACrawl(self.settings_gone or f"{self.path} holds no crawl (no fyke.toml): {begin}")
         return load(self.settings)
+
+    @property
+    def settings_gone(self) -> str:
+        """What to say where a crawl is here without its settings; empty where none is."""
+        if self.holds_crawl or not self.shard.is_dir() or not manifests.there(self.shard):
+            return ""
+        return f"{self.settings} is gone, and says what was asked of the crawl here: put it back from a copy"
 
     def require_readable(self) -> None:
         """Raises DirectoryError where this user may not read a file that would be missed."""
@@ -131,7 +138,8 @@ class CrawlDirectory:
         with self._writing():
             self.path.mkdir(parents=True, exist_ok=True)
             if not self.holds_crawl and not self._barely_begun():
-                raise DirectoryError(f"{self.path} is not empty and holds no crawl: choose another folder with --into")
+                other = f"{self.path} is not empty and holds no crawl"
+                raise DirectoryError(f"{self.settings_gone or other}, or choose another folder with --into")
 
     @contextmanager
     def recorded(self, config: Config, listed: Iterable[str] | None = None) -> Iterator[None]:

@@ -155,7 +155,8 @@ def _settings(
         values.setdefault(name, {}).update({key: value for key, value in options.items() if value is not None})
     settings = rooms.config.build(values, "command line")
     if not (settings.crawl.seeds or listed or directory.listed):
-        raise ConfigurationError("nothing to crawl: give a URL, or the directory of a crawl to resume")
+        nothing = "nothing to crawl: give a URL, or the directory of a crawl to resume"
+        raise ConfigurationError(directory.settings_gone or nothing)
     return settings
 
 

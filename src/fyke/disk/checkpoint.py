@@ -5,7 +5,8 @@ back on the loop. Opening a directory reads the newest manifest, cuts grown file
 lengths and deletes what no kept manifest names, among names of the shard's own kind only.
 
 The two newest manifests are kept with every file they name, so that a repair can go back to the older one.
-That costs one checkpoint's worth of replaced files in disk space.
+That costs one checkpoint's worth of replaced files in disk space. A manifest that is alone tells that another is gone,
+and nobody goes on from it: so the first has one beside it that names nothing.
 
 Invariant: at every instant the directory holds a whole manifest whose files are all there (once one was
 committed), and a checkpoint that fails, say on a full disk, changes nothing of that.
@@ -19,7 +20,7 @@ from typing import Any
 from fyke.core.errors import NotACrawl
 from fyke.disk import manifest as manifests
 from fyke.disk.files import Opened, cut, damaged, lock, sync_file, write_whole, writing
-from fyke.disk.manifest import Manifest
+from fyke.disk.manifest import BEGUN, Manifest
 from fyke.disk.store import State, Store
 
 KEPT_MANIFESTS = 2
@@ -49,6 +50,8 @@ class Snapshot:
         path = self.directory / self.manifest.name
         if path.exists():
             raise FileExistsError(path)
+        if not manifests.there(self.directory):
+            write_whole(self.directory / BEGUN.name, BEGUN.encode())
         write_whole(path, self.manifest.encode())
 
 
@@ -148,8 +151,8 @@ class Checkpoint(Opened):
         self.store.protect(named)
 
     def _delete_manifests(self) -> None:
-        kept = {manifest.number for manifest in self._kept}
-        for number in manifests.numbers(self._directory):
+        kept = {manifest.number for manifest in (*self._kept, BEGUN)[:KEPT_MANIFESTS]}
+        for number in manifests.there(self._directory):
             if number not in kept:
                 (self._directory / Manifest(number).name).unlink()
 
@@ -198,7 +201,11 @@ def require_whole(directory: Path) -> None:
 
 
 def _require_last(directory: Path, kept: Sequence[Manifest], last_number: int) -> Manifest:
-    """The first of those `kept`, number 0 if there is none. Raises StateDamaged where it is not the last one."""
+    """The first of those `kept`, number 0 if there is none. Raises StateDamaged where it is not the last one, or may not
+    be: who goes on from an older one deletes what came since."""
+    if directory.is_dir() and (number := manifests.lone(directory)):
+        gone = f"{Manifest(number + 1).name} is gone, or {Manifest(number - 1).name}"
+        raise damaged(directory, f"{gone}, and to go on may delete what came since")
     newest = kept[0] if kept else Manifest(0)
     if newest.number != last_number:  # no crash leaves it so: it was written at once, after what it names
         what = "this checkpoint is not whole, and to go on from the one before would delete what came since"

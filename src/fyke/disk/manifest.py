@@ -46,16 +46,25 @@ class Manifest:
         return sealed("manifest", body)
 
 
+BEGUN = Manifest(0)  # of a shard without a checkpoint: written before the first, so that none is ever alone
+
+
 def numbers(directory: Path) -> list[int]:
-    """Numbers of the manifests in `directory`, newest first."""
+    """Numbers of the manifests in `directory`, newest first, without that of `BEGUN`."""
+    return [number for number in there(directory) if number != BEGUN.number]
+
+
+def there(directory: Path) -> list[int]:
+    """The same with that of `BEGUN`, which is beside the first."""
     found = (NAME.fullmatch(path.name) for path in directory.iterdir())
     return sorted((int(match[1]) for match in found if match), reverse=True)
 
 
 def lone(directory: Path) -> int:
-    """The number of the only manifest in `directory` where another is gone: there are two, but at first; else 0."""
-    found = numbers(directory)
-    return found[0] if len(found) == 1 and found[0] > 1 else 0
+    """The number of the only manifest in `directory`: there are two, so another is gone; else 0."""
+    found = there(directory)
+    is_lone = len(found) == 1 and there(directory) == found  # a crawl that runs may write one while they are listed
+    return found[0] if is_lone else 0
 
 
 def load(directory: Path, number: int) -> Manifest | None:

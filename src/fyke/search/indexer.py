@@ -32,7 +32,7 @@ from fyke.disk.ranges import RANGE_ROWS
 from fyke.search.archived import ArchiveReader
 from fyke.search.documents import Writing
 from fyke.search.extract import TextExtractor
-from fyke.search.folder import IndexFolder, IndexState, engine_version
+from fyke.search.folder import ENGINE_META, IndexFolder, IndexState, engine_version
 from fyke.search.linkage import rank_links
 from fyke.search.lots import Fate, Lot, LotWriter, Read
 from fyke.search.merge import merge
@@ -134,7 +134,7 @@ class Indexer:
         beginning = self._beginning()
         if state.beginning not in ("", beginning) or state.pages_read > safe_rows(self.folder.crawl, "pages"):
             state = IndexState()
-        if state.engine != engine_version():  # the lots are ours: only the engine is made anew
+        if state.engine != engine_version() or self._has_lost(state):  # the lots are ours: only the engine is made anew
             fresh = IndexState(engine=engine_version(), engine_number=self.folder.last_engine() + 1)
             same = ("pages_read", "unreadable", "lots", "links_ranked", "pages_ranked", "ranks")
             kept = {name: getattr(state, name) for name in same}
@@ -143,6 +143,13 @@ class Indexer:
         open_engine(self.folder.engine(state), Analysis())
         self.folder.save(state)
         return state
+
+    def _has_lost(self, state: IndexState) -> bool:
+        """Whether the engine has no longer what was written to it; it would be an empty one without a word."""
+        path = self.folder.engine(state)
+        if not (path / ENGINE_META).exists():
+            return state.merge > 0
+        return state.settled and open_engine(path, Analysis()).searcher().num_docs != state.documents
 
     def _beginning(self) -> str:
         first = min(1, safe_rows(self.folder.crawl, "pages"))  # a crawl that has just begun has no row yet
