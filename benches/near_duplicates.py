@@ -131,6 +131,8 @@ def _own(pages: list[tuple[int, Extract]]) -> Array:
     pieces = [extract.pieces() for _, extract in pages]
     for host, one in zip(hosts, pieces, strict=True):
         own_text.meet(host, one)
+    for host, one in zip(hosts, pieces, strict=True):
+        own_text.spread(host, one)
     return np.array([own_text.sketch(host, one) for host, one in zip(hosts, pieces, strict=True)])
 
 

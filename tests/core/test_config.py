@@ -9,6 +9,7 @@ import pytest
 from annotated_types import Le
 
 import fyke
+from fyke.archive.schemas import SCHEMAS
 from fyke.core.config import Config, build, literal, load, read
 from fyke.core.gone import GONE, said_of_gone
 
@@ -42,7 +43,13 @@ def test_a_program_passes_mypy(tmp_path: Path) -> None:
         ),
         ({"politness": {}}, "fyke.Config: unknown key politness; known here: crawl,"),
         ({"crawl": {"pages": "many"}}, "fyke.Config: crawl.pages = 'many' cannot be used: "),
-        ({"crawl": 3}, "fyke.Config: crawl = 3 cannot be used: "),
+        ({"crawl": 3}, "fyke.Config: crawl is no table: write [crawl], and its keys below it"),
+        ({"site": "a"}, "fyke.Config: site is no table: write [[site]], and its keys below it"),
+        ({"extract": [{"table": "near", "fields": {"a": "p"}}]}, "there is a table near already"),
+        (
+            {"extract": [{"table": name, "fields": {"a": "p"}} for name in ("one", "two", "one")]},
+            "fyke.Config: extract cannot be used: there are 2 tables one: give each a name of its own",
+        ),
         ({"agent": {"user_agent": "bot2"}}, "letters, - and _ only"),
         ({"politeness": {"host_delay_s": True}}, "politeness.host_delay_s = True cannot be used: a number is asked"),
         ({"crawl": {"pages": False}}, "crawl.pages = False cannot be used: a number is asked"),
@@ -58,6 +65,12 @@ def test_a_mistake_is_a_fyke_error(sections: dict[str, Any], words: str) -> None
     with pytest.raises(fyke.FykeError) as raised:
         fyke.Config(**sections)
     assert words in str(raised.value) and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_what_is_read_out_of_pages_has_no_table_that_is_there(name: str) -> None:
+    with pytest.raises(fyke.FykeError, match="choose another name"):
+        fyke.Config(extract=[{"table": name, "fields": {"a": "p"}}])
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The index is a function of the archive: in one go or many, interrupted or not."""
 
 import json
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -213,6 +214,18 @@ def test_an_engine_that_lost_its_documents_is_made_anew(tmp_path: Path, lost: st
         Searcher([tmp_path])
     assert indexed(tmp_path).documents == len(before)
     assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
+def test_who_may_read_the_folder_may_read_what_is_in_it(tmp_path: Path, mask: int) -> None:
+    archive(tmp_path, history(3, 5))
+    before = os.umask(mask)
+    try:
+        indexed(tmp_path)
+    finally:
+        os.umask(before)
+    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "index/engine-001").iterdir()}
+    assert modes == {0o666 & ~mask}
 
 
 def test_another_crawl_in_the_directory(tmp_path: Path) -> None:

@@ -99,21 +99,28 @@ def test_copies_beside_other_links_are_alike() -> None:
     assert OwnText().sketch(ONE, pieces) == sketch(said(1))
 
 
-def test_copies_with_other_comments_are_alike() -> None:
-    comments = [said(number + 7, 60) for number in range(5)]
-    pieces = pieces_of("\n".join([said(1, 60), *comments]), (), comments)
-    assert OwnText().sketch(ONE, pieces) == sketch(said(1, 60))
+@pytest.mark.parametrize("words", [300, 900])
+def test_what_is_common_at_one_host_is_so_in_copies_elsewhere(words: int) -> None:
+    """An agency writes the same below each of its press releases, and who copies one copies that too."""
+    own = met(ONE)
+    for number in range(LEAST_PAGES):
+        own.spread(ONE, pieces_of(shown(ONE, said(ONE + 100 + number))))
+    copied = pieces_of(shown(ONE, said(1, words)))
+    assert own.sketch(OTHER, copied) == own.sketch(ONE, copied) == sketch(said(1, words))
 
 
-def test_where_all_is_comments_they_are_what_is_said() -> None:
-    comments = [said(number, 60) for number in range(5)]
-    text = "\n".join(["In this thread", *comments])
-    assert OwnText().sketch(ONE, pieces_of(text, (), comments)) == sketch(text)
+def test_a_page_that_says_mostly_what_is_common_elsewhere_says_it() -> None:
+    """A licence stands on each page of one host, and is the page at another."""
+    own = met(ONE)
+    for number in range(LEAST_PAGES):
+        own.spread(ONE, pieces_of(shown(ONE, said(ONE + 100 + number))))
+    licence = "\n".join([*MENUS[ONE], *MENUS[OTHER][:3]])
+    assert own.sketch(OTHER, pieces_of(licence)) == sketch(licence)
 
 
 def test_what_a_list_says_are_its_lines() -> None:
     names = [" ".join(Random(f"name {number}").choices(WORDS, k=3)) for number in range(90)]
-    for lines in (names, [*names, said(1)]):
+    for lines in (names, [*names, said(1, 150)]):
         assert sketch("\n".join(lines)) == sketch_of(shingles(word_hashes("\n".join(lines))))
         assert OwnText().sketch(ONE, pieces_of("\n".join(lines), lines)) == sketch("\n".join(lines))
 

@@ -46,7 +46,7 @@ def main() -> None:
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a home that it cannot write, and needs none
     try:
         _check_letters(sys.argv[1:])
-        _check_into(sys.argv[1:])
+        _check_paths(sys.argv[1:])
         sys.exit(_status())
     except FykeError as error:
         _complain(str(error), error.exit_status)
@@ -94,10 +94,15 @@ def _check_letters(arguments: Sequence[str]) -> None:
             raise ConfigurationError(f"{shown} is not UTF-8: rename the file or folder, or choose another") from None
 
 
-def _check_into(arguments: Sequence[str]) -> None:
-    """An empty text, as of a variable that is not set, would name the folder that somebody happens to be in."""
-    if "--into=" in arguments or ("--into", "") in pairwise(arguments):
-        raise ConfigurationError("--into is empty: name a folder; the current one is --into .")
+def _check_paths(arguments: Sequence[str]) -> None:
+    """An empty text, as of a variable that is not set, would be the folder that somebody happens to be in."""
+    for option, what in (
+        ("--into", "a folder; the current one is --into ."),
+        ("--config", "a file"),
+        ("--seeds", "a file"),
+    ):
+        if f"{option}=" in arguments or (option, "") in pairwise(arguments):
+            raise ConfigurationError(f"{option} is empty: name {what}")
 
 
 def _complain(text: str, status: int) -> NoReturn:

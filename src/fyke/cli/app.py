@@ -15,7 +15,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-Folder = Annotated[Path, typer.Argument(help="The directory of a crawl.", metavar="DIR")]
+Folder = Annotated[Path, typer.Argument(help="The directory of a crawl.", metavar="DIR", readable=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
 

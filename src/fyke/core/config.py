@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, Validatio
 
 from fyke.core.choices import Enforcement, Scope
 from fyke.core.errors import ALLOW, ConfigurationError, whose
-from fyke.core.extraction import ExtractSection, FieldSection
+from fyke.core.extraction import ExtractSection, FieldSection, different_tables
 from fyke.core.gone import without_gone
 from fyke.core.settings import Count, HoursText, Line, Positive, Real, Seconds, Section, Wait, Whole
 from fyke.core.site import SiteSection
@@ -219,7 +219,7 @@ class Config(Section):
     store: StoreSection = StoreSection()
     plugins: PluginsSection = PluginsSection()
     site: list[SiteSection] = Field([])
-    extract: list[ExtractSection] = Field([])
+    extract: Annotated[list[ExtractSection], AfterValidator(different_tables)] = Field([])
 
     if TYPE_CHECKING:  # sections are given as mappings, `Config(politeness={"host_delay_s": 2.0})`
 
@@ -264,6 +264,16 @@ def build(values: dict[str, Any], source: str) -> Config:
     return Config.model_validate(without_gone(values), context={"source": source})
 
 
+def text_of(path: Path, most: int = MOST_TEXT) -> str:
+    """The text of a file that a person wrote, or of a pipe. Raises OSError, ValueError for more than `most` characters
+    and for what is no UTF-8."""
+    with path.open(encoding="utf-8-sig") as file:
+        text = file.read(most + 1)
+    if len(text) > most:
+        raise ValueError(f"it has more than {most >> 20} MB")
+    return text
+
+
 def load(path: Path) -> Config:
     """The Config in the TOML file at `path`. Raises ConfigurationError."""
     return build(read(path), str(path))
@@ -272,11 +282,7 @@ def load(path: Path) -> Config:
 def read(path: Path) -> dict[str, Any]:
     """The nested values of the TOML file at `path`. Raises ConfigurationError."""
     try:
-        with path.open(encoding="utf-8-sig") as file:
-            text = file.read(MOST_TEXT + 1)
-        if len(text) > MOST_TEXT:
-            raise ConfigurationError(f"{path} is no configuration: it has more than {MOST_TEXT >> 20} MB")
-        return tomllib.loads(text)
+        return tomllib.loads(text_of(path))
     except PermissionError as error:
         raise ConfigurationError(f"cannot read {path}{whose(path)}: {error.strerror}; {ALLOW}") from None
     except OSError as error:
@@ -300,11 +306,14 @@ def _explain(error: ValidationError, source: str) -> str:
             kind = FieldSection if in_field else _TABLES.get(str(section)) or known[str(section)].annotation
             known = kind.model_fields  # type: ignore[union-attr]
         return f"{source}: unknown key {place}; known here: {', '.join(known)}"
-    if len(first["loc"]) == 1 and place in Config.model_fields and isinstance(first["input"], dict | list):
+    if len(first["loc"]) == 1 and place in Config.model_fields and first["type"] != "value_error":
+        if not isinstance(first["input"], dict | list):
+            table = f"[[{place}]]" if place in _TABLES else f"[{place}]"
+            return f"{source}: {place} is no table: write {table}, and its keys below it"
         if place in _TABLES:
             return f"{source}: [{place}] is one table, and there may be several: write [[{place}]]"
         return f"{source}: [[{place}]] are several tables, and there is one: write [{place}]"
-    if first["loc"][:1] == ("site",) or isinstance(first["input"], dict):  # that may be a secret, or long
+    if first["loc"][:1] == ("site",) or place in _TABLES or isinstance(first["input"], dict):  # a secret, or long
         return f"{source}: {place} cannot be used: {message}"
     return f"{source}: {place} = {_shown(first['input'])} cannot be used: {message}"
 

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from fyke.core.choices import FieldType
 from fyke.core.settings import Section
 
-RESERVED_TABLES = {"pages", "links", "hosts", "domains", "pagerank", "domainrank", "mended"}
+RESERVED_TABLES = {"pages", "links", "hosts", "domains", "near", "pagerank", "domainrank", "mended"}
 
 
 class FieldSection(Section):
@@ -37,3 +37,12 @@ class ExtractSection(Section):
         if not self.fields or "url" in self.fields:
             raise ValueError("say which fields; the column url is there anyway")
         return self
+
+
+def different_tables(tables: list[ExtractSection]) -> list[ExtractSection]:
+    """`tables`, if each has a name of its own. Raises ValueError."""
+    names = [table.table for table in tables]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"there are {names.count(name)} tables {name}: give each a name of its own")
+    return tables

@@ -201,8 +201,11 @@ def require_whole(directory: Path) -> None:
 
 
 def _require_last(directory: Path, kept: Sequence[Manifest], last_number: int) -> Manifest:
-    """The first of those `kept`, number 0 if there is none. Raises StateDamaged where it is not the last one, or may not
-    be: who goes on from an older one deletes what came since."""
+    """The first of those `kept`, number 0 if there is none.
+
+    Raises StateDamaged where it is not the last one, or may not be: who goes on from an older one deletes what came
+    since.
+    """
     if directory.is_dir() and (number := manifests.lone(directory)):
         gone = f"{Manifest(number + 1).name} is gone, or {Manifest(number - 1).name}"
         raise damaged(directory, f"{gone}, and to go on may delete what came since")

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from fyke.core.config import text_of
 from fyke.core.errors import ConfigurationError
 from fyke.core.site import SECRET_PLACES, SiteSection
 from fyke.core.urls import canonical, split
@@ -23,6 +24,7 @@ from fyke.fetcher.addresses import literal
 from fyke.fetcher.client_keys import why_unusable
 
 HIDDEN = "(hidden)"
+MOST_CHARACTERS = 8 << 20  # of a file of secrets
 _EXPIRES = re.compile(r"-?[0-9]{1,18}")
 _ENVIRONMENT = ("http_proxy", "https_proxy", "all_proxy")
 
@@ -215,9 +217,11 @@ def _read(table: SiteSection, place: str, environment: Mapping[str, str]) -> str
 
 def _text_of(table: SiteSection, path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return text_of(path, MOST_CHARACTERS)
+    except UnicodeDecodeError:
+        raise _wrong(table, f"{path} cannot be read: not UTF-8") from None
     except (OSError, ValueError) as error:
-        raise _wrong(table, f"{path} cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
+        raise _wrong(table, f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _cookies(table: SiteSection) -> list[Cookie]:

@@ -25,7 +25,7 @@ from fyke.core.decoding import decode_body
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Page, visit_to
-from fyke.disk.files import open_file
+from fyke.disk.files import allowed, open_file
 from fyke.harvest import Parser
 
 COLUMNS = ("url", "outcome", "status", "fetched_at", "warc_file", "warc_offset", "warc_length")  # that `read` needs
@@ -48,7 +48,10 @@ class ArchiveReader(Closing):
         return f"ArchiveReader({str(self._crawl)!r}, {len(self._files)} files open)"
 
     def read(self, row: dict[str, Any]) -> Page | None:
-        """The page that `row` (with `COLUMNS` at least) archived, a revisit too; None when it cannot be read."""
+        """The page that `row` (with `COLUMNS` at least) archived, a revisit too; None when it is not there or not whole.
+
+        Raises DirectoryError for an archive that this user may not read.
+        """
         exchange = self._exchange(row)
         if exchange is None:
             return None
@@ -105,7 +108,8 @@ class ArchiveReader(Closing):
         if file is None:
             while len(self._files) >= OPEN_FILES:
                 self._files.popitem(last=False)[1].close()
-            file = self._files[name] = open_file(self._crawl / name)
+            with allowed(self._crawl / name):
+                file = self._files[name] = open_file(self._crawl / name)
         file.seek(offset)
         return file.read(min(length, os.fstat(file.fileno()).st_size))  # an index may say any length
 

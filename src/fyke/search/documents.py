@@ -83,9 +83,11 @@ class Writing:
             self._writer.delete_documents_by_query(tantivy.Query.term_query(schema(), "key", key))
 
     def close(self) -> None:
-        """Wait until nothing is written any more."""
+        """Wait until nothing is written any more. Who may read the folder may read what is in it."""
         with engine_at(self._engine):
             self._writer.wait_merging_threads()
+            for path in self._engine.iterdir():  # some of which the engine makes for this user alone
+                path.chmod(self._engine.stat().st_mode & 0o666)
 
 
 def _part(folder: IndexFolder, state: IndexState, lots: range) -> pa.Table:

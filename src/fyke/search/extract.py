@@ -53,11 +53,11 @@ class Extract:
     date_s: int  # unix seconds: modified or published, else fetched
     canonical: int  # key of the address the page says is its own; 0 when it says nothing
     anchors: tuple[Anchor, ...]
-    comments: tuple[str, ...]  # what visitors wrote, by the names of its elements: some of it comes twice
+    article: str  # as `fyke.search.main_text` has it, for sketches
 
     def pieces(self) -> Pieces:
-        """Of its text: which are its own is told by title, links and comments (`fyke.search.own_text`)."""
-        return pieces_of(self.text, (anchor.words for anchor in self.anchors), self.comments, self.title)
+        """Of its article: which are its own is told by title and links (`fyke.search.own_text`)."""
+        return pieces_of(self.article, (anchor.words for anchor in self.anchors), self.title)
 
 
 class TextExtractor:
@@ -92,7 +92,7 @@ class TextExtractor:
             self._date(page, []),
             0,
             (),
-            (),
+            text,
         )
 
     def _html(self, page: Page) -> Extract:
@@ -101,7 +101,7 @@ class TextExtractor:
             return self._plain(page)
         find = self._selector.find
         metas = [node.attributes for node in find("meta", root)]
-        main = main_text(page)
+        main = main_text(page, article=True)
         declared = (root.attributes.get("lang") or "") if root.attributes else ""
         return Extract(
             title=one_line(page.title, TITLE_CHARS) or main.headings[:ANCHOR_CHARS],
@@ -112,7 +112,7 @@ class TextExtractor:
             date_s=self._date(page, _dates(metas, find("time[datetime]", root))),
             canonical=_canonical(page, find("link[rel~=canonical i]", root)),
             anchors=() if page.nofollow else tuple(self._anchors(page, find("a[href],area[href]", root))),
-            comments=main.comments,
+            article=main.article,
         )
 
     def _date(self, page: Page, told: list[str]) -> int:

@@ -16,7 +16,7 @@ what is asked for is read.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
@@ -119,6 +119,7 @@ class LotWriter:
             page.row["sketch"] = len(self._texts)
             host = key_of(split(page.url).host)
             pieces = page.extract.pieces()
+            page = replace(page, extract=replace(page.extract, article=""))  # which has no further use
             self._own_text.meet(host, pieces)
             self._texts.append((page.row["key"], host, pieces))
             self.size_bytes += pieces.nbytes
@@ -144,6 +145,8 @@ class LotWriter:
                 sync_file(path)
 
     def _sketches(self) -> Array:
+        for _, host, pieces in self._texts:
+            self._own_text.spread(host, pieces)
         out = np.zeros(len(self._texts), SKETCHES)
         for at, (key, host, pieces) in enumerate(self._texts):
             out["key"][at] = key

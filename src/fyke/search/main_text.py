@@ -15,12 +15,13 @@ from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import DOMNode, HTMLTree
 
 from fyke.core.visits import Page
+from fyke.search.article import drop, isolate_article, without_cut_lines
 from fyke.search.lines import by_lines, one_line
 
 HTML_BYTES = 4 << 20
 TEXT_CHARS = 200_000
 HEADINGS_CHARS = 4_000
-MAX_HEADINGS = 200  # each is read with all that is in it; of comments as many
+MAX_HEADINGS = 200  # each is read with all that is in it
 LITTLE_TEXT = 250  # where the main text says less, in letters of an alphabet, the main part may have been missed
 _DENSE = "\u2e80"  # the first of the scripts of China, Japan and Korea
 _DENSE_SAYS = 3  # letters, by a character of theirs
@@ -55,30 +56,35 @@ class MainText:
 
     text: str  # a line for each block
     headings: str  # in one line
-    comments: tuple[str, ...]  # what visitors wrote, by the names of its elements; some of it may come twice
+    article: str  # a line for each block
 
 
-def main_text(page: Page) -> MainText:
-    """What `page` says without its navigation; all its text where the main part has little of it."""
+def main_text(page: Page, *, article: bool = False) -> MainText:
+    """What `page` says without its navigation; all its text where the main part has little of it. With its `article`,
+    which has neither comments nor teasers; that is the main text where it says little."""
     html = readable(page)
     tree = HTMLTree.parse(html)
     if tree.body is None:
-        return MainText("", "", ())
-    for node in reversed(tree.body.query_selector_all(_NAVIGATION)[:]):  # to go through what is found is quadratic
-        node.decompose()
+        return MainText("", "", "")
+    drop(tree.body, _NAVIGATION)
     deep = is_deep(html)
     main = "" if deep else by_lines(_plain_text(tree, main_content=True), TEXT_CHARS)
     if is_little(main):
         whole = by_lines(_plain_text(tree, main_content=False, formatting=not deep), TEXT_CHARS)
         main = whole if len(whole) > 2 * len(main) else main
     if deep:
-        return MainText(main, "", ())
-    headings, comments = (tree.body.query_selector_all(which)[:MAX_HEADINGS] for which in ("h1,h2,h3,h4", _COMMENTS))
-    return MainText(
-        main,
-        one_line(" ".join(_texts(headings, HEADINGS_CHARS)), HEADINGS_CHARS),
-        tuple(_texts(comments, TEXT_CHARS)),
-    )
+        return MainText(main, "", main)
+    headings = tree.body.query_selector_all("h1,h2,h3,h4")[:MAX_HEADINGS]
+    said = one_line(" ".join(_texts(headings, HEADINGS_CHARS)), HEADINGS_CHARS)
+    return MainText(main, said, _article(tree, main) if article else main)
+
+
+def _article(tree: HTMLTree, main: str) -> str:
+    """The text of the article in `tree`, of which nothing else is left; `main` where it says little beside that."""
+    if not isolate_article(tree, _COMMENTS):
+        return main
+    found = without_cut_lines(by_lines(_plain_text(tree, main_content=False), TEXT_CHARS))
+    return main if is_little(found) and 2 * len(found) < len(main) else found
 
 
 def readable(page: Page) -> str:
@@ -90,7 +96,7 @@ def readable(page: Page) -> str:
         opens = tag[0][1] != "/"
         if depth == int(not opens) and len(out) < 4 * _LISTS:
             at = tag.start() if opens else tag.end()
-            out += html[done:at], "<div><div><div>" if opens else "</div></div></div>"
+            out += html[done:at], "<section>" * 3 if opens else "</section>" * 3
             done = at
         depth = max(0, depth + (1 if opens else -1))
     return "".join((*out, html[done:]))

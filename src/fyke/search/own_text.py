@@ -1,15 +1,15 @@
-"""What a page says by itself: its text without what stands on other pages of its host, comments and notes.
+"""What a page says by itself: its article without what stands on other pages of its host, and without notes.
 
 Used by `fyke.search.lots` for sketches alone; what search shows and exports hold is the whole. Menus and notices make
 copies at two hosts unlike and short pages of one host alike, and often nothing in a page tells what they are. What
 tells is that they come again: a piece (`fyke.search.pieces`) is *common* that stood on `LEAST_PAGES` pages of the host
 that were met, and on one in `ONE_IN` of them; or one of its form did. Only pages count that said something new: or else
-what a site has under many addresses would be common, and nothing of it left to be compared.
+what a site has under many addresses would be common, and nothing of it left to be compared. What is common at one host is so at
+all: who copies a press release copies what its agency writes below each. But a page that says mostly that says it.
 
 *Notes* are pieces of a few words, such as an author, tags or a price, the title, and the words of links. They are left
-out where they are few, as beside an article that has a sketch without them. In a reference of names, or a list of
-links, they are what the page says. What visitors wrote, by the names of its elements, is left out wherever the rest has
-a sketch: below a copy of an article stand the comments of others.
+out where the rest says more, and has a sketch without them. In a reference of names, or a list of links, they are what
+the page says.
 
 Invariant: the answer for a text depends on what was met before alone: all pages of its lot, and of those before it. So
 a host's first pages are read as its others. All is in one table of `PLACES`, so that memory and the work for a piece
@@ -28,17 +28,17 @@ from fyke.core.batches import NO_KEYS, U64
 from fyke.disk.files import save_array, sync_file, writing
 from fyke.disk.ranges import Array
 from fyke.search.pieces import Pieces
-from fyke.search.sketch import LEAST_SHINGLES, sketch_of
+from fyke.search.sketch import LEAST_SHINGLES, SHINGLE_WORDS, sketch_of
 
 PLACE_BITS = 21
 PLACES = 1 << PLACE_BITS
 LEAST_PAGES = 3
 ONE_IN = 8
 NOTE_WORDS = 8  # a piece with fewer is a note
-FEW_WORDS = 80  # of all notes of a page, or an eighth of what it says by itself; never more than the rest
 LEAST_OWN = 8  # shingles; of a text that says less by itself there is no sketch
 SAMPLE = 16  # shingles of a page by which it is told whether it says something new
 NEW_IN = 4  # it does if one in so many of these is new
+ANYWHERE = 0  # in place of the key of a host
 _COUNT = np.uint32(255)  # of the 32 bits of a place; the others are of a hash
 _FULL = np.dtype([("place", "<u4"), ("entry", "<u4")])  # of a file: the places that are not empty
 _APART = np.uint64(0x9E3779B97F4A7C15)
@@ -80,6 +80,11 @@ class OwnText:
             forms = np.unique(pieces.forms[pieces.forms > 0])
             self._count(np.concatenate([here, _keys(pieces.keys, host), _keys(forms, host), sample]))
 
+    def spread(self, host: int, pieces: Pieces) -> None:
+        """Remember what of a page with `pieces`, which was met, is common at the host of key `host`."""
+        common = self._common(pieces, host)
+        self._count(_keys(pieces.keys[common & (pieces.sizes >= SHINGLE_WORDS)], ANYWHERE))
+
     def sketch(self, host: int, pieces: Pieces) -> Array:
         """The sketch, SKETCH[], of what a page with `pieces`, which was met, says by itself at the host of key `host`;
         all zeros where this or the whole is too little."""
@@ -90,22 +95,23 @@ class OwnText:
         return sketch_of(found if says_enough else NO_KEYS)
 
     def _own(self, host: int, pieces: Pieces) -> U64:
-        """The shingles of those of `pieces` that are neither common nor comments nor notes."""
-        own = ~(self._common(pieces.keys, host) | (self._common(pieces.forms, host) & (pieces.forms > 0)))
-        found = pieces.shingles(own)
-        if pieces.comments.any():
-            without = pieces.shingles(own & ~pieces.comments)
-            if len(without) >= LEAST_SHINGLES:
-                own, found = own & ~pieces.comments, without
+        """The shingles of those of `pieces` that are neither common nor notes."""
+        own = ~self._common(pieces, host)
+        here_alone = own & (self._counts(_keys(pieces.keys, ANYWHERE)) == 0)
+        if 2 * pieces.sizes[here_alone].sum() >= pieces.sizes[own].sum():
+            own = here_alone
         article = own & ~pieces.linked & (pieces.sizes >= NOTE_WORDS)
-        said, rest = int(pieces.sizes[own].sum()), int(pieces.sizes[article].sum())
-        if said - rest <= min(rest, max(FEW_WORDS, said // 8)):
+        if 2 * pieces.sizes[article].sum() >= pieces.sizes[own].sum():
             without = pieces.shingles(article)
-            return without if len(without) >= LEAST_SHINGLES else found
-        return found
+            if len(without) >= LEAST_SHINGLES:
+                return without
+        return pieces.shingles(own)
 
-    def _common(self, hashes: U64, host: int) -> npt.NDArray[np.bool_]:
-        counts, pages = self._counts(_keys(hashes, host)), self._counts(_keys(np.zeros(1, np.uint64), host))
+    def _common(self, pieces: Pieces, host: int) -> npt.NDArray[np.bool_]:
+        """Which of `pieces` are, or their form is, at the host with the key `host`."""
+        pages = self._counts(_keys(np.zeros(1, np.uint64), host))
+        by_itself, by_form = (self._counts(_keys(hashes, host)) for hashes in (pieces.keys, pieces.forms))
+        counts = np.maximum(by_itself, by_form * (pieces.forms > 0))
         common: npt.NDArray[np.bool_] = (counts >= LEAST_PAGES) & (counts * ONE_IN >= pages)
         return common
 

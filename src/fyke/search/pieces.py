@@ -36,20 +36,19 @@ class Pieces:
     keys: U64  # [p], of what each says
     forms: U64  # [p], of its form; 0 where it has none
     linked: npt.NDArray[np.bool_]  # [p]
-    comments: npt.NDArray[np.bool_]  # [p], whether visitors wrote it
 
     @property
     def nbytes(self) -> int:
         """The memory that it takes."""
-        return sum(one.nbytes for one in (self.words, self.sizes, self.keys, self.forms, self.linked, self.comments))
+        return sum(one.nbytes for one in (self.words, self.sizes, self.keys, self.forms, self.linked))
 
     def shingles(self, some: npt.NDArray[np.bool_] | None = None) -> U64:
         """Those of the pieces `some`, bool[p], as they follow each other; of all without: sorted, each once."""
         return shingles(self.words if some is None else self.words[np.repeat(some, self.sizes)])
 
 
-def pieces_of(text: str, links: Iterable[str] = (), comments: Iterable[str] = (), title: str = "") -> Pieces:
-    """The pieces of `text`. Its links have the words `links`, each those of one; `comments` are of visitors."""
+def pieces_of(text: str, links: Iterable[str] = (), title: str = "") -> Pieces:
+    """The pieces of `text`. Its links have the words `links`, each those of one."""
     shown = _BETWEEN.split(text)
     lines = "\n".join(shown)
     words, sizes, digits = _counted(lines)
@@ -59,8 +58,8 @@ def pieces_of(text: str, links: Iterable[str] = (), comments: Iterable[str] = ()
     forms = np.zeros(len(shown), np.uint64)
     for at in np.flatnonzero(digits & (sizes <= FORM_WORDS)).tolist():
         forms[at] = xxhash.xxh3_64_intdigest(_form(shown[at]).encode("utf-8", "replace"))
-    of_links, of_title, of_comments = (_share_of(told, words, sizes) for told in (links, [title], comments))
-    return Pieces(words, sizes, keys, forms, (of_links >= 1 / 2) | (of_title == 1), of_comments >= 1 / 2)
+    of_links, of_title = (_share_of(told, words, sizes) for told in (links, [title]))
+    return Pieces(words, sizes, keys, forms, (of_links >= 1 / 2) | (of_title == 1))
 
 
 def _counted(lines: str) -> tuple[U64, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:

@@ -1,0 +1,175 @@
+"""Which part of a page is its article? For sketches alone, which beside it tell copies from others.
+
+Around an article stand menus, teasers, comments and notices, other ones at each host. What a page says in sentences is
+counted for the *holder* of each text, the nearest element around it that divides pages, not text. The holder that says
+the most is of the article. Holders that look like it, down from the body, are posts of a thread or parts of one: then
+the article is what is around all of them. *Cards* are left out, headings that lead elsewhere, three or more alike, and
+so are lines that are cut with an ellipsis, and what visitors wrote, by its names. A paragraph of preformatted text is
+one line: what a mailing list broke for terminals is elsewhere not broken, or elsewhere broken.
+
+Differs from Readability and its kin, which ask for names and lengths of paragraphs: what is the same wherever it was
+copied is looked for, and not what is best read. So `fyke.search.main_text` decides what search holds.
+
+Invariant: work is linear in the page, of which there are `MOST_NODES` at most; a page without an article has none.
+"""
+
+import re
+from collections import Counter, defaultdict
+from typing import Any
+
+from resiliparse.parse.html import HTMLTree, NodeType
+
+Element = Any  # an ElementNode; around it is another, down from the body, which its types do not know
+
+MOST_NODES = 100_000
+ALIKE = 10  # a holder like the one that says the most is a post if it says one word of so many of its
+LEAST_CARDS = 3
+
+_HOLDERS = frozenset({"div", "article", "main", "td", "body", "form"})
+_NO_TEXT = frozenset({
+    "script", "style", "template", "noscript", "textarea", "select", "button", "svg", "iframe", "object"
+})  # fmt: skip
+_LISTS = frozenset({"ul", "ol", "body"})
+_HEADINGS = "h2, h3, h4, h5, h6"
+_ABOVE = 4  # elements between a heading and its card, or its link
+_WORD = re.compile(r"\w+")
+_DIGITS = re.compile(r"\d+")
+_CUT = ("…", "...")
+_MARK = "fyke-card"
+_BROKEN = re.compile(r"(?<!\n)[ \t]*\n(?=\S)")
+
+
+def isolate_article(tree: HTMLTree, visitors: str) -> bool:
+    """Leave of `tree` its article alone, without what the selector `visitors` finds. Returns whether one was found."""
+    body = tree.body
+    if body is None:
+        return False
+    drop(body, visitors)
+    _drop_cards(body)
+    article = _Holders(body).article()
+    if article is None:
+        return False
+    for pre in article.query_selector_all("pre")[:]:
+        pre.text = _BROKEN.sub(" ", pre.text)
+    node = article
+    while node != body:
+        around = node.parent
+        for other in around.child_nodes[:]:
+            if other != node:
+                other.decompose()
+        node = around
+    return True
+
+
+def drop(body: Element, selector: str) -> None:
+    """Take out of `body` what the selector finds."""
+    for node in reversed(body.query_selector_all(selector)[:]):  # to go through what is found is quadratic
+        node.decompose()
+
+
+def without_cut_lines(text: str) -> str:
+    """The lines of `text` that are whole: a teaser ends with an ellipsis."""
+    return "\n".join(line for line in text.split("\n") if not line.endswith(_CUT))
+
+
+class _Holders:
+    """The elements of `body` that hold text: how many words each has by itself, and what it looks like."""
+
+    def __init__(self, body: Element) -> None:
+        self._body = body
+        self._words: dict[Element, int] = defaultdict(int)
+        self._of: dict[Element, Element | None] = {}  # the holder of an element; none where nothing counts
+        self._looks: dict[Element, int] = {body: 0}
+        for count, node in enumerate(body):
+            if count >= MOST_NODES:
+                break
+            if node.type == NodeType.TEXT and (text := node.text.strip()) and not text.endswith(_CUT):
+                holder = self._holder(node.parent)
+                if holder is not None:
+                    self._words[holder] += len(_WORD.findall(text))
+
+    def article(self) -> Element | None:
+        """The element around what holds the article; None where there are no words."""
+        if not any(self._words.values()):
+            return None
+        most = max(self._words, key=self._words.__getitem__)
+        looks = self._look(most)
+        posts = [
+            holder
+            for holder, words in self._words.items()
+            if words * ALIKE >= self._words[most] and self._look(holder) == looks
+        ]
+        around = set(self._up(posts[0]))
+        return next(node for node in self._up(posts[-1]) if node in around)
+
+    def _up(self, node: Element) -> list[Element]:
+        """`node` and what is around it, the body last."""
+        out = [node]
+        while out[-1] != self._body:
+            out.append(out[-1].parent)
+        return out
+
+    def _holder(self, node: Element) -> Element | None:
+        """The nearest holder at `node` or around it; None in a link, or where no text is shown."""
+        below = []
+        while node not in self._of and node.tag not in _HOLDERS and node.tag != "a" and node.tag not in _NO_TEXT:
+            below.append(node)
+            node = node.parent
+        if node not in self._of:
+            self._of[node] = node if node.tag in _HOLDERS else None
+        found = self._of[node]
+        self._of.update(dict.fromkeys(below, found))
+        return found
+
+    def _look(self, node: Element) -> int:
+        """A number for the tags and classes from the body down to `node`, but for digits."""
+        below = []
+        while node not in self._looks:
+            below.append(node)
+            node = node.parent
+        look = self._looks[node]
+        for one in reversed(below):
+            look = self._looks[one] = hash((look, one.tag, _DIGITS.sub("0", one.class_name or "")))
+        return look
+
+
+def _drop_cards(body: Element) -> None:
+    """Take out headings that lead elsewhere, with what belongs to each, where several of a kind are together."""
+    children: dict[Element, Counter[tuple[str, str]]] = {}
+    cards: dict[tuple[Element, str, str], list[Element]] = defaultdict(list)
+    for heading in body.query_selector_all(_HEADINGS)[:]:
+        card = heading
+        for _ in range(_ABOVE if _leads_elsewhere(heading) else 0):
+            around = card.parent
+            if around is None or card == body:
+                break
+            if around not in children:
+                children[around] = Counter(
+                    (child.tag, child.class_name) for child in around.child_nodes if child.type == NodeType.ELEMENT
+                )
+            kind = card.tag, card.class_name
+            if children[around][kind] >= LEAST_CARDS and card != heading and card.tag != "a":
+                cards[around, *kind].append(card)
+                break
+            card = around
+    for alike in cards.values():
+        for card in alike if len(alike) >= LEAST_CARDS else ():
+            card.setattr(_MARK, "")
+    drop(body, f"[{_MARK}]")
+
+
+def _leads_elsewhere(heading: Element) -> bool:
+    """Whether `heading` is in a link to another page, or most of it is one."""
+    node: Element | None = heading
+    for _ in range(_ABOVE):
+        if node is None:
+            break
+        if node.tag == "a":
+            return _is_elsewhere(node)
+        node = node.parent
+    link = heading.query_selector("a[href]")
+    return link is not None and _is_elsewhere(link) and 2 * len(link.text.strip()) > len(heading.text.strip())
+
+
+def _is_elsewhere(link: Element) -> bool:
+    return not (link.getattr("href") or "#").startswith("#")
