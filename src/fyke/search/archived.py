@@ -48,7 +48,7 @@ class ArchiveReader(Closing):
         return f"ArchiveReader({str(self._crawl)!r}, {len(self._files)} files open)"
 
     def read(self, row: dict[str, Any]) -> Page | None:
-        """The page that `row` (with `COLUMNS` at least) archived, a revisit too; None when it is not there or not whole.
+        """The page that `row` (with `COLUMNS` at least) archived, a revisit too; None when there is no whole one.
 
         Raises DirectoryError for an archive that this user may not read.
         """

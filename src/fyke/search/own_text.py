@@ -4,8 +4,10 @@ Used by `fyke.search.lots` for sketches alone; what search shows and exports hol
 copies at two hosts unlike and short pages of one host alike, and often nothing in a page tells what they are. What
 tells is that they come again: a piece (`fyke.search.pieces`) is *common* that stood on `LEAST_PAGES` pages of the host
 that were met, and on one in `ONE_IN` of them; or one of its form did. Only pages count that said something new: or else
-what a site has under many addresses would be common, and nothing of it left to be compared. What is common at one host is so at
-all: who copies a press release copies what its agency writes below each. But a page that says mostly that says it.
+what a site has under many addresses would be common, and nothing of it left to be compared.
+
+What is common at one host is so at all: who copies a press release copies what its agency writes below each of them.
+But what a page says mostly it says.
 
 *Notes* are pieces of a few words, such as an author, tags or a price, the title, and the words of links. They are left
 out where the rest says more, and has a sketch without them. In a reference of names, or a list of links, they are what
