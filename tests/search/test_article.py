@@ -4,8 +4,10 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from fyke.search.article import LEAST_CARDS, MOST_NODES
+from fyke.search.article import LEAST_CARDS, MOST_NODES, Parts, parted
 from fyke.search.main_text import main_text
 from search.test_main_text import page
 from search.webs import WORDS
@@ -22,7 +24,7 @@ def paragraphs(dice: Random, count: int = 6) -> list[str]:
 
 
 def article_of(html: str) -> str:
-    return main_text(page(html), article=True).article
+    return main_text(page(html), parts=True).parts.article
 
 
 def blog(said: str, dice: Random) -> str:
@@ -100,17 +102,34 @@ def test_a_page_of_headings_that_lead_elsewhere_keeps_them() -> None:
     shown = "".join(
         f"<div><h2><a href=/{n}>{sentence(dice, 6)}</a></h2><p>{sentence(dice)}</p></div>" for n in range(20)
     )
-    found = main_text(page(f"<body><div>{shown}</div>"), article=True)
-    assert found.article == found.text and found.article.count("\n") > LEAST_CARDS
+    found = main_text(page(f"<body><div>{shown}</div>"), parts=True)
+    assert found.parts == Parts(found.text, "", "") and found.text.count("\n") > LEAST_CARDS
 
 
 @pytest.mark.parametrize("html", ["", "<body>", "<body><p>", "<frameset>", "<body><script>a b c</script>", "<svg><p>a"])
 def test_a_page_without_words_has_none(html: str) -> None:
-    found = main_text(page(html), article=True)
-    assert found.article == found.text
+    found = main_text(page(html), parts=True)
+    assert found.parts == Parts(found.text, "", "")
 
 
 def test_of_a_page_of_more_nodes_than_are_read_the_first_count() -> None:
     said = "<div><p>" + "these are words of the article. " * 40 + "</p></div>"
     found = article_of(f"<body>{said}{'<div>a</div>' * MOST_NODES}")
     assert "words of the article" in found
+
+
+def test_what_is_repeated_beside_it_is_told_apart() -> None:
+    dice = Random(5)
+    said, bio = paragraphs(dice, 4), sentence(dice)
+    beside = [sentence(dice) for _ in range(LEAST_CARDS)]
+    shown = "".join(f"<div class='reply r{number}'><p>{one}</p></div>" for number, one in enumerate(beside))
+    html = f"<body><div class=text>{''.join(f'<p>{line}</p>' for line in said)}</div><div>{bio}</div><div>{shown}</div>"
+    assert main_text(page(html), parts=True).parts == Parts("\n".join(said), bio, "\n".join(beside))
+
+
+@settings(deadline=None)
+@given(st.text(st.sampled_from("ab\n\x02\x03\x04\x05"), max_size=40))
+def test_nothing_is_lost_by_parting(text: str) -> None:
+    """Signs that a page brings itself are of no use to it, and do no harm."""
+    parts = parted(text)
+    assert sorted("".join(parts).replace("\n", "")) == sorted(c for c in text if c in "ab")

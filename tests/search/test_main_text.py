@@ -122,7 +122,7 @@ def test_work_is_linear_in_the_page(worst: str) -> None:
     def seconds(size: int) -> float:
         found = page("<body>" + worst * (size // len(worst)))
         begun = process_time()
-        main_text(found, article=True)
+        main_text(found, parts=True)
         return process_time() - begun
 
     small = min(seconds(HTML_BYTES // 16) for _ in range(3))

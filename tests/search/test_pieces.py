@@ -22,7 +22,7 @@ def test_all_words_are_in_one_piece_each(text: str, links: list[str]) -> None:
     pieces = pieces_of(text, links)
     words = word_hashes(text)
     assert (pieces.words == words).all() and pieces.sizes.sum() == len(words)
-    assert len(pieces.sizes) == len(pieces.keys) == len(pieces.forms) == len(pieces.linked)
+    assert len(pieces.sizes) == len(pieces.keys) == len(pieces.forms) == len(pieces.linked) == len(pieces.part)
     assert (pieces.shingles() == shingles(words)).all()
     one_by_one = [pieces.shingles(np.arange(len(pieces.sizes)) == at) for at in range(len(pieces.sizes))]
     assert all(np.isin(one, shingles(words)).all() for one in one_by_one)

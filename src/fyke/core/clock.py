@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from fyke.core.errors import ConfigurationError
+
+EARLIEST_S, LATEST_S = 1_577_836_800, 4_102_444_800  # 2020 and 2100: any other time is a clock that was never set
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -45,6 +48,13 @@ class SystemClock:
 
     def now(self) -> float:
         return _since_boot() + self._offset
+
+    def require_sane(self) -> None:
+        """Raises ConfigurationError for a time that cannot be: all dates would be wrong, and stay so."""
+        now = self.now()
+        if not EARLIEST_S <= now < LATEST_S:
+            what = "this crawl began by a clock that was wrong: begin another" if self.set_s else "set it"
+            raise ConfigurationError(f"by the clock it is the year {time.gmtime(now).tm_year}: {what}")
 
     def noted(self) -> dict[str, Any]:
         since_boot_s = _since_boot()

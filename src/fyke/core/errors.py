@@ -100,6 +100,10 @@ class DiskFull(FykeError):
     exit_status = 4
 
 
+class LimitMet(DiskFull):
+    """The same, by a limit of this user or process: waiting makes no room."""
+
+
 class AgentFailed(FykeError):
     """One of several agents failed by a fault of Fyke's own, or its process does not stay alive."""
 

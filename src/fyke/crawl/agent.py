@@ -17,7 +17,7 @@ from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import division
 from fyke.archive.lost import require_state
 from fyke.archive.statistics import CrawlStatistics
-from fyke.core.clock import SystemClock
+from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
 from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError, OtherCrawl
 from fyke.core.seeds import seeds_of
@@ -70,6 +70,11 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"Agent({self.directory!r})"
+
+    @property
+    def clock(self) -> Clock:
+        """By which the crawl goes."""
+        return self._clock
 
     # -- opening ---------------------------------------------------------------------------------
 
@@ -150,6 +155,7 @@ class Agent:
         """Go on by the clock of the last checkpoint: else rests would last by what the wall clock was set back since,
         and be cut short by what it was set forward."""
         noted = saved if self._seat is None else self._seat.clock
+        SystemClock(noted).require_sane()
         if noted:
             self._clock = clock = SystemClock(noted)
             self._prepared.hours.set_s = clock.set_s

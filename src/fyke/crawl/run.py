@@ -6,7 +6,6 @@ it ends with 0, as service managers expect.
 """
 
 import asyncio
-import errno
 import gc
 import os
 import signal
@@ -23,8 +22,9 @@ from fyke.archive.directory import CrawlDirectory, crawl_clock, room_bytes, save
 from fyke.archive.division import Division, divide, division
 from fyke.archive.inspect import ending_of
 from fyke.archive.statistics import totals_of
+from fyke.core.clock import Clock
 from fyke.core.config import Config
-from fyke.core.errors import EXIT_INTERRUPTED, DiskFull, FykeError, NetworkDown
+from fyke.core.errors import EXIT_INTERRUPTED, DiskFull, FykeError, LimitMet, NetworkDown
 from fyke.core.memory import let_go_of_libraries, peak_memory_bytes
 from fyke.core.plugins import named, schemes_of
 from fyke.core.rewrite_rules import load
@@ -125,6 +125,7 @@ class _CrawlRun:
         self._again, self._metrics, self._forks = again, metrics, forks
         self._stops: list[int] = []  # signals that came while no agent was there to be stopped
         self._time_is_up_at = inf  # by the clock of the event loop
+        self._told_of_clock = False
         self._room_bytes = 0  # with which it went on the last time, and when that was
         self._went_on_at = 0.0
 
@@ -169,10 +170,9 @@ class _CrawlRun:
     async def _has_room_again(self, error: DiskFull) -> bool:
         """Wait for room, as long as for a host that rests; False when none comes, or it is a limit that was met.
         Signals to stop that come meanwhile end that."""
-        limited = getattr(error.__cause__, "errno", errno.ENOSPC) != errno.ENOSPC
         stop, clock = asyncio.Event(), asyncio.get_running_loop().time
         wait_s = min(self._config.crawl.wait_s, self._time_is_up_at - clock())
-        if limited or wait_s <= 0:
+        if isinstance(error, LimitMet) or wait_s <= 0:
             return False
         told = f"fyke: {error}; until then it pauses, for {duration(wait_s)} at most"
         self._console.print(told, highlight=False, soft_wrap=True, markup=False)
@@ -197,6 +197,7 @@ class _CrawlRun:
             with stopped_at_once(OPENED):
                 agent = Agent(directory, self._config, listed=listed, again=self._again)
                 await opened.enter_async_context(agent)
+                self._tell_of(agent.clock)
                 signals = _obey_signals(agent.stop)
             await opened.enter_async_context(Control(agent, directory.state))
             ending, terminated = await self._watched(agent, signals)
@@ -233,9 +234,21 @@ class _CrawlRun:
         known = [state for state in states if state]
         may_begin = bool(known) and all(map(may_begin_again, known))
         clock = crawl_clock(directory)
+        clock.require_sane()
+        self._tell_of(clock)
         again = next_pass(states, self._again, clock.now(), may_begin=may_begin)
         moved = any(states) and divided.agents != before.agents
         return divided, Orders(moved=moved, clock=clock.noted(), again=again)
+
+    def _tell_of(self, clock: Clock) -> None:
+        """Say it where the machine's clock was set by days since the crawl began."""
+        days = round(clock.set_s / 86_400)
+        if days and not self._told_of_clock:
+            ahead = "behind" if days > 0 else "ahead of"
+            told = f"fyke: the clock by which this crawl began is {abs(days)} days {ahead} the machine's"
+            remedy = "its dates go on by that; for right ones, begin another crawl"
+            self._console.print(f"{told}: {remedy}", highlight=False, soft_wrap=True)
+        self._told_of_clock = True
 
     async def _watched(self, crawl: Agent | Supervisor, signals: Sequence[int]) -> tuple[Ending, bool]:
         """Run `crawl` to its end, with the panel on the console; `signals` that come stop it, and at once where one

@@ -9,6 +9,8 @@ import errno
 import fcntl
 import math
 import os
+import resource
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedReader
@@ -30,6 +32,7 @@ from fyke.core.errors import (
     DirectoryInUse,
     DiskFull,
     FykeError,
+    LimitMet,
     StateDamaged,
     whose,
 )
@@ -49,8 +52,16 @@ def explained(error: OSError, path: Path, full: str = FULL, refused: str = REFUS
     reason = error.strerror or str(error)
     if error.errno in _NO_SPACE:
         full = full.replace(ROOM, LIMIT) if error.errno == errno.EFBIG else full
-        return DiskFull(f"cannot write {path}: {reason}; {full}")
+        return (DiskFull if error.errno == errno.ENOSPC else LimitMet)(f"cannot write {path}: {reason}; {full}")
     return DirectoryError(f"cannot write {path}: {reason}; {refused}")
+
+
+def no_room(path: Path) -> DiskFull:
+    """The error to raise where whoever wrote `path` says no more than that it found no room."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    is_limited = limit != resource.RLIM_INFINITY and shutil.disk_usage(path.parent).free > limit
+    kind, remedy = (LimitMet, LIMIT) if is_limited else (DiskFull, ROOM)
+    return kind(f"no room to write {path}: {remedy}, and begin again; what was saved is safe")
 
 
 @contextmanager

@@ -24,9 +24,10 @@ from typing import Any
 from isal import isal_zlib
 
 from fyke.core.closing import Closing
-from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, NotACrawl, StateDamaged
+from fyke.core.errors import DirectoryError, DirectoryInUse, NotACrawl, StateDamaged
 from fyke.core.urls import key_of
 from fyke.disk.few_keys import ANY, MOST_KEYS, FewKeys
+from fyke.disk.files import no_room
 from fyke.disk.sealed import (
     COUNT_WRITE,
     NO_ROOM,
@@ -200,7 +201,7 @@ class HostBook(Closing):
     def _error(self, error: sqlite3.Error) -> Exception:
         code = (exact := getattr(error, "sqlite_errorcode", 0)) & 0xFF
         if exact in NO_ROOM:
-            return DiskFull(f"no room to write {self._path}: free some space, and begin again; what was saved is safe")
+            return no_room(self._path)
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, sqlite3.DataError):
             return StateDamaged(
                 f"{self._path} is damaged ({error}): fyke check --repair {self._path.parent.parent} moves it away, and"

@@ -15,15 +15,17 @@ Invariant: work is linear in the page, of which there are `MOST_NODES` at most; 
 
 import re
 from collections import Counter, defaultdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from resiliparse.parse.html import HTMLTree, NodeType
 
 Element = Any  # an ElementNode; around it is another, down from the body, which its types do not know
 
-MOST_NODES = 100_000
+MOST_NODES = 20_000
 ALIKE = 10  # a holder like the one that says the most is a post if it says one word of so many of its
 LEAST_CARDS = 3
+CARD_WORDS = 60  # on average at most
+FOOT_WORDS = 120  # fewer, where a copyright is claimed, are the foot of a page
 
 _HOLDERS = frozenset({"div", "article", "main", "td", "body", "form"})
 _NO_TEXT = frozenset({
@@ -33,32 +35,59 @@ _LISTS = frozenset({"ul", "ol", "body"})
 _HEADINGS = "h2, h3, h4, h5, h6"
 _ABOVE = 4  # elements between a heading and its card, or its link
 _WORD = re.compile(r"\w+")
+_OWNED = re.compile(r"©|\bcopyright\b|\ball rights reserved\b", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _CUT = ("…", "...")
 _MARK = "fyke-card"
+_ARTICLE, _REPEATED = ("\x02", "\x03"), ("\x04", "\x05")  # as signs in a text
+_SIGNS = re.compile(r"([\x02-\x05])")
 _BROKEN = re.compile(r"(?<!\n)[ \t]*\n(?=\S)")
 
 
-def isolate_article(tree: HTMLTree, visitors: str) -> bool:
-    """Leave of `tree` its article alone, without what the selector `visitors` finds. Returns whether one was found."""
+class Parts(NamedTuple):
+    """The text of a page, apart."""
+
+    article: str
+    beside: str  # it once
+    repeated: str  # beside it, three times and more in the same look
+
+
+NO_PARTS = Parts("", "", "")
+
+
+def mark_parts(tree: HTMLTree, visitors: str) -> bool:
+    """Put signs around the article of `tree` and around what is repeated beside it, for `parted`, and take out what the
+    selector `visitors` finds. Returns whether there is an article."""
     body = tree.body
     if body is None:
         return False
     drop(body, visitors)
     _drop_cards(body)
-    article = _Holders(body).article()
+    holders = _Holders(body)
+    article = holders.article()
     if article is None:
         return False
-    for pre in article.query_selector_all("pre")[:]:
-        pre.text = _BROKEN.sub(" ", pre.text)
-    node = article
-    while node != body:
-        around = node.parent
-        for other in around.child_nodes[:]:
-            if other != node:
-                other.decompose()
-        node = around
+    for pre in body.query_selector_all("pre")[:]:
+        pre.text = _BROKEN.sub(" ", pre.text or "")
+    for holder, (begins, ends) in ((article, _ARTICLE), *((one, _REPEATED) for one in holders.repeated(article))):
+        holder.insert_before(tree.create_text_node(begins), holder.first_child)
+        holder.append_child(tree.create_text_node(ends))
     return True
+
+
+def parted(text: str) -> Parts:
+    """The text of a page with signs around its parts, apart."""
+    found: dict[str, list[str]] = {sign: [] for sign in ("", _ARTICLE[0], _REPEATED[0])}
+    around = [""]
+    for at, part in enumerate(_SIGNS.split(text)):
+        if at % 2 == 0:
+            found[around[-1]].append(part)
+        elif part in found:
+            around.append(part)
+        elif len(around) > 1:
+            around.pop()
+    beside, article, repeated = ("\n".join(parts) for parts in found.values())
+    return Parts(article, beside, repeated)
 
 
 def drop(body: Element, selector: str) -> None:
@@ -79,6 +108,7 @@ class _Holders:
         self._body = body
         self._words: dict[Element, int] = defaultdict(int)
         self._of: dict[Element, Element | None] = {}  # the holder of an element; none where nothing counts
+        self._owned: set[Element] = set()  # where a right in what is said is claimed
         self._looks: dict[Element, int] = {body: 0}
         for count, node in enumerate(body):
             if count >= MOST_NODES:
@@ -87,9 +117,14 @@ class _Holders:
                 holder = self._holder(node.parent)
                 if holder is not None:
                     self._words[holder] += len(_WORD.findall(text))
+                    if _OWNED.search(text):
+                        self._owned.add(holder)
 
     def article(self) -> Element | None:
         """The element around what holds the article; None where there are no words."""
+        for holder in self._owned:
+            if self._words[holder] < FOOT_WORDS:
+                self._words[holder] = 0
         if not any(self._words.values()):
             return None
         most = max(self._words, key=self._words.__getitem__)
@@ -101,6 +136,20 @@ class _Holders:
         ]
         around = set(self._up(posts[0]))
         return next(node for node in self._up(posts[-1]) if node in around)
+
+    def repeated(self, article: Element) -> list[Element]:
+        """Holders outside of `article` that look alike, three or more, and say little each."""
+        around = set(self._up(article))
+        alike: dict[int, list[Element]] = defaultdict(list)
+        for holder in self._words:
+            if holder not in around and article not in self._up(holder):
+                alike[self._look(holder)].append(holder)
+        return [
+            holder
+            for holders in alike.values()
+            if len(holders) >= LEAST_CARDS and sum(map(self._words.__getitem__, holders)) <= CARD_WORDS * len(holders)
+            for holder in holders
+        ]
 
     def _up(self, node: Element) -> list[Element]:
         """`node` and what is around it, the body last."""
@@ -145,7 +194,7 @@ def _drop_cards(body: Element) -> None:
                 break
             if around not in children:
                 children[around] = Counter(
-                    (child.tag, child.class_name) for child in around.child_nodes if child.type == NodeType.ELEMENT
+                    (child.tag, child.class_name) for child in around.child_nodes[:] if child.type == NodeType.ELEMENT
                 )
             kind = card.tag, card.class_name
             if children[around][kind] >= LEAST_CARDS and card != heading and card.tag != "a":

@@ -17,6 +17,7 @@ from fyke.core.urls import canonical, key_of, split
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.harvest.documents import DOCUMENT_TYPES
 from fyke.harvest.queries import with_queries_encoded
+from fyke.search.article import Parts
 from fyke.search.dates import META_NAMES, date_of
 from fyke.search.language import LanguageGuesser
 from fyke.search.lines import by_lines, one_line
@@ -53,11 +54,11 @@ class Extract:
     date_s: int  # unix seconds: modified or published, else fetched
     canonical: int  # key of the address the page says is its own; 0 when it says nothing
     anchors: tuple[Anchor, ...]
-    article: str  # as `fyke.search.main_text` has it, for sketches
+    parts: Parts  # for sketches
 
     def pieces(self) -> Pieces:
-        """Of its article: which are its own is told by title and links (`fyke.search.own_text`)."""
-        return pieces_of(self.article, (anchor.words for anchor in self.anchors), self.title)
+        """Which are its own is told by title and links (`fyke.search.own_text`)."""
+        return pieces_of(self.parts, (anchor.words for anchor in self.anchors), self.title)
 
 
 class TextExtractor:
@@ -92,7 +93,7 @@ class TextExtractor:
             self._date(page, []),
             0,
             (),
-            text,
+            Parts(text, "", ""),
         )
 
     def _html(self, page: Page) -> Extract:
@@ -101,7 +102,7 @@ class TextExtractor:
             return self._plain(page)
         find = self._selector.find
         metas = [node.attributes for node in find("meta", root)]
-        main = main_text(page, article=True)
+        main = main_text(page, parts=True)
         declared = (root.attributes.get("lang") or "") if root.attributes else ""
         return Extract(
             title=one_line(page.title, TITLE_CHARS) or main.headings[:ANCHOR_CHARS],
@@ -112,7 +113,7 @@ class TextExtractor:
             date_s=self._date(page, _dates(metas, find("time[datetime]", root))),
             canonical=_canonical(page, find("link[rel~=canonical i]", root)),
             anchors=() if page.nofollow else tuple(self._anchors(page, find("a[href],area[href]", root))),
-            article=main.article,
+            parts=main.parts,
         )
 
     def _date(self, page: Page, told: list[str]) -> int:

@@ -30,6 +30,7 @@ import pyarrow.compute as pc
 from fyke.archive.table_files import as_file
 from fyke.core.urls import key_of, split
 from fyke.disk.files import save_array, sync_file, writing
+from fyke.search.article import NO_PARTS
 from fyke.search.extract import Anchor, Extract
 from fyke.search.own_text import OwnText
 from fyke.search.pieces import Pieces
@@ -119,7 +120,7 @@ class LotWriter:
             page.row["sketch"] = len(self._texts)
             host = key_of(split(page.url).host)
             pieces = page.extract.pieces()
-            page = replace(page, extract=replace(page.extract, article=""))  # which has no further use
+            page = replace(page, extract=replace(page.extract, parts=NO_PARTS))  # which has no further use
             self._own_text.meet(host, pieces)
             self._texts.append((page.row["key"], host, pieces))
             self.size_bytes += pieces.nbytes

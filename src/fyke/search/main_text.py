@@ -15,7 +15,7 @@ from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import DOMNode, HTMLTree
 
 from fyke.core.visits import Page
-from fyke.search.article import drop, isolate_article, without_cut_lines
+from fyke.search.article import Parts, drop, mark_parts, parted, without_cut_lines
 from fyke.search.lines import by_lines, one_line
 
 HTML_BYTES = 4 << 20
@@ -30,12 +30,14 @@ _DENSE_SAYS = 3  # letters, by a character of theirs
 _NAVIGATION = (
     "nav, aside, footer, menu, "
     "[role=navigation], [role=complementary], [role=contentinfo], [role=search], [role=banner], [role=menu], "
+    "[role=dialog], [role=alertdialog], dialog, "
     ".navheader, .navfooter, .navbar, .breadcrumb, .breadcrumbs, .pagination, .pager, .skip-link, "
     ".mw-editsection, .widget-area, .related, #related, .related-posts"
 )
 # What visitors write beside it, by the names of HTML, schema.org, WordPress, phpBB and others.
 _COMMENTS = (
-    "#comments, .comments, .comments-area, .comment-list, .commentlist, .comment, .comment-body, .comment-content, "
+    "#comments, .comments, .comments-area, .comment-list, .commentlist, .comment-body, .comment-content, "
+    "div.comment, li.comment, article.comment, "  # in code a span is one
     "#disqus_thread, #reviews, .reviews, .review, .user-reviews, .customer-reviews, .signature, "
     "[itemprop=comment], [itemprop=review], [itemprop=reviews], [itemtype$='schema.org/Comment'], "
     "[itemtype$='schema.org/Review'], [itemtype$='schema.org/UserComments']"
@@ -56,16 +58,16 @@ class MainText:
 
     text: str  # a line for each block
     headings: str  # in one line
-    article: str  # a line for each block
+    parts: Parts  # of all of it, in lines too
 
 
-def main_text(page: Page, *, article: bool = False) -> MainText:
-    """What `page` says without its navigation; all its text where the main part has little of it. With its `article`,
-    which has neither comments nor teasers; that is the main text where it says little."""
+def main_text(page: Page, *, parts: bool = False) -> MainText:
+    """What `page` says without its navigation; all its text where the main part has little of it. With `parts`
+    it is also said what of it is article; else, and where that is little, all of the main text is."""
     html = readable(page)
     tree = HTMLTree.parse(html)
     if tree.body is None:
-        return MainText("", "", "")
+        return MainText("", "", Parts("", "", ""))
     drop(tree.body, _NAVIGATION)
     deep = is_deep(html)
     main = "" if deep else by_lines(_plain_text(tree, main_content=True), TEXT_CHARS)
@@ -73,18 +75,20 @@ def main_text(page: Page, *, article: bool = False) -> MainText:
         whole = by_lines(_plain_text(tree, main_content=False, formatting=not deep), TEXT_CHARS)
         main = whole if len(whole) > 2 * len(main) else main
     if deep:
-        return MainText(main, "", main)
+        return MainText(main, "", Parts(main, "", ""))
     headings = tree.body.query_selector_all("h1,h2,h3,h4")[:MAX_HEADINGS]
     said = one_line(" ".join(_texts(headings, HEADINGS_CHARS)), HEADINGS_CHARS)
-    return MainText(main, said, _article(tree, main) if article else main)
+    return MainText(main, said, _parts(tree, main) if parts else Parts(main, "", ""))
 
 
-def _article(tree: HTMLTree, main: str) -> str:
-    """The text of the article in `tree`, of which nothing else is left; `main` where it says little beside that."""
-    if not isolate_article(tree, _COMMENTS):
-        return main
-    found = without_cut_lines(by_lines(_plain_text(tree, main_content=False), TEXT_CHARS))
-    return main if is_little(found) and 2 * len(found) < len(main) else found
+def _parts(tree: HTMLTree, main: str) -> Parts:
+    """The text of the article in `tree`, and what stands beside it; all is `main` where they say little."""
+    if not mark_parts(tree, _COMMENTS):
+        return Parts(main, "", "")
+    parts = parted(_plain_text(tree, main_content=False))
+    found = Parts(*(without_cut_lines(by_lines(text, TEXT_CHARS)) for text in parts))
+    said = "".join(found)
+    return Parts(main, "", "") if is_little(said) and 2 * len(said) < len(main) else found
 
 
 def readable(page: Page) -> str:

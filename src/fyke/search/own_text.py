@@ -37,9 +37,11 @@ PLACES = 1 << PLACE_BITS
 LEAST_PAGES = 3
 ONE_IN = 8
 NOTE_WORDS = 8  # a piece with fewer is a note
+ARTICLE_WORDS = 40  # an article says so many at least, and four fifths of what its page says by itself and once
 LEAST_OWN = 8  # shingles; of a text that says less by itself there is no sketch
 SAMPLE = 16  # shingles of a page by which it is told whether it says something new
 NEW_IN = 4  # it does if one in so many of these is new
+ARTICLE, REPEATED = 0, 2  # of `fyke.search.article.Parts`
 ANYWHERE = 0  # in place of the key of a host
 _COUNT = np.uint32(255)  # of the 32 bits of a place; the others are of a hash
 _FULL = np.dtype([("place", "<u4"), ("entry", "<u4")])  # of a file: the places that are not empty
@@ -102,6 +104,10 @@ class OwnText:
         here_alone = own & (self._counts(_keys(pieces.keys, ANYWHERE)) == 0)
         if 2 * pieces.sizes[here_alone].sum() >= pieces.sizes[own].sum():
             own = here_alone
+        article, once = own & (pieces.part == ARTICLE), own & (pieces.part != REPEATED)
+        words = pieces.sizes[article].sum()
+        if words >= ARTICLE_WORDS and 5 * words >= 4 * pieces.sizes[once].sum():
+            own = article
         article = own & ~pieces.linked & (pieces.sizes >= NOTE_WORDS)
         if 2 * pieces.sizes[article].sum() >= pieces.sizes[own].sum():
             without = pieces.shingles(article)

@@ -17,12 +17,15 @@ import numpy.typing as npt
 import xxhash
 
 from fyke.core.batches import U64
+from fyke.search.article import Parts
 from fyke.search.sketch import SHINGLE_WORDS, rolled, shingles, words_and_places
 
 FORM_WORDS = 20  # of a piece that may have a form
-_BETWEEN = re.compile(r"\n|(?<=[.!?|·•])\s|(?<=[。！？])\n?|(?<=\))\s[-–—]\s")  # the last after a dateline
+# Behind sentences, signs that part headings, and datelines.
+_BETWEEN = re.compile(r"\n|(?<=[.!?|·•])\s|(?<=[。！？])\n?|(?<=\))\s[-–—]\s|(?<=\d)\s[–—]\s")
 _WORD = re.compile(r"\w+")
 _MONTH = re.compile(r"\b0 (?:[^ 0A]+ ){1,3}0\b")  # as in 7 de enero de 2009
+_NUMBERED = re.compile(r"\d+(?:\.\d+)*\.?")  # the number of a heading or a list
 _LINE_END = ord("\n")
 _DIGITS = np.array([chr(byte).isdigit() and byte < 0x80 for byte in range(256)])
 
@@ -36,20 +39,23 @@ class Pieces:
     keys: U64  # [p], of what each says
     forms: U64  # [p], of its form; 0 where it has none
     linked: npt.NDArray[np.bool_]  # [p]
+    part: npt.NDArray[np.uint8]  # [p], of which of `Parts`
 
     @property
     def nbytes(self) -> int:
         """The memory that it takes."""
-        return sum(one.nbytes for one in (self.words, self.sizes, self.keys, self.forms, self.linked))
+        return sum(one.nbytes for one in (self.words, self.sizes, self.keys, self.forms, self.linked, self.part))
 
     def shingles(self, some: npt.NDArray[np.bool_] | None = None) -> U64:
         """Those of the pieces `some`, bool[p], as they follow each other; of all without: sorted, each once."""
         return shingles(self.words if some is None else self.words[np.repeat(some, self.sizes)])
 
 
-def pieces_of(text: str, links: Iterable[str] = (), title: str = "") -> Pieces:
-    """The pieces of `text`. Its links have the words `links`, each those of one."""
-    shown = _BETWEEN.split(text)
+def pieces_of(text: str | Parts, links: Iterable[str] = (), title: str = "") -> Pieces:
+    """The pieces of `text`, all an article if it is one. Its links have the words `links`, each those of one."""
+    parts = [_BETWEEN.split(one) for one in ((text,) if isinstance(text, str) else text)]
+    shown = [piece for part in parts for piece in part]
+    part = np.repeat(np.arange(len(parts), dtype=np.uint8), list(map(len, parts)))
     lines = "\n".join(shown)
     words, sizes, digits = _counted(lines)
     keys = np.fromiter(
@@ -57,9 +63,10 @@ def pieces_of(text: str, links: Iterable[str] = (), title: str = "") -> Pieces:
     )
     forms = np.zeros(len(shown), np.uint64)
     for at in np.flatnonzero(digits & (sizes <= FORM_WORDS)).tolist():
-        forms[at] = xxhash.xxh3_64_intdigest(_form(shown[at]).encode("utf-8", "replace"))
+        if not _NUMBERED.fullmatch(shown[at]):
+            forms[at] = xxhash.xxh3_64_intdigest(_form(shown[at]).encode("utf-8", "replace"))
     of_links, of_title = (_share_of(told, words, sizes) for told in (links, [title]))
-    return Pieces(words, sizes, keys, forms, (of_links >= 1 / 2) | (of_title == 1))
+    return Pieces(words, sizes, keys, forms, (of_links >= 1 / 2) | (of_title == 1), part)
 
 
 def _counted(lines: str) -> tuple[U64, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
