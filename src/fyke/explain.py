@@ -43,7 +43,7 @@ from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState
 from fyke.frontier.again import USUAL_S
 from fyke.frontier.filters import Filters, filters_for
-from fyke.frontier.looking import BLOCKED, OVER_QUOTA, TRAPPED, FrontierSeen
+from fyke.frontier.looking import BLOCKED, OVER_QUOTA, TRAPPED, YOUNGER, FrontierSeen
 from fyke.frontier.quota import PageLimits
 from fyke.frontier.revisit.belief import Belief, bounds, prior, seen
 from fyke.frontier.revisit.choice import CHANCE, Resting, Terms, due_at
@@ -84,7 +84,7 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
     if where == OVER_QUOTA:
         most = PageLimits(config.site).of(split(url).host)
         return Explanation(url, f"left out: its host has the {counted(most, 'page')} that it may", facts)
-    if where:
+    if where and not (damage and where == YOUNGER):
         facts += [reason] if reason else []
         if not in_use(directory):
             facts.append(f"the crawl is not running: fyke crawl --into {directory.path} goes on")
@@ -337,7 +337,7 @@ def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> tuple[st
                 blocked = split(at.url.decode()).host in AskedLater(directory.state).blocked
                 words = "for the crawl to go on" if words == BLOCKED and not blocked else words
                 return words, frontier.trap(at.key) if words == TRAPPED else ""
-        return "its fate is younger than the last checkpoint" if frontier.met(at.key) else "", ""
+        return YOUNGER if frontier.met(at.key) else "", ""
 
 
 def _trouble(directory: CrawlDirectory, url: str) -> str:

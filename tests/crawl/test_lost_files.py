@@ -14,6 +14,7 @@ from damaging import damage
 from fyke.archive.checksum import checksum_path
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.lost import lost_files
+from fyke.archive.reading import scan_table
 from fyke.archive.warc_reading import read_records
 from fyke.core.errors import StateDamaged
 from fyke.disk import manifest as manifests
@@ -232,6 +233,15 @@ def test_a_table_of_the_index_is_missed_without_its_checksum_too(name: str, whol
     assert in_process("check", str(folder)).status == 0
     assert in_process("index", str(folder)).status == 0
     assert path.is_file() and in_process("check", str(folder)).status == 0
+
+
+def test_of_a_page_whose_row_is_gone_why_says_that_and_not_that_it_waits(whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    url = next(scan_table(folder, "pages", ["url"])).column("url")[0].as_py()
+    for path in folder.glob("tables/pages-*.parquet"):
+        path.unlink()
+    said = in_process("why", str(folder), url)
+    assert said.status == 3 and "pages-" in said.errors and "gone" in said.errors and not said.out, said
 
 
 @pytest.mark.parametrize("which", [0, -1])

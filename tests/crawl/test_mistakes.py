@@ -27,9 +27,10 @@ from crawl.small_site import SmallSite, small_site
 from disks import grow, small_disk
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.config import build
-from fyke.core.errors import DirectoryInUse
+from fyke.core.errors import ConfigurationError, DirectoryInUse
 from fyke.crawl.agent import Agent
 from fyke.disk.checkpoint import Checkpoint, newest
+from loaded import COMMAND
 from web_server import Answer, web_server
 
 USAGE, DIRECTORY, FULL, NETWORK, INTERRUPTED = 2, 3, 4, 5, 130
@@ -483,6 +484,34 @@ def test_a_clock_that_was_set(
         assert ended <= began < ended + 1000
     said = f'"clock set {"back" if forward_s < 0 else "forward"}"'
     assert (said in (directory.logs / "fyke.log").read_text()) == (not restarted or forward_s < 0)
+
+
+@pytest.mark.parametrize("at", [-3e9, 1e6, 7_258_204_800.0])
+def test_nobody_begins_by_a_clock_that_was_never_set(
+    at: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All dates would be wrong, and stay so."""
+    directory = CrawlDirectory(tmp_path / "crawl")
+    config = build({"crawl": {"seeds": [SEED]}}, "test")
+    wall = time.time()
+    monkeypatch.setattr("time.time", lambda: at + time.monotonic() % 1)
+
+    async def opened() -> None:
+        async with Agent(directory, config):
+            pass
+
+    with pytest.raises(ConfigurationError, match=rf"the year {time.gmtime(at).tm_year}: set it"):
+        asyncio.run(opened())
+    monkeypatch.setattr("time.time", lambda: wall)
+    asyncio.run(opened())
+
+
+def test_a_limit_of_a_file_that_sqlite_meets_ends_the_crawl(tmp_path: Path, quick: Path, site: SmallSite) -> None:
+    """It would pause for room, find it, and go on, for ever."""
+    limited = ["bash", "-c", 'ulimit -f 12; exec "$@"', "-", *COMMAND]
+    words = ["crawl", site.url, "--into", str(tmp_path / "crawl"), "--config", str(quick)]
+    done = subprocess.run([*limited, *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == FULL and "ulimit -f" in done.stderr.splitlines()[-1], done
 
 
 @pytest.mark.parametrize("agents", ["1", "2", "3"])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fyke.search.article import LEAST_CARDS, MOST_NODES, Parts, parted
+from fyke.search.article import LEAST_CARDS, MOST_NODES, TextParts, parted
 from fyke.search.main_text import main_text
 from search.test_main_text import page
 from search.webs import WORDS
@@ -103,13 +103,13 @@ def test_a_page_of_headings_that_lead_elsewhere_keeps_them() -> None:
         f"<div><h2><a href=/{n}>{sentence(dice, 6)}</a></h2><p>{sentence(dice)}</p></div>" for n in range(20)
     )
     found = main_text(page(f"<body><div>{shown}</div>"), parts=True)
-    assert found.parts == Parts(found.text, "", "") and found.text.count("\n") > LEAST_CARDS
+    assert found.parts == TextParts(found.text, "", "") and found.text.count("\n") > LEAST_CARDS
 
 
 @pytest.mark.parametrize("html", ["", "<body>", "<body><p>", "<frameset>", "<body><script>a b c</script>", "<svg><p>a"])
 def test_a_page_without_words_has_none(html: str) -> None:
     found = main_text(page(html), parts=True)
-    assert found.parts == Parts(found.text, "", "")
+    assert found.parts == TextParts(found.text, "", "")
 
 
 def test_of_a_page_of_more_nodes_than_are_read_the_first_count() -> None:
@@ -124,7 +124,7 @@ def test_what_is_repeated_beside_it_is_told_apart() -> None:
     beside = [sentence(dice) for _ in range(LEAST_CARDS)]
     shown = "".join(f"<div class='reply r{number}'><p>{one}</p></div>" for number, one in enumerate(beside))
     html = f"<body><div class=text>{''.join(f'<p>{line}</p>' for line in said)}</div><div>{bio}</div><div>{shown}</div>"
-    assert main_text(page(html), parts=True).parts == Parts("\n".join(said), bio, "\n".join(beside))
+    assert main_text(page(html), parts=True).parts == TextParts("\n".join(said), bio, "\n".join(beside))
 
 
 @settings(deadline=None)

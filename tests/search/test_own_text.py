@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fyke.disk.ranges import Array
 from fyke.search import own_text
-from fyke.search.article import Parts
+from fyke.search.article import TextParts
 from fyke.search.own_text import LEAST_PAGES, NOTE_WORDS, OwnText
 from fyke.search.pieces import pieces_of
 from fyke.search.sketch import LEAST_SHINGLES, shingles, sketch_of, word_hashes
@@ -122,10 +122,10 @@ def test_a_page_that_says_mostly_what_is_common_elsewhere_says_it() -> None:
 def test_what_stands_beside_an_article_is_left_out_where_it_is_little_or_repeated() -> None:
     beside, more = said(7, 30), said(8, 600)
     for parts, left in (
-        (Parts(said(1), beside, ""), said(1)),
-        (Parts(said(1), beside, more), said(1)),
-        (Parts(said(1), more, ""), "\n".join([said(1), more])),
-        (Parts(said(1, 30), more, beside), "\n".join([said(1, 30), more, beside])),
+        (TextParts(said(1), beside, ""), said(1)),
+        (TextParts(said(1), beside, more), said(1)),
+        (TextParts(said(1), more, ""), "\n".join([said(1), more])),
+        (TextParts(said(1, 30), more, beside), "\n".join([said(1, 30), more, beside])),
     ):
         assert OwnText().sketch(ONE, pieces_of(parts)) == sketch(left)
 

@@ -203,10 +203,8 @@ class HostBook(Closing):
         if exact in NO_ROOM:
             return no_room(self._path)
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, sqlite3.DataError):
-            return StateDamaged(
-                f"{self._path} is damaged ({error}): fyke check --repair {self._path.parent.parent} moves it away, and"
-                " hosts are asked for robots.txt again"
-            )
+            mend = f"fyke check --repair {self._path.parent.parent} moves it away; robots.txt files are asked for again"
+            return StateDamaged(f"{self._path} is damaged ({error}): {mend}")
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return DirectoryInUse(f"{self._path} is being written by another process: wait for it or stop it")
         if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):

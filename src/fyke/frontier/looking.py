@@ -35,6 +35,7 @@ from fyke.frontier.told import Told
 from fyke.frontier.traps import Traps
 
 BLOCKED = "since its host is blocked"  # a place where URLs wait
+YOUNGER = "its fate is younger than the last checkpoint"
 OVER_QUOTA = "since its host has all the pages that it may"  # a place as well; what is there is left out
 TRAPPED = "behind everything else, as a trap"  # a place as well; see `trap`
 

@@ -38,13 +38,15 @@ _WORD = re.compile(r"\w+")
 _OWNED = re.compile(r"©|\bcopyright\b|\ball rights reserved\b", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _CUT = ("…", "...")
+_CUT_WORDS, _LONGEST_END = 3, 200
+_SENTENCE_END = re.compile(r"[.!?…]\s")
 _MARK = "fyke-card"
 _ARTICLE, _REPEATED = ("\x02", "\x03"), ("\x04", "\x05")  # as signs in a text
 _SIGNS = re.compile(r"([\x02-\x05])")
 _BROKEN = re.compile(r"(?<!\n)[ \t]*\n(?=\S)")
 
 
-class Parts(NamedTuple):
+class TextParts(NamedTuple):
     """The text of a page, apart."""
 
     article: str
@@ -52,7 +54,7 @@ class Parts(NamedTuple):
     repeated: str  # beside it, three times and more in the same look
 
 
-NO_PARTS = Parts("", "", "")
+NO_PARTS = TextParts("", "", "")
 
 
 def mark_parts(tree: HTMLTree, visitors: str) -> bool:
@@ -75,7 +77,7 @@ def mark_parts(tree: HTMLTree, visitors: str) -> bool:
     return True
 
 
-def parted(text: str) -> Parts:
+def parted(text: str) -> TextParts:
     """The text of a page with signs around its parts, apart."""
     found: dict[str, list[str]] = {sign: [] for sign in ("", _ARTICLE[0], _REPEATED[0])}
     around = [""]
@@ -87,7 +89,7 @@ def parted(text: str) -> Parts:
         elif len(around) > 1:
             around.pop()
     beside, article, repeated = ("\n".join(parts) for parts in found.values())
-    return Parts(article, beside, repeated)
+    return TextParts(article, beside, repeated)
 
 
 def drop(body: Element, selector: str) -> None:
@@ -97,8 +99,13 @@ def drop(body: Element, selector: str) -> None:
 
 
 def without_cut_lines(text: str) -> str:
-    """The lines of `text` that are whole: a teaser ends with an ellipsis."""
-    return "\n".join(line for line in text.split("\n") if not line.endswith(_CUT))
+    """The lines of `text` that are whole: a teaser is cut in a sentence, and ends with an ellipsis."""
+    return "\n".join(line for line in text.split("\n") if not (line.endswith(_CUT) and _in_a_sentence(line)))
+
+
+def _in_a_sentence(line: str) -> bool:
+    """Whether `line` ends with several words of one: "More..." is not cut."""
+    return len(_SENTENCE_END.split(line[-_LONGEST_END:].rstrip("….")).pop().split()) >= _CUT_WORDS
 
 
 class _Holders:

@@ -17,7 +17,7 @@ from fyke.core.urls import canonical, key_of, split
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.harvest.documents import DOCUMENT_TYPES
 from fyke.harvest.queries import with_queries_encoded
-from fyke.search.article import Parts
+from fyke.search.article import TextParts
 from fyke.search.dates import META_NAMES, date_of
 from fyke.search.language import LanguageGuesser
 from fyke.search.lines import by_lines, one_line
@@ -54,7 +54,7 @@ class Extract:
     date_s: int  # unix seconds: modified or published, else fetched
     canonical: int  # key of the address the page says is its own; 0 when it says nothing
     anchors: tuple[Anchor, ...]
-    parts: Parts  # for sketches
+    parts: TextParts  # for sketches
 
     def pieces(self) -> Pieces:
         """Which are its own is told by title and links (`fyke.search.own_text`)."""
@@ -93,7 +93,7 @@ class TextExtractor:
             self._date(page, []),
             0,
             (),
-            Parts(text, "", ""),
+            TextParts(text, "", ""),
         )
 
     def _html(self, page: Page) -> Extract:

@@ -15,7 +15,7 @@ from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import DOMNode, HTMLTree
 
 from fyke.core.visits import Page
-from fyke.search.article import Parts, drop, mark_parts, parted, without_cut_lines
+from fyke.search.article import TextParts, drop, mark_parts, parted, without_cut_lines
 from fyke.search.lines import by_lines, one_line
 
 HTML_BYTES = 4 << 20
@@ -58,7 +58,7 @@ class MainText:
 
     text: str  # a line for each block
     headings: str  # in one line
-    parts: Parts  # of all of it, in lines too
+    parts: TextParts  # of all of it, in lines too
 
 
 def main_text(page: Page, *, parts: bool = False) -> MainText:
@@ -67,7 +67,7 @@ def main_text(page: Page, *, parts: bool = False) -> MainText:
     html = readable(page)
     tree = HTMLTree.parse(html)
     if tree.body is None:
-        return MainText("", "", Parts("", "", ""))
+        return MainText("", "", TextParts("", "", ""))
     drop(tree.body, _NAVIGATION)
     deep = is_deep(html)
     main = "" if deep else by_lines(_plain_text(tree, main_content=True), TEXT_CHARS)
@@ -75,20 +75,20 @@ def main_text(page: Page, *, parts: bool = False) -> MainText:
         whole = by_lines(_plain_text(tree, main_content=False, formatting=not deep), TEXT_CHARS)
         main = whole if len(whole) > 2 * len(main) else main
     if deep:
-        return MainText(main, "", Parts(main, "", ""))
+        return MainText(main, "", TextParts(main, "", ""))
     headings = tree.body.query_selector_all("h1,h2,h3,h4")[:MAX_HEADINGS]
     said = one_line(" ".join(_texts(headings, HEADINGS_CHARS)), HEADINGS_CHARS)
-    return MainText(main, said, _parts(tree, main) if parts else Parts(main, "", ""))
+    return MainText(main, said, _parts(tree, main) if parts else TextParts(main, "", ""))
 
 
-def _parts(tree: HTMLTree, main: str) -> Parts:
+def _parts(tree: HTMLTree, main: str) -> TextParts:
     """The text of the article in `tree`, and what stands beside it; all is `main` where they say little."""
     if not mark_parts(tree, _COMMENTS):
-        return Parts(main, "", "")
+        return TextParts(main, "", "")
     parts = parted(_plain_text(tree, main_content=False))
-    found = Parts(*(without_cut_lines(by_lines(text, TEXT_CHARS)) for text in parts))
+    found = TextParts(*(without_cut_lines(by_lines(text, TEXT_CHARS)) for text in parts))
     said = "".join(found)
-    return Parts(main, "", "") if is_little(said) and 2 * len(said) < len(main) else found
+    return TextParts(main, "", "") if is_little(said) and 2 * len(said) < len(main) else found
 
 
 def readable(page: Page) -> str:

@@ -10,8 +10,8 @@ What is common at one host is so at all: who copies a press release copies what 
 But what a page says mostly it says.
 
 *Notes* are pieces of a few words, such as an author, tags or a price, the title, and the words of links. They are left
-out where the rest says more, and has a sketch without them. In a reference of names, or a list of links, they are what
-the page says.
+out where they are few, as beside an article that has a sketch without them. In a reference of names, or a list of
+links, they are what the page says.
 
 Invariant: the answer for a text depends on what was met before alone: all pages of its lot, and of those before it. So
 a host's first pages are read as its others. All is in one table of `PLACES`, so that memory and the work for a piece
@@ -37,11 +37,12 @@ PLACES = 1 << PLACE_BITS
 LEAST_PAGES = 3
 ONE_IN = 8
 NOTE_WORDS = 8  # a piece with fewer is a note
+FEW_WORDS = 200  # of all notes of a page, or an eighth of what it says by itself; never more than the rest
 ARTICLE_WORDS = 40  # an article says so many at least, and four fifths of what its page says by itself and once
 LEAST_OWN = 8  # shingles; of a text that says less by itself there is no sketch
 SAMPLE = 16  # shingles of a page by which it is told whether it says something new
 NEW_IN = 4  # it does if one in so many of these is new
-ARTICLE, REPEATED = 0, 2  # of `fyke.search.article.Parts`
+ARTICLE, REPEATED = 0, 2  # of `fyke.search.article.TextParts`
 ANYWHERE = 0  # in place of the key of a host
 _COUNT = np.uint32(255)  # of the 32 bits of a place; the others are of a hash
 _FULL = np.dtype([("place", "<u4"), ("entry", "<u4")])  # of a file: the places that are not empty
@@ -109,7 +110,8 @@ class OwnText:
         if words >= ARTICLE_WORDS and 5 * words >= 4 * pieces.sizes[once].sum():
             own = article
         article = own & ~pieces.linked & (pieces.sizes >= NOTE_WORDS)
-        if 2 * pieces.sizes[article].sum() >= pieces.sizes[own].sum():
+        said, rest = int(pieces.sizes[own].sum()), int(pieces.sizes[article].sum())
+        if said - rest <= min(rest, max(FEW_WORDS, said // 8)):
             without = pieces.shingles(article)
             if len(without) >= LEAST_SHINGLES:
                 return without

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import xxhash
 
 from fyke.core.batches import U64
-from fyke.search.article import Parts
+from fyke.search.article import TextParts
 from fyke.search.sketch import SHINGLE_WORDS, rolled, shingles, words_and_places
 
 FORM_WORDS = 20  # of a piece that may have a form
@@ -39,7 +39,7 @@ class Pieces:
     keys: U64  # [p], of what each says
     forms: U64  # [p], of its form; 0 where it has none
     linked: npt.NDArray[np.bool_]  # [p]
-    part: npt.NDArray[np.uint8]  # [p], of which of `Parts`
+    part: npt.NDArray[np.uint8]  # [p], of which of `TextParts`
 
     @property
     def nbytes(self) -> int:
@@ -51,7 +51,7 @@ class Pieces:
         return shingles(self.words if some is None else self.words[np.repeat(some, self.sizes)])
 
 
-def pieces_of(text: str | Parts, links: Iterable[str] = (), title: str = "") -> Pieces:
+def pieces_of(text: str | TextParts, links: Iterable[str] = (), title: str = "") -> Pieces:
     """The pieces of `text`, all an article if it is one. Its links have the words `links`, each those of one."""
     parts = [_BETWEEN.split(one) for one in ((text,) if isinstance(text, str) else text)]
     shown = [piece for part in parts for piece in part]
