@@ -31,8 +31,8 @@ _HOLDERS = frozenset({"div", "article", "main", "td", "body", "form"})
 _NO_TEXT = frozenset({
     "script", "style", "template", "noscript", "textarea", "select", "button", "svg", "iframe", "object"
 })  # fmt: skip
-_LISTS = frozenset({"ul", "ol", "body"})
 _HEADINGS = "h2, h3, h4, h5, h6"
+_MOST_HEADINGS = 500  # each is read with all that is in it
 _ABOVE = 4  # elements between a heading and its card, or its link
 _WORD = re.compile(r"\w+")
 _OWNED = re.compile(r"©|\bcopyright\b|\ball rights reserved\b", re.IGNORECASE)
@@ -147,9 +147,10 @@ class _Holders:
     def repeated(self, article: Element) -> list[Element]:
         """Holders outside of `article` that look alike, three or more, and say little each."""
         around = set(self._up(article))
+        inside = dict.fromkeys(around, False) | {article: True}
         alike: dict[int, list[Element]] = defaultdict(list)
         for holder in self._words:
-            if holder not in around and article not in self._up(holder):
+            if holder not in around and not self._is_inside(holder, inside):
                 alike[self._look(holder)].append(holder)
         return [
             holder
@@ -157,6 +158,15 @@ class _Holders:
             if len(holders) >= LEAST_CARDS and sum(map(self._words.__getitem__, holders)) <= CARD_WORDS * len(holders)
             for holder in holders
         ]
+
+    def _is_inside(self, node: Element, inside: dict[Element, bool]) -> bool:
+        """Whether `node` is within the article; `inside` has this of some elements around it, and of more then."""
+        below = []
+        while node not in inside:
+            below.append(node)
+            node = node.parent
+        inside.update(dict.fromkeys(below, inside[node]))
+        return inside[node]
 
     def _up(self, node: Element) -> list[Element]:
         """`node` and what is around it, the body last."""
@@ -193,7 +203,7 @@ def _drop_cards(body: Element) -> None:
     """Take out headings that lead elsewhere, with what belongs to each, where several of a kind are together."""
     children: dict[Element, Counter[tuple[str, str]]] = {}
     cards: dict[tuple[Element, str, str], list[Element]] = defaultdict(list)
-    for heading in body.query_selector_all(_HEADINGS)[:]:
+    for heading in body.query_selector_all(_HEADINGS)[:_MOST_HEADINGS]:
         card = heading
         for _ in range(_ABOVE if _leads_elsewhere(heading) else 0):
             around = card.parent

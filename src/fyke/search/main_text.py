@@ -15,7 +15,7 @@ from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import DOMNode, HTMLTree
 
 from fyke.core.visits import Page
-from fyke.search.article import TextParts, drop, mark_parts, parted, without_cut_lines
+from fyke.search.article import NO_PARTS, TextParts, drop, mark_parts, parted, without_cut_lines
 from fyke.search.lines import by_lines, one_line
 
 HTML_BYTES = 4 << 20
@@ -67,7 +67,7 @@ def main_text(page: Page, *, parts: bool = False) -> MainText:
     html = readable(page)
     tree = HTMLTree.parse(html)
     if tree.body is None:
-        return MainText("", "", TextParts("", "", ""))
+        return MainText("", "", NO_PARTS)
     drop(tree.body, _NAVIGATION)
     deep = is_deep(html)
     main = "" if deep else by_lines(_plain_text(tree, main_content=True), TEXT_CHARS)
