@@ -583,6 +583,21 @@ def run_seed(into: Path) -> str:
     return text.partition('seeds = ["')[2].partition('"')[0]
 
 
+def test_a_folder_that_is_moved_away_while_it_is_crawled_is_said_to_be(tmp_path: Path) -> None:
+    into, away = tmp_path / "crawl", tmp_path / "away"
+    slow = settings(
+        tmp_path, politeness={**FAST, "host_delay_s": 0.05, "min_host_delay_s": 0.05}, store={"checkpoint_s": 0.5}
+    )
+    with small_site(pages=400) as site, begin(into, slow, site.url, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: any(into.glob("state/shard-0000/manifest-*1.json")))
+        into.rename(away)
+        _, errors = process.communicate(timeout=60)
+        last = errors.splitlines()[-1]
+        assert process.returncode == DIRECTORY and "moved or deleted: put it back" in last and str(into) in last, errors
+        away.rename(into)
+        assert crawl(into, slow, site.url, "--pages", "30").status == 0
+
+
 # -- damage ----------------------------------------------------------------------------------------
 
 

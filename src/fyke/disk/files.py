@@ -40,6 +40,7 @@ from fyke.core.errors import (
 Bytes = bytes | memoryview
 FULL = f"{ROOM}, then run the same command again"
 REFUSED = "mend the folder's permissions or disk, then run the same command again"
+MOVED_AWAY = "its folder was moved or deleted: put it back, then run the same command again"
 READ_BYTES = 1 << 20  # at a time, by who reads a file to its end
 MOST_BYTES = 1 << 28  # of a file that is read into memory whole
 _NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
@@ -53,6 +54,7 @@ def explained(error: OSError, path: Path, full: str = FULL, refused: str = REFUS
     if error.errno in _NO_SPACE:
         full = full.replace(ROOM, LIMIT) if error.errno == errno.EFBIG else full
         return (DiskFull if error.errno == errno.ENOSPC else LimitMet)(f"cannot write {path}: {reason}; {full}")
+    refused = MOVED_AWAY if error.errno == errno.ENOENT and refused == REFUSED else refused
     return DirectoryError(f"cannot write {path}: {reason}; {refused}")
 
 
