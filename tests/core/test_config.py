@@ -43,7 +43,7 @@ def test_a_program_passes_mypy(tmp_path: Path) -> None:
         ),
         ({"politness": {}}, "fyke.Config: unknown key politness; known here: crawl,"),
         ({"crawl": {"pages": "many"}}, "fyke.Config: crawl.pages = 'many' cannot be used: "),
-        ({"crawl": 3}, "fyke.Config: crawl is no table: write [crawl], and its keys below it"),
+        ({"crawl": 3}, "fyke.Config: crawl = 3 is no table: write [crawl], and its keys below it"),
         ({"site": "a"}, "fyke.Config: site is no table: write [[site]], and its keys below it"),
         ({"extract": [{"table": "near", "fields": {"a": "p"}}]}, "there is a table near already"),
         (

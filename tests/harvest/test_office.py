@@ -204,7 +204,8 @@ def test_a_bomb_costs_no_more_than_the_limits(name: str, documents: Documents) -
     page = page_of(bomb(name))
     documents.process(page)
     assert len(page.text) <= MOST_CHARS
-    assert page.cut or name in ("entities", "absent") or page.findings["Documents"].get("fault"), name
+    read_in_time = ("entities", "absent", "names")  # the last by a machine that is quick; else it is cut by the time
+    assert page.cut or name in read_in_time or page.findings["Documents"].get("fault"), name
     assert not before.cut
     assert "could not be read" not in page.findings["Documents"].get("fault", ""), page.findings
     documents.process(after)

@@ -309,7 +309,8 @@ def _explain(error: ValidationError, source: str) -> str:
     if len(first["loc"]) == 1 and place in Config.model_fields and first["type"] != "value_error":
         if not isinstance(first["input"], dict | list):
             table = f"[[{place}]]" if place in _TABLES else f"[{place}]"
-            return f"{source}: {place} is no table: write {table}, and its keys below it"
+            given = place if place == "site" else f"{place} = {_shown(first['input'])}"  # which may be a secret
+            return f"{source}: {given} is no table: write {table}, and its keys below it"
         if place in _TABLES:
             return f"{source}: [{place}] is one table, and there may be several: write [[{place}]]"
         return f"{source}: [[{place}]] are several tables, and there is one: write [{place}]"

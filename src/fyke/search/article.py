@@ -43,7 +43,7 @@ _SENTENCE_END = re.compile(r"[.!?…]\s")
 _MARK = "fyke-card"
 _ARTICLE, _REPEATED = ("\x02", "\x03"), ("\x04", "\x05")  # as signs in a text
 _SIGNS = re.compile(r"([\x02-\x05])")
-_BROKEN = re.compile(r"(?<!\n)[ \t]*\n(?=\S)")
+_BROKEN = re.compile(r"(?<!\n)\n(?=\S)")
 
 
 class TextParts(NamedTuple):
