@@ -121,7 +121,7 @@ def strays(some: list[Any], whole: list[Any]) -> str:
 
 
 def files(folder: Path, *patterns: str) -> list[Path]:
-    found = [path for pattern in patterns for path in folder.glob(pattern)]
+    found = [path for pattern in patterns for path in folder.glob(pattern) if path.stat().st_size]
     assert found
     return sorted(found)
 

@@ -6,7 +6,7 @@ lengths and deletes what no kept manifest names, among names of the shard's own 
 
 The two newest manifests are kept with every file they name, so that a repair can go back to the older one.
 That costs one checkpoint's worth of replaced files in disk space. A manifest that is alone tells that another is gone,
-and nobody goes on from it: so the first has one beside it that names nothing.
+and nobody goes on from it: so the first has one beside it, without a byte.
 
 Invariant: at every instant the directory holds a whole manifest whose files are all there (once one was
 committed), and a checkpoint that fails, say on a full disk, changes nothing of that.
@@ -51,7 +51,7 @@ class Snapshot:
         if path.exists():
             raise FileExistsError(path)
         if not manifests.there(self.directory):
-            write_whole(self.directory / BEGUN.name, BEGUN.encode())
+            write_whole(self.directory / BEGUN.name, b"")
         write_whole(path, self.manifest.encode())
 
 

@@ -46,7 +46,7 @@ class Manifest:
         return sealed("manifest", body)
 
 
-BEGUN = Manifest(0)  # of a shard without a checkpoint: written before the first, so that none is ever alone
+BEGUN = Manifest(0)  # an empty file, written before the first so that none is ever alone
 
 
 def numbers(directory: Path) -> list[int]:
