@@ -527,6 +527,7 @@ def test_a_clock_that_was_years_ahead_and_is_right_again(agents: str, tmp_path: 
             (part.shard / last.name).write_bytes(replace(last, counters=ahead).encode())
         run = crawl(into, slow, site.url, "--agents", agents, "--pages", "5")
         assert run.summary["ending"] == "pages" and run.summary["rest_until"] < time.time() + 100, run
+        assert f"{round(years_s / 86400)} days ahead of the machine's" in run.errors, run
         run = crawl(into, slow, site.url, "--agents", agents)
         assert run.summary["ending"] == "finished", run
         whole(into, site)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fyke.core.batches import Kind, url_batch
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import key_of, locate
+from fyke.core.urls import locate
 from fyke.core.visits import Earlier, Exchange, Page, Purpose, visits_of
 from fyke.harvest import new_text
 from fyke.harvest.new_text import (
@@ -176,19 +176,11 @@ def test_a_list_of_files_is_no_table(reader: NewText, date: str) -> None:
 def test_it_is_remembered_which_pages_came(reader: NewText) -> None:
     """Also those that bring nothing: who redirects to one shows nothing."""
     one, other = page(AROUND, "/one"), page(AROUND, "/other")
-    assert not reader.is_known(one.exchange.visit.url)
+    assert not reader.was_asked(one.exchange.visit.url)
     reader.fresh(one)
     reader.fresh(other)
-    assert reader.is_known(one.exchange.visit.url) and reader.is_known(other.exchange.visit.url)
-    assert not reader.is_known("http://www.a.example/third")
-
-
-def test_it_is_remembered_what_pages_link_to(reader: NewText) -> None:
-    """Who redirects there afterwards, as a link that is counted, shows nothing."""
-    found = [f"http://linked.example/{number}" for number in range(3)]
-    assert not any(map(reader.is_known, found))
-    reader.find(np.array(list(map(key_of, found)), np.uint64))
-    assert all(map(reader.is_known, found)) and not reader.is_known("http://linked.example/3")
+    assert reader.was_asked(one.exchange.visit.url) and reader.was_asked(other.exchange.visit.url)
+    assert not reader.was_asked("http://www.a.example/third")
 
 
 def test_failures_and_images_are_not_read(reader: NewText) -> None:

@@ -185,7 +185,7 @@ def bomb(name: str) -> bytes:
         entities = "".join(f"<!ENTITY e{n} '{f'&e{n - 1};' * 10 if n else 'x' * 100}'>" for n in range(9))
         return packed({**base, "word/document.xml": f"<!DOCTYPE d [{entities}]><d>&e8;</d>"})
     if name == "names":
-        return packed({**base, **{f"word/_rels/{n}.rels": "" for n in range(60_000)}})
+        return packed({**base, **{f"word/_rels/{n}.rels": "" for n in range(200_000)}})
     if name == "absent":
         files = "".join(f'<item id="{n}" href="{n}"/><itemref idref="{n}"/>' for n in range(5_000))
         parts: dict[str, str | bytes] = {str(n): "" for n in range(50_000)}
@@ -204,8 +204,7 @@ def test_a_bomb_costs_no_more_than_the_limits(name: str, documents: Documents) -
     page = page_of(bomb(name))
     documents.process(page)
     assert len(page.text) <= MOST_CHARS
-    read_in_time = ("entities", "absent", "names")  # the last by a machine that is quick; else it is cut by the time
-    assert page.cut or name in read_in_time or page.findings["Documents"].get("fault"), name
+    assert page.cut or name in ("entities", "absent") or page.findings["Documents"].get("fault"), name
     assert not before.cut
     assert "could not be read" not in page.findings["Documents"].get("fault", ""), page.findings
     documents.process(after)

@@ -103,13 +103,13 @@ def test_a_page_of_headings_that_lead_elsewhere_keeps_them() -> None:
         f"<div><h2><a href=/{n}>{sentence(dice, 6)}</a></h2><p>{sentence(dice)}</p></div>" for n in range(20)
     )
     found = main_text(page(f"<body><div>{shown}</div>"), parts=True)
-    assert found.parts == TextParts(found.text, "", "") and found.text.count("\n") > LEAST_CARDS
+    assert found.parts == TextParts(found.text) and found.text.count("\n") > LEAST_CARDS
 
 
 @pytest.mark.parametrize("html", ["", "<body>", "<body><p>", "<frameset>", "<body><script>a b c</script>", "<svg><p>a"])
 def test_a_page_without_words_has_none(html: str) -> None:
     found = main_text(page(html), parts=True)
-    assert found.parts == TextParts(found.text, "", "")
+    assert found.parts == TextParts(found.text)
 
 
 def test_of_a_page_of_more_nodes_than_are_read_the_first_count() -> None:
@@ -132,4 +132,4 @@ def test_what_is_repeated_beside_it_is_told_apart() -> None:
 def test_nothing_is_lost_by_parting(text: str) -> None:
     """Signs that a page brings itself are of no use to it, and do no harm."""
     parts = parted(text)
-    assert sorted("".join(parts).replace("\n", "")) == sorted(c for c in text if c in "ab")
+    assert not parts.visitors and sorted("".join(parts).replace("\n", "")) == sorted(c for c in text if c in "ab")

@@ -142,6 +142,16 @@ def test_work_is_linear_in_a_page_that_is_nearly_too_deep(inner: str) -> None:
         assert process_time() - begun < 3 * before + 3
 
 
+@pytest.mark.parametrize(
+    "name", ["id=comments", "class='post comment odd'", "class=reviews", "itemprop=review", "class=signature"]
+)
+def test_comments_are_told_by_their_names(name: str) -> None:
+    html = f"<body><main>{PROSE}<div {name}><p>I never liked beans.</p></div></main></body>"
+    found = main_text(page(html), parts=True)
+    assert found.parts.visitors == "I never liked beans." and "never liked" in found.text
+    assert "never liked" not in found.parts.article + found.parts.beside + found.parts.repeated
+
+
 @pytest.mark.parametrize("lines", [1_000, 400_000])
 def test_a_log_of_one_element_says_something_however_long_it_is(lines: int) -> None:
     log = page("<title>x</title><pre>" + "line of the log 0123456789\n" * lines)

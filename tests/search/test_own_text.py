@@ -119,6 +119,24 @@ def test_a_page_that_says_mostly_what_is_common_elsewhere_says_it() -> None:
     assert own.sketch(OTHER, pieces_of(licence)) == sketch(licence)
 
 
+def test_copies_with_other_comments_are_alike() -> None:
+    comments = [said(number + 7, 60) for number in range(5)]
+    pieces = pieces_of(TextParts(said(1, 60), visitors="\n".join(comments)))
+    assert OwnText().sketch(ONE, pieces) == sketch(said(1, 60))
+
+
+def test_where_all_is_comments_they_are_what_is_said() -> None:
+    comments = "\n".join(said(number, 60) for number in range(5))
+    parts = TextParts("In this thread", visitors=comments)
+    assert OwnText().sketch(ONE, pieces_of(parts)) == sketch(f"In this thread\n{comments}")
+
+
+def test_where_the_rest_is_common_comments_are_what_is_said() -> None:
+    own, comments = met(ONE), said(5, 300)
+    parts = TextParts("\n".join(MENUS[ONE]), visitors=comments)
+    assert own.sketch(ONE, pieces_of(parts)) == sketch(comments)
+
+
 def test_what_stands_beside_an_article_is_left_out_where_it_is_little_or_repeated() -> None:
     beside, more = said(7, 30), said(8, 600)
     for parts, left in (
@@ -132,7 +150,7 @@ def test_what_stands_beside_an_article_is_left_out_where_it_is_little_or_repeate
 
 def test_what_a_list_says_are_its_lines() -> None:
     names = [" ".join(Random(f"name {number}").choices(WORDS, k=3)) for number in range(90)]
-    for lines in (names, [*names, said(1, 150)]):
+    for lines in (names, [*names, said(1)]):
         assert sketch("\n".join(lines)) == sketch_of(shingles(word_hashes("\n".join(lines))))
         assert OwnText().sketch(ONE, pieces_of("\n".join(lines), lines)) == sketch("\n".join(lines))
 

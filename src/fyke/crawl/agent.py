@@ -155,9 +155,10 @@ class Agent:
         """Go on by the clock of the last checkpoint: else rests would last by what the wall clock was set back since,
         and be cut short by what it was set forward."""
         noted = saved if self._seat is None else self._seat.clock
-        SystemClock(noted).require_sane()
+        clock = SystemClock(noted) if noted else self._clock
+        clock.require_sane()
         if noted:
-            self._clock = clock = SystemClock(noted)
+            self._clock = clock
             self._prepared.hours.set_s = clock.set_s
             if abs(clock.set_s) > SET_S:
                 way = "forward" if clock.set_s > 0 else "back"

@@ -13,7 +13,7 @@ from fyke.core.messages import DATED, Links
 from fyke.core.outcomes import Outcome
 from fyke.core.shapes import shapes, skeleton
 from fyke.core.slices import Steps
-from fyke.core.urls import key_of, locate
+from fyke.core.urls import locate
 from fyke.core.visits import Purpose
 from fyke.crawl.barn import Barn
 from fyke.crawl.outbox import Outbox
@@ -118,9 +118,6 @@ class Gathering:
 
     def _links(self, pointers: Pointers) -> Links:
         links = links_to_follow(pointers)
-        if self._new_text is not None:
-            followed = pointers.kind != NOT_FOLLOWED
-            self._new_text.find(pointers.found.key[followed & (pointers.link_kind != LinkKind.REDIRECT)])
         if self._printing is None:
             return links
         return replace(links, given=(pointers.link_kind == LinkKind.REDIRECT)[pointers.kind != NOT_FOLLOWED])
@@ -143,13 +140,9 @@ class Gathering:
         return visit.purpose is Purpose.PAGE and begun and not reaped.is_page
 
     def _leads_nowhere(self, url: str, target: str | None) -> bool:
-        """Whether a redirect from `url` to `target` shows nothing: it leads to its like, or to what was known."""
+        """Whether a redirect from `url` to `target` shows nothing: it leads to its like, or to a page that came."""
         assert self._new_text is not None
-        if target is None:
-            return False
-        is_known = self._new_text.is_known(target)
-        self._new_text.find(np.array([key_of(target)], np.uint64))
-        return is_known or leads_to_its_like(url, target)
+        return target is not None and (leads_to_its_like(url, target) or self._new_text.was_asked(target))
 
 
 def leads_to_its_like(url: str, target: str) -> bool:

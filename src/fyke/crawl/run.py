@@ -246,7 +246,7 @@ class _CrawlRun:
         if days and not self._told_of_clock:
             ahead = "behind" if days > 0 else "ahead of"
             told = f"fyke: the clock by which this crawl began is {abs(days)} days {ahead} the machine's"
-            remedy = "its dates go on by that; for right ones, begin another crawl"
+            remedy = "its dates go on by that; if the machine's is right, begin another crawl"
             self._console.print(f"{told}: {remedy}", highlight=False, soft_wrap=True)
         self._told_of_clock = True
 

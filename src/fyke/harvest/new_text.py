@@ -68,7 +68,7 @@ LEAST_LETTERS = 24
 LEAST_SHARE = 50
 LEAST_SAID = 8  # letters of a block that tells of what is said to every probe
 MOST_WORDS = 16  # of a URL
-PAGES = 1 << 20  # URLs that came, or were found
+PAGES = 1 << 20  # URLs of pages that came
 NOT_THERE = (404, 410)
 REDIRECTS = frozenset({Outcome.REDIRECTED, Outcome.REDIRECTED_TOO_OFTEN})
 LEAST_ROWS = 4
@@ -115,7 +115,7 @@ class NewText:
     def __init__(self) -> None:
         self._met = np.zeros(PLACES, np.uint32)
         self._met_prints = np.zeros(PRINTS, np.uint32)
-        self._known = np.zeros(PAGES, np.uint32)
+        self._came = np.zeros(PAGES, np.uint32)
         self._is_known = np.zeros(DOMAINS, np.bool_)  # whether a page of the domain came
         self._share = np.zeros(KINDS, np.float32)  # of the pages at a kind of place that were fresh
 
@@ -125,7 +125,7 @@ class NewText:
     def fresh(self, page: Page) -> bool | None:
         """Whether `page`, of an exchange that `is_judged`, brought new text; None for what was not read."""
         visit = page.exchange.visit
-        self.find(np.array([visit.key], np.uint64))
+        self._came[visit.key % PAGES] = visit.key >> 32
         has_text = page.exchange.outcome is Outcome.OK and page.media_type in HTML_TYPES
         if not has_text and page.exchange.status not in NOT_THERE:
             return None
@@ -141,14 +141,10 @@ class NewText:
         self._share[place] += WEIGHT * (fresh - self._share[place])
         return fresh
 
-    def find(self, keys: U64) -> None:
-        """Pages linked to URLs with these keys (uint64[n]): who leads there from now on shows nothing by that."""
-        self._known[keys % PAGES] = keys >> np.uint64(32)
-
-    def is_known(self, url: str) -> bool:
-        """Whether the page at the canonical `url` was found, or came, or that there is none: as far as is known."""
+    def was_asked(self, url: str) -> bool:
+        """Whether the page at the canonical `url` came, or that there is none, as far as is remembered."""
         key = key_of(url)
-        return int(self._known[key % PAGES]) == key >> 32
+        return int(self._came[key % PAGES]) == key >> 32
 
     def _is_new(self, content: bytes, visit: Visit) -> bool:
         """Remember the blocks of `content`; whether enough of them is new, also without the words of the URL."""

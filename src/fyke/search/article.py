@@ -4,8 +4,8 @@ Around an article stand menus, teasers, comments and notices, other ones at each
 counted for the *holder* of each text, the nearest element around it that divides pages, not text. The holder that says
 the most is of the article. Holders that look like it, down from the body, are posts of a thread or parts of one: then
 the article is what is around all of them. *Cards* are left out, headings that lead elsewhere, three or more alike, and
-so are lines that are cut with an ellipsis, and what visitors wrote, by its names. A paragraph of preformatted text is
-one line: what a mailing list broke for terminals is elsewhere not broken, or elsewhere broken.
+so are lines that are cut with an ellipsis. A paragraph of preformatted text is one line: what a mailing list broke for
+terminals is elsewhere not broken, or elsewhere broken.
 
 Differs from Readability and its kin, which ask for names and lengths of paragraphs: what is the same wherever it was
 copied is looked for, and not what is best read. So `fyke.search.main_text` decides what search holds.
@@ -50,20 +50,21 @@ class TextParts(NamedTuple):
     """The text of a page, apart."""
 
     article: str
-    beside: str  # it once
-    repeated: str  # beside it, three times and more in the same look
+    beside: str = ""  # it once
+    repeated: str = ""  # beside it, three times and more in the same look
+    visitors: str = ""  # what they wrote, by the names of its elements; some of it may come twice
 
 
-NO_PARTS = TextParts("", "", "")
+ARTICLE, BESIDE, REPEATED, VISITORS = range(4)  # the same as numbers
+NO_PARTS = TextParts("")
 
 
-def mark_parts(tree: HTMLTree, visitors: str) -> bool:
-    """Put signs around the article of `tree` and around what is repeated beside it, for `parted`, and take out what the
-    selector `visitors` finds. Returns whether there is an article."""
+def mark_parts(tree: HTMLTree) -> bool:
+    """Put signs around the article of `tree` and around what is repeated beside it, for `parted`. Returns whether there
+    is an article."""
     body = tree.body
     if body is None:
         return False
-    drop(body, visitors)
     _drop_cards(body)
     holders = _Holders(body)
     article = holders.article()

@@ -93,7 +93,7 @@ class TextExtractor:
             self._date(page, []),
             0,
             (),
-            TextParts(text, "", ""),
+            TextParts(text),
         )
 
     def _html(self, page: Page) -> Extract:

@@ -21,7 +21,7 @@ from fyke.search.lines import by_lines, one_line
 HTML_BYTES = 4 << 20
 TEXT_CHARS = 200_000
 HEADINGS_CHARS = 4_000
-MAX_HEADINGS = 200  # each is read with all that is in it
+MAX_HEADINGS = 200  # each is read with all that is in it; of comments as many
 LITTLE_TEXT = 250  # where the main text says less, in letters of an alphabet, the main part may have been missed
 _DENSE = "\u2e80"  # the first of the scripts of China, Japan and Korea
 _DENSE_SAYS = 3  # letters, by a character of theirs
@@ -75,20 +75,23 @@ def main_text(page: Page, *, parts: bool = False) -> MainText:
         whole = by_lines(_plain_text(tree, main_content=False, formatting=not deep), TEXT_CHARS)
         main = whole if len(whole) > 2 * len(main) else main
     if deep:
-        return MainText(main, "", TextParts(main, "", ""))
+        return MainText(main, "", TextParts(main))
     headings = tree.body.query_selector_all("h1,h2,h3,h4")[:MAX_HEADINGS]
     said = one_line(" ".join(_texts(headings, HEADINGS_CHARS)), HEADINGS_CHARS)
-    return MainText(main, said, _parts(tree, main) if parts else TextParts(main, "", ""))
+    return MainText(main, said, _parts(tree, main) if parts else TextParts(main))
 
 
 def _parts(tree: HTMLTree, main: str) -> TextParts:
     """The text of the article in `tree`, and what stands beside it; all is `main` where they say little."""
-    if not mark_parts(tree, _COMMENTS):
-        return TextParts(main, "", "")
-    parts = parted(_plain_text(tree, main_content=False))
+    assert tree.body is not None
+    wrote = "\n".join(_texts(tree.body.query_selector_all(_COMMENTS)[:MAX_HEADINGS], TEXT_CHARS))
+    drop(tree.body, _COMMENTS)
+    if not mark_parts(tree):
+        return TextParts(main)
+    parts = parted(_plain_text(tree, main_content=False))._replace(visitors=wrote)
     found = TextParts(*(without_cut_lines(by_lines(text, TEXT_CHARS)) for text in parts))
     said = "".join(found)
-    return TextParts(main, "", "") if is_little(said) and 2 * len(said) < len(main) else found
+    return TextParts(main) if is_little(said) and 2 * len(said) < len(main) else found
 
 
 def readable(page: Page) -> str:

@@ -11,7 +11,8 @@ But what a page says mostly it says.
 
 *Notes* are pieces of a few words, such as an author, tags or a price, the title, and the words of links. They are left
 out where they are few, as beside an article that has a sketch without them. In a reference of names, or a list of
-links, they are what the page says.
+links, they are what the page says. What visitors wrote, by the names of its elements, counts where the rest has no
+sketch: below a copy of an article stand the comments of others.
 
 Invariant: the answer for a text depends on what was met before alone: all pages of its lot, and of those before it. So
 a host's first pages are read as its others. All is in one table of `PLACES`, so that memory and the work for a piece
@@ -29,6 +30,7 @@ import numpy.typing as npt
 from fyke.core.batches import NO_KEYS, U64
 from fyke.disk.files import save_array, sync_file, writing
 from fyke.disk.ranges import Array
+from fyke.search.article import ARTICLE, REPEATED, VISITORS
 from fyke.search.pieces import Pieces
 from fyke.search.sketch import LEAST_SHINGLES, SHINGLE_WORDS, sketch_of
 
@@ -42,7 +44,6 @@ ARTICLE_WORDS = 40  # an article says so many at least, and four fifths of what 
 LEAST_OWN = 8  # shingles; of a text that says less by itself there is no sketch
 SAMPLE = 16  # shingles of a page by which it is told whether it says something new
 NEW_IN = 4  # it does if one in so many of these is new
-ARTICLE, REPEATED = 0, 2  # of `fyke.search.article.TextParts`
 ANYWHERE = 0  # in place of the key of a host
 _COUNT = np.uint32(255)  # of the 32 bits of a place; the others are of a hash
 _FULL = np.dtype([("place", "<u4"), ("entry", "<u4")])  # of a file: the places that are not empty
@@ -101,17 +102,22 @@ class OwnText:
 
     def _own(self, host: int, pieces: Pieces) -> U64:
         """The shingles of those of `pieces` that are neither common nor notes."""
-        own = ~self._common(pieces, host)
+        said = ~self._common(pieces, host)
+        found = self._article(pieces, said & (pieces.part != VISITORS))
+        return found if len(found) >= LEAST_SHINGLES else self._article(pieces, said)
+
+    def _article(self, pieces: Pieces, own: npt.NDArray[np.bool_]) -> U64:
+        """The shingles of those of the pieces `own`, bool[p], that are of an article."""
         here_alone = own & (self._counts(_keys(pieces.keys, ANYWHERE)) == 0)
         if 2 * pieces.sizes[here_alone].sum() >= pieces.sizes[own].sum():
             own = here_alone
         article, once = own & (pieces.part == ARTICLE), own & (pieces.part != REPEATED)
-        words = pieces.sizes[article].sum()
+        words = int(pieces.sizes[article].sum())
         if words >= ARTICLE_WORDS and 5 * words >= 4 * pieces.sizes[once].sum():
             own = article
         article = own & ~pieces.linked & (pieces.sizes >= NOTE_WORDS)
-        said, rest = int(pieces.sizes[own].sum()), int(pieces.sizes[article].sum())
-        if said - rest <= min(rest, max(FEW_WORDS, said // 8)):
+        words, rest = int(pieces.sizes[own].sum()), int(pieces.sizes[article].sum())
+        if words - rest <= min(rest, max(FEW_WORDS, words // 8)):
             without = pieces.shingles(article)
             if len(without) >= LEAST_SHINGLES:
                 return without
