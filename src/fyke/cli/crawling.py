@@ -325,6 +325,7 @@ def check(
     with rooms.progress.Progress(Reporter(stderr=True), "checking") as progress:
         crawled = rooms.directory.CrawlDirectory(directory)
         faults = list(rooms.inspect.check_crawl(crawled, partial(progress.tell, unit="bytes")))
+        faults += rooms.damage.index_faults(directory)
     if as_json:
         print_json({"faults": [{"place": fault.place, "what": fault.what} for fault in faults]})
     else:

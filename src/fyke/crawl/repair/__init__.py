@@ -33,6 +33,8 @@ from fyke.disk.files import write_whole, writing
 from fyke.disk.manifest import Manifest
 from fyke.fetcher.book import HostBook
 from fyke.harvest.fields import Extractor
+from fyke.search.damage import index_faults
+from fyke.search.folder import IndexFolder
 
 __all__ = ["Note", "repair"]
 
@@ -54,6 +56,7 @@ def repair(directory: CrawlDirectory, progress: Tell) -> Iterator[Note]:
                 yield from _mended_together(cases)
             yield from _asked(directory)
             yield from _not_mended(directory)
+            yield from _search_index(directory)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
@@ -110,6 +113,15 @@ def _not_mended(directory: CrawlDirectory) -> Iterator[Note]:
         if directory.warc not in (path, path.parent):
             what = fault.what if "copy" in fault.what else f"{fault.what}; put it back from a copy"
             yield Note(str(path.relative_to(directory.path)), what, lost=True)
+
+
+def _search_index(directory: CrawlDirectory) -> Iterator[Note]:
+    """It is made of the archive, so it goes aside whole."""
+    if index_faults(directory.path):
+        folder = IndexFolder(directory.path)
+        with folder.locked():
+            DamagedFolder(directory.path).take(folder.path)
+        yield Note(folder.path.name, f"it is damaged; make it anew with fyke index {directory.path}")
 
 
 def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
