@@ -80,6 +80,10 @@ class CrawlDirectory:
     def __repr__(self) -> str:
         return f"CrawlDirectory({str(self.path)!r})"
 
+    def place(self, path: Path) -> str:
+        """`path`, which is below the folder, as a person is told of it: without the folder."""
+        return str(path.relative_to(self.path))
+
     @property
     def parts(self) -> list["CrawlDirectory"]:
         """This directory once for each of the crawl's agents. Raises StateDamaged."""

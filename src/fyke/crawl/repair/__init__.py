@@ -108,11 +108,11 @@ def _asked(directory: CrawlDirectory) -> Iterator[Note]:
 def _not_mended(directory: CrawlDirectory) -> Iterator[Note]:
     """What is lost or damaged, and nothing gives it back. What is lost of the archive was told."""
     lost = lost_files(directory)
-    for fault in (*(Fault(str(path), GONE) for path in lost), *asked_faults(directory, lost)):
-        path = Path(fault.place)
+    for fault in (*(Fault(directory.place(path), GONE) for path in lost), *asked_faults(directory, lost)):
+        path = directory.path / fault.place
         if directory.warc not in (path, path.parent):
             what = fault.what if "copy" in fault.what else f"{fault.what}; put it back from a copy"
-            yield Note(str(path.relative_to(directory.path)), what, lost=True)
+            yield Note(fault.place, what, lost=True)
 
 
 def _search_index(directory: CrawlDirectory) -> Iterator[Note]:
@@ -131,7 +131,9 @@ def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
     for number in numbers:
         path = shard / Manifest(number).name
         manifest = manifests.load(shard, number)
-        faults = [] if manifest is None else [Path(fault.place) for fault in file_faults(case.directory, manifest)]
+        faults = (
+            [] if manifest is None else [case.folder / fault.place for fault in file_faults(case.directory, manifest)]
+        )
         if manifest is None or faults:
             bad += [path, *faults]
             yield Note(case.place(path), "this checkpoint is damaged; it is put aside")

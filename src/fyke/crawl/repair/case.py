@@ -50,7 +50,7 @@ class Case:
 
     def place(self, path: Path) -> str:
         """`path` as people read it."""
-        return str(path.relative_to(self.folder))
+        return self.directory.place(path)
 
     def drop_checksum(self, path: Path) -> None:
         """Put the checksum of a file aside, which is no longer as it was."""
