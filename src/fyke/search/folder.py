@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from fyke.archive.directory import require_folder
 from fyke.core.errors import DirectoryError, NotACrawl
 from fyke.disk.files import allowed, lock, read_whole, write_whole, writing
 from fyke.disk.sealed import sealed, unsealed_or_old
@@ -56,9 +57,10 @@ class IndexState:
 
 
 class IndexFolder:
-    """The paths of the index of the crawl directory `crawl`."""
+    """The paths of the index of the crawl directory `crawl`. Raises DirectoryError where that is no folder."""
 
     def __init__(self, crawl: Path) -> None:
+        require_folder(crawl)
         self.crawl = crawl
         self.path = crawl / INDEX
         self.lots = self.path / "lots"
