@@ -73,6 +73,19 @@ def test_a_folder_that_may_not_be_written_is_whole(copied: Path) -> None:
         assert command != ["check"] or "0 faults" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [("rewrite", "rewrite.toml"), ("report", "report.html"), ("export --to csv", "export/pages.csv"), ("index", "")],
+)
+def test_what_may_not_be_written_is_named(copied: Path, command: str, name: str) -> None:
+    """The file that was asked for, and not one that is needed on the way to it."""
+    subprocess.run(["chmod", "-R", "a-w", str(copied)], check=True)
+    word, *more = command.split()
+    done = bound(word, str(copied), *more)
+    assert done.returncode == 3 and not done.stdout and done.stderr.count("\n") == 1, done
+    assert f"cannot write {copied / name}" in done.stderr and "Permission denied" in done.stderr, done
+
+
 def test_a_journal_that_was_left_is_no_damage_where_it_may_not_be_written(copied: Path, tmp_path: Path) -> None:
     book = copied / "state" / "hosts.sqlite"
     with closing(sqlite3.connect(book)) as writer:
