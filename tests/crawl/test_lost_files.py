@@ -203,6 +203,19 @@ def newest_manifest(folder: Path) -> Path:
     return shard / manifests.Manifest(max(manifests.numbers(shard))).name
 
 
+@pytest.mark.parametrize("how", HOWS)
+def test_a_repair_that_goes_back_does_not_say_that_nothing_is_lost(how: str, whole: Path, tmp_path: Path) -> None:
+    """What came since is to be fetched again, and the last line says so."""
+    folder = copied(whole, tmp_path)
+    path = newest_manifest(folder)
+    path.unlink() if how == "gone" else damage(path, how, 0.5)
+    mended = in_process("check", "--repair", str(folder))
+    assert mended.status == 0 and not mended.errors, mended
+    last = mended.out.splitlines()[-1]
+    assert "what came after the checkpoint is fetched again" in last and "nothing" not in last
+    assert json.loads(in_process("check", "--repair", str(folder), "--json").out) == {"notes": []}
+
+
 @pytest.mark.parametrize("how", HOWS[1:])
 @pytest.mark.parametrize("what", ["checkpoint", "state", "all"])
 def test_status_says_what_a_crawl_says(what: str, how: str, whole: Path, tmp_path: Path) -> None:

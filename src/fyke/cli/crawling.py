@@ -349,11 +349,9 @@ def _repair(directory: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({"notes": [note._asdict() for note in notes]})
     elif notes:
-        say(
-            f"{directory}: mended, but for {lost} things that are lost"
-            if lost
-            else f"{directory}: mended, nothing is lost"
-        )
+        again = "what came after the checkpoint is fetched again" if any(note.again for note in notes) else ""
+        but = f"but for {rooms.quantities.counted(lost, 'thing')} lost" if lost else ""
+        say(f"{directory}: mended, {', '.join(filter(None, (but, again))) or 'nothing is lost'}")
     else:
         say(f"{directory}: {progress.steps:,} records, tables and checkpoint are whole; there was nothing to mend")
     if lost:

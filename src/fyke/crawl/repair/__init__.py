@@ -140,13 +140,14 @@ def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
         elif case.manifest is None:
             case.manifest = manifest
     if manifests.lone(shard):
-        yield Note(case.place(shard), "a checkpoint is gone; what came after the one that is here is fetched again")
+        what = "a checkpoint is gone; what came after the one that is here is fetched again"
+        yield Note(case.place(shard), what, again=True)
     if case.manifest is None:
         what = "no checkpoint is whole: the crawl cannot go on; what it brought can be read, searched and exported"
         yield Note(case.place(shard), what, lost=True)
     elif case.manifest.number != numbers[0]:
         what = f"checkpoint {case.manifest.number} is the newest whole one; what came after it is fetched again"
-        yield Note(case.place(shard), what)
+        yield Note(case.place(shard), what, again=True)
         if len(case.directory.parts) > 1:
             what = "this agent went back behind what others had told it: links that it had from them since are lost"
             yield Note(case.place(shard), what, lost=True)

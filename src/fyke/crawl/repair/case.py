@@ -16,11 +16,12 @@ from fyke.disk.manifest import Manifest
 
 
 class Note(NamedTuple):
-    """What was done about a file, or (`lost`) what cannot be."""
+    """What was done about a file, or (`lost`) what cannot be; `again` where what was in it is fetched again."""
 
     place: str
     what: str
     lost: bool = False
+    again: bool = False
 
 
 class Case:
