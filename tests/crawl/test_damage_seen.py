@@ -24,6 +24,7 @@ from fyke.core.errors import FykeError
 from fyke.crawl.agent import Agent
 from fyke.disk import manifest as manifests
 from fyke.disk.checkpoint import newest
+from fyke.search.damage import index_faults
 
 PAGES = 60
 STORE = {"table_rows": 8, "warc_bytes": 40_000, "checkpoint_s": 0.1}
@@ -33,7 +34,8 @@ TRIES = 5  # of each kind of file
 NO_MATTER = {
     r"logs/fyke\.log": "for people to read",
     r"state/hosts.*\.sqlite-shm": "made anew by whoever opens the host book first",
-    r"index/.*": "made of the archive, and made anew out of it: fyke index",
+    r"index/(lots|near|lines|merge|ranks).*": "made of the archive, and made anew out of it: fyke index",
+    r"index/engine-0/(meta|\.managed)\.json": "not all of it matters: tests/search/test_damage.py",
     r".*\.sock|.*/lock|state/supervised": "holds no bytes",
 }
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # the latter: what SQLite says of a layout it cannot read
@@ -146,7 +148,8 @@ def counts(folder: Path, path: Path, at: int) -> bool:
 def faults_of(folder: Path) -> str:
     """What `fyke check` says."""
     try:
-        return "\n".join(f"{place} {what}" for place, what in check_crawl(CrawlDirectory(folder), lambda *_: None))
+        faults = [*check_crawl(CrawlDirectory(folder), lambda *_: None), *index_faults(folder)]
+        return "\n".join(f"{place} {what}" for place, what in faults)
     except FykeError as error:
         return str(error)
 

@@ -1,5 +1,6 @@
 """Whatever finished file of a crawl is lost: check names it, a repair mends it or says so, no reader is silent."""
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -36,9 +37,16 @@ FILES = {
     "domains": ("tables/domains-00000.parquet", True),
     "near": ("tables/near-00000.parquet", True),
     "ranks": ("tables/domainrank.parquet", True),
+    "engine": ("index/engine-001/*.term", True),
     "seeds": ("seeds.txt", False),
     "state": ("state/shard-0000/content-*.keys", True),
     "book": ("state/hosts.sqlite", False),
+}
+SUMS = {
+    "checksum": "warc/*-00001.warc.gz.xxh3",
+    "checksum of an index": "warc/*-00001.cdxj.xxh3",
+    "checksum of the last index": "warc/*-00002.cdxj.xxh3",
+    "checksum of a table": "tables/pages-00001.parquet.xxh3",
 }
 TABLES = {"pages", "last pages"}
 TEXTS = {*TABLES, "archive"}  # what is needed for the text of pages
@@ -53,7 +61,7 @@ NEEDED = {
     "links": {*TABLES, "links"},
     "report": {*TABLES, "links", "domains", "near", "ranks"},
     "rewrite": TABLES,
-    "copy": set(FILES) - {"state", "book"},
+    "copy": set(FILES) - {"state", "book", "engine"},
     "search page": set(),
 }
 
@@ -127,6 +135,8 @@ def test_check_names_it_and_a_repair_mends_it_or_says_so(kind: str, how: str, wh
     path = lose(folder, kind, how)
     checked = in_process("check", str(folder))
     assert checked.status == 1 and path.name in checked.out and not checked.errors, checked
+    places = [line.partition(": ")[0].partition(", line ")[0] for line in checked.out.splitlines()[:-1]]
+    assert all((folder / re.sub(r":\d+$", "", place)).parent.is_dir() and place[:1] != "/" for place in places), places
     mended = in_process("check", "--repair", str(folder))
     back = "LOST" not in mended.out
     told_by_chance = kind == "state" or (kind, how) == ("extracted", "flip")  # of two checkpoints one may be whole
@@ -134,6 +144,29 @@ def test_check_names_it_and_a_repair_mends_it_or_says_so(kind: str, how: str, wh
     again = in_process("check", str(folder))
     stays = kind in ("archive", "seeds") or (kind == "state" and not back)
     assert again.status == (1 if stays else 0), (mended, again)
+
+
+@pytest.mark.parametrize("kind", SUMS)
+def test_a_checksum_that_is_gone_is_one_fault_and_made_anew(kind: str, whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    (path,) = folder.glob(SUMS[kind])
+    path.unlink()
+    checked = in_process("check", str(folder))
+    assert checked.status == 1 and checked.out.count(path.name.removesuffix(".xxh3")) == 1, checked
+    mended = in_process("check", "--repair", str(folder))
+    assert mended.status == 0 and mended.out.endswith("mended, nothing is lost\n"), mended
+    assert path.is_file() and in_process("check", str(folder)).status == 0
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_what_is_gone_is_one_fault(kind: str, whole: Path, tmp_path: Path) -> None:
+    """Its place is below the folder. Of an archive file also the rows that name it tell."""
+    folder = copied(whole, tmp_path)
+    path = lose(folder, kind, "gone")
+    faults = json.loads(in_process("check", str(folder), "--json").out)["faults"]
+    named = [fault for fault in faults if path.name in fault["place"]]
+    assert len(named) == 1 and named[0]["place"] == str(path.relative_to(folder)), faults
+    assert all(path.name in fault["what"] for fault in faults if fault not in named)
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -147,6 +180,8 @@ def test_no_command_silently_gives_less(kind: str, how: str, whole: Path, tmp_pa
             assert told(said, path), (command, said)
         elif kind == "state" and said.status == 3:  # no checkpoint is whole: nobody can say how far the tables count
             assert len(said.errors.splitlines()) == 1 and "shard-0000" in said.errors, (command, said)
+        elif kind == "engine" and command.startswith("search") and said.status == 3:
+            assert len(said.errors.splitlines()) == 1 and path.name in said.errors, said
         else:
             assert said.status == (1 if command.startswith("search") else 0) and not said.errors, (command, said)
 
@@ -166,6 +201,19 @@ def test_a_folder_that_is_gone_is_told(command: str, whole: Path, tmp_path: Path
 def newest_manifest(folder: Path) -> Path:
     shard = CrawlDirectory(folder).shard
     return shard / manifests.Manifest(max(manifests.numbers(shard))).name
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_a_repair_that_goes_back_does_not_say_that_nothing_is_lost(how: str, whole: Path, tmp_path: Path) -> None:
+    """What came since is to be fetched again, and the last line says so."""
+    folder = copied(whole, tmp_path)
+    path = newest_manifest(folder)
+    path.unlink() if how == "gone" else damage(path, how, 0.5)
+    mended = in_process("check", "--repair", str(folder))
+    assert mended.status == 0 and not mended.errors, mended
+    last = mended.out.splitlines()[-1]
+    assert "what came after the checkpoint is fetched again" in last and "nothing" not in last
+    assert json.loads(in_process("check", "--repair", str(folder), "--json").out) == {"notes": []}
 
 
 @pytest.mark.parametrize("how", HOWS[1:])
@@ -346,6 +394,12 @@ def test_a_checksum_that_is_lost_is_made_anew(how: str, pattern: str, whole: Pat
 
 def test_a_crawl_of_an_earlier_version_has_no_checksums_of_indexes(whole: Path, tmp_path: Path) -> None:
     folder = copied(whole, tmp_path)
+    shard = CrawlDirectory(folder).shard
+    for manifest in (manifests.load(shard, number) for number in manifests.numbers(shard)):
+        assert manifest is not None
+        if manifest.participants["archive"]:
+            del manifest.participants["archive"]["summed_from"]
+        (shard / manifest.name).write_bytes(manifest.encode())
     for path in folder.glob("warc/*.cdxj.xxh3"):
         path.unlink()
     for command in ("copy", "export --to wacz"):

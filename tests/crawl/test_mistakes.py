@@ -215,11 +215,9 @@ def test_a_directory_whose_name_looks_like_a_url(tmp_path: Path, monkeypatch: py
     told(DIRECTORY, ["move", "news-18:30", "s3://bucket/there"], ["s3:/bucket/there", "fyke copy"])
 
 
-@pytest.mark.parametrize("place", ["/proc/fyke", "/sys/fyke", "file", "file/below"])
-def test_a_directory_that_cannot_be_written(place: str, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("mine")
-    told(DIRECTORY, ["crawl", SEED, "--into", str(tmp_path / place)], [place, "--into"])
-    assert (tmp_path / "file").read_text() == "mine"
+@pytest.mark.parametrize("place", ["/proc/fyke", "/sys/fyke"])
+def test_a_directory_that_cannot_be_written(place: str) -> None:
+    told(DIRECTORY, ["crawl", SEED, "--into", place], [place, "--into"])
 
 
 def test_a_folder_with_other_things(tmp_path: Path) -> None:
@@ -250,9 +248,73 @@ def test_a_simulation_overwrites_nothing(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [["status", "@"], ["check", "@"], ["why", "@", SEED]])
 def test_what_is_no_crawl(arguments: list[str], tmp_path: Path) -> None:
-    for place in (tmp_path, tmp_path / "nothing", Path("/dev/null")):
+    for place in (tmp_path, tmp_path / "nothing"):
         given = [str(place) if word == "@" else word for word in arguments]
         told(DIRECTORY, given, [str(place), "holds no crawl"])
+
+
+NAMED = {
+    "seeds": ["--seeds", "{pipe}"],
+    "settings": ["--config", "{pipe}"],
+    "rules": [SEED, "--rewrite", "{pipe}"],
+    **{key: [SEED, "--config", "{config}"] for key in ("cookies", "certificate", "password")},
+}
+
+
+@pytest.mark.parametrize("what", NAMED)
+def test_nobody_waits_for_a_named_pipe(what: str, tmp_path: Path) -> None:
+    """Nobody knows whether anybody writes into it; one that a shell made is read to its end."""
+    pipe, config = tmp_path / "pipe", tmp_path / "config.toml"
+    os.mkfifo(pipe)
+    value = f'user = "me"\npassword = "file:{pipe}"' if what == "password" else f'{what} = "{pipe}"'
+    config.write_text(f'[[site]]\nmatch = "{SEED}"\n{value}\n')
+    arguments = [word.format(pipe=pipe, config=config) for word in NAMED[what]]
+    started = [sys.executable, "-m", "fyke", "crawl", *arguments, "--into", str(tmp_path / "crawl")]
+    done = subprocess.run(started, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == USAGE and done.stderr.count("\n") == 1, done
+    assert str(pipe) in done.stderr and "named pipe" in done.stderr, done
+
+
+@pytest.mark.parametrize("what", ["seeds", "settings", "cookies"])
+def test_a_pipe_of_the_shell_is_read(what: str, tmp_path: Path, quick: Path, site: SmallSite) -> None:
+    into, text = tmp_path / "crawl", tmp_path / "text"
+    given = {
+        "seeds": f"{site.url}\n",
+        "settings": quick.read_text(),
+        "cookies": "127.0.0.1\tFALSE\t/\tFALSE\t0\ta\tb\n",
+    }
+    text.write_text(given[what])
+    read, config = "<(cat text)", tmp_path / "config.toml"
+    arguments = f"{site.url} --config {quick}"
+    if what == "seeds":
+        arguments = f"{site.url} --seeds {read} --config {quick}"
+    elif what == "settings":
+        arguments = f"{site.url} --config {read}"
+    else:
+        config.write_text(f'{quick.read_text()}\n[[site]]\nmatch = "{site.url}"\ncookies = "/dev/stdin"\n')
+        arguments = f"{site.url} --config {config} < {read}"
+    script = f"{sys.executable} -m fyke crawl --into {into} --pages 1 {arguments}"
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done
+
+
+OF_A_FOLDER = [
+    "status @", "check @", "check @ --repair", f"why @ {SEED}", "links @", "report @", "export @ --to csv", "rewrite @",
+    "index @", "search @ kiwi", "extract @", "copy @ !/copy", "move @ !/moved", "crawl --into @", "serve @",
+    f"crawl {SEED} --into @", "block @ a.example", "unblock @ a.example", "cloak @ --as x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", OF_A_FOLDER)
+@pytest.mark.parametrize("below", ["", "x", "x/y"])
+def test_what_is_no_folder(words: str, below: str, tmp_path: Path) -> None:
+    """It is the file that is named, and nobody is told to begin a crawl there."""
+    file = tmp_path / "file"
+    file.write_text("mine")
+    for place in (file, Path("/dev/null")):
+        given = words.replace("@", str(place / below)).replace("!", str(tmp_path)).split()
+        told(DIRECTORY, given, [f"{place} is no folder: name one"])
+    assert [*tmp_path.iterdir()] == [file] and file.read_text() == "mine"
 
 
 def test_another_crawl_is_there(tmp_path: Path, quick: Path, site: SmallSite) -> None:

@@ -50,14 +50,18 @@ def bound(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize("command", ["report", "links", "check", "index", "copy", "why"])
-def test_tables_that_may_not_be_read(copied: Path, tmp_path: Path, command: str) -> None:
-    tables = copied / "tables"
-    tables.chmod(0)
-    more = {"copy": [str(tmp_path / "out")], "why": ["http://127.0.0.1:9/"]}
+@pytest.mark.parametrize("command", ["report", "links", "check", "index", "copy", "why", "status", "block"])
+@pytest.mark.parametrize("name", ["tables", "state"])
+def test_a_folder_that_may_not_be_read(copied: Path, tmp_path: Path, name: str, command: str) -> None:
+    """It is the one that is named, and not what may be in it."""
+    if name == "tables" and command in ("status", "block"):
+        pytest.skip("needs none")
+    folder = copied / name
+    folder.chmod(0)
+    more = {"copy": [str(tmp_path / "out")], "why": ["http://127.0.0.1:9/"], "block": ["a.example"]}
     done = bound(command, str(copied), *more.get(command, []))
     assert done.returncode == 3 and not done.stdout, done
-    assert done.stderr.count("\n") == 1 and f"cannot read {tables}" in done.stderr, done
+    assert done.stderr.count("\n") == 1 and f"cannot read {folder}, " in done.stderr, done
     assert "Permission denied; mend" in done.stderr and "damaged" not in done.stderr, done
 
 
@@ -67,6 +71,19 @@ def test_a_folder_that_may_not_be_written_is_whole(copied: Path) -> None:
         done = bound(command[0], str(copied), *command[1:])
         assert (done.returncode, done.stderr) == (0, ""), done
         assert command != ["check"] or "0 faults" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [("rewrite", "rewrite.toml"), ("report", "report.html"), ("export --to csv", "export/pages.csv"), ("index", "")],
+)
+def test_what_may_not_be_written_is_named(copied: Path, command: str, name: str) -> None:
+    """The file that was asked for, and not one that is needed on the way to it."""
+    subprocess.run(["chmod", "-R", "a-w", str(copied)], check=True)
+    word, *more = command.split()
+    done = bound(word, str(copied), *more)
+    assert done.returncode == 3 and not done.stdout and done.stderr.count("\n") == 1, done
+    assert f"cannot write {copied / name}" in done.stderr and "Permission denied" in done.stderr, done
 
 
 def test_a_journal_that_was_left_is_no_damage_where_it_may_not_be_written(copied: Path, tmp_path: Path) -> None:

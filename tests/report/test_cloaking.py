@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from commands import told
+from crawl.runs import archived, settings, wait_until
 from crawl.runs import crawl_here as crawl
 from crawl.runs import fyke_here as fyke
-from crawl.runs import settings, wait_until
 from fyke.archive.check import check_archive
 from fyke.archive.directory import CrawlDirectory, crawl_clock
 from fyke.archive.inspect import check_crawl
@@ -66,13 +66,20 @@ def test_it_is_measured(tmp_path: Path) -> None:
         site.asked.clear()
         done = fyke("cloak", str(tmp_path / "there"), "--as", "Firefox/140.0", "--pages", "50", "--json")
         assert done.returncode == 0, done.stderr
-        again = fyke("cloak", str(tmp_path / "there"), "--as", "Firefox/140.0")
+        measured = len(site.asked)
+        for number in (1, 2):
+            before = archived(tmp_path / "there" / "cloaking")
+            again = fyke("cloak", str(tmp_path / "there"), "--as", "Firefox/140.0", "--pages", "1", "--json")
+            assert again.returncode == 0 and len(json.loads(again.stdout)["pages"]) == 1, again
+            earlier = tmp_path / "there" / f"cloaking-00{number}"
+            assert str(earlier) in again.stderr and archived(earlier) == before, again
+            assert fyke("check", str(earlier)).returncode == 0
+    del site.asked[measured:]
     pages = {page["url"].removeprefix(url): page for page in json.loads(done.stdout)["pages"]}
     assert {name for name, page in pages.items() if page["differs"]} == {"words", "links", "refused"}
     assert set(pages) == {"", "same", "clock", "words", "links", "refused"}
     assert pages["words"]["added_words"] > 0.05 and pages["links"]["added_links"] > 0.5
     assert pages["refused"]["answers"] == [200, 403, 200, 403]
-    assert again.returncode == 2 and len(again.stderr.splitlines()) == 1
     asked = Counter(path for _, path, _ in site.asked)
     assert asked["/secret"] == 0 and asked["/words"] == 4
     assert all(name.startswith("fyke/") for _, _, name in site.asked), "our own name is always sent"
@@ -118,8 +125,11 @@ def test_who_rests_or_is_blocked_is_left_in_peace(tmp_path: Path, agents: str) -
     assert not list(check_crawl(CrawlDirectory(into), lambda *_: None))
 
 
-@pytest.mark.parametrize("agents", ["1", "2"])
-def test_a_measurement_that_is_killed_leaves_its_long_rests_to_the_crawl(tmp_path: Path, agents: str) -> None:
+@pytest.mark.parametrize(("agents", "measured"), [("1", False), ("2", False), ("1", True)])
+def test_a_measurement_that_is_killed_leaves_its_long_rests_to_the_crawl(
+    tmp_path: Path, agents: str, measured: bool
+) -> None:
+    """Also where it is measured again at once."""
     asked: list[str] = []
     measuring, told_to_rest, gate = threading.Event(), threading.Event(), threading.Event()
 
@@ -149,6 +159,10 @@ def test_a_measurement_that_is_killed_leaves_its_long_rests_to_the_crawl(tmp_pat
         measuring.clear()
         gate.set()
         asked.clear()
+        if measured:
+            done = fyke("cloak", str(into), "--as", "Firefox/140.0", "--json")
+            assert done.returncode == 0 and len(json.loads(done.stdout)["pages"]) == 2, done
+            assert (into / "cloaking-001" / "fyke.toml").is_file() and "tired" not in asked
         again = crawl(into, tmp_path / "settings.toml", "--scope", "seeds", "--again", "--wait", "7s")
     assert again.status == 0, again.errors
     assert "slow" in asked and "tired" not in asked

@@ -169,10 +169,10 @@ def _check_index(path: Path, entries: Mapping[int, _Entry], *, growing: bool) ->
     """Each record has its line and each line its record, up to a length if `growing`; a closed index is sorted."""
     closed = index_path(path, closed=True).exists()
     index = index_path(path, closed=closed)
-    place = f"{FOLDER}/{index.name}"
     if not index.exists():
-        yield Fault(place, "the index is missing")
+        yield Fault(f"{FOLDER}/{index_path(path, closed=not growing).name}", "the index is missing")
         return
+    place = f"{FOLDER}/{index.name}"
     if closed and checksum_holds(index) is False:
         yield Fault(place, OTHER_BYTES)
     seen, before, count = set(), ("", ""), 0

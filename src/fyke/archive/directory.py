@@ -46,9 +46,13 @@ LEAST_ROOM_BYTES = 1 << 20  # with less it is not worth beginning
 
 
 def require_folder(path: Path) -> None:
-    """Raise DirectoryError where `path` was meant as the address of an object store."""
+    """Raise DirectoryError where `path` was meant as the address of an object store, is a file, or would be in one."""
     if path.parts[:1] and path.parts[0] in STORES:
         raise DirectoryError(f"{path} is no folder of this machine: name one, and send it there with fyke copy")
+    with suppress(PermissionError):  # which whoever looks into it meets as well
+        there = next((one for one in (path, *path.parents) if one.exists()), path)
+        if there.exists() and not there.is_dir():
+            raise DirectoryError(f"{there} is no folder: name one")
 
 
 class CrawlDirectory:
@@ -57,7 +61,7 @@ class CrawlDirectory:
     def __init__(self, path: Path, part: int = 0) -> None:
         """`part` is the number of the agent whose state is meant (`division`).
 
-        Raises DirectoryError for a path that is not UTF-8, since Arrow takes no other, and for an object store.
+        Raises DirectoryError for a path that is not UTF-8, since Arrow takes no other, and for what is no folder.
         """
         require_folder(path)
         try:
@@ -79,6 +83,10 @@ class CrawlDirectory:
 
     def __repr__(self) -> str:
         return f"CrawlDirectory({str(self.path)!r})"
+
+    def place(self, path: Path) -> str:
+        """`path`, which is below the folder, as a person is told of it: without the folder."""
+        return str(path.relative_to(self.path))
 
     @property
     def parts(self) -> list["CrawlDirectory"]:

@@ -48,7 +48,9 @@ def division(state: Path) -> Division:
     """How the crawl whose folder `state` this is is divided. Raises StateDamaged."""
     path = state / "agents.json"
     if not os.path.lexists(path):
-        if (state / "shard-0001").is_dir():  # made after it
+        with allowed(state):
+            is_divided = (state / "shard-0001").is_dir()  # made after it
+        if is_divided:
             raise StateDamaged(f"{path} is gone: put it back from a copy")
         return Division()
     try:

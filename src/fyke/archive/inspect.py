@@ -100,32 +100,32 @@ def check_crawl(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
     try:
         lost = lost_files(directory)
     except StateDamaged as error:  # nobody can say how many agents there are
-        yield Fault(str(directory.state), str(error))
+        yield Fault(directory.place(directory.state), str(error))
         return
-    yield from (Fault(str(path), GONE) for path in lost)
+    told = [directory.place(path) for path in lost]
+    yield from (Fault(place, GONE) for place in told)
     yield from asked_faults(directory, lost)
     try:
         deque(turns(directory.path, "pages"), maxlen=0)
     except StateDamaged as error:
-        yield Fault(str(directory.state), str(error))
-    told = {str(place) for path in lost for place in (path, path.relative_to(directory.path))}
+        yield Fault(directory.place(directory.tables / "turns"), str(error))
     yield from (fault for fault in _check_parts(directory, progress) if fault.place not in told)
 
 
 def asked_faults(directory: CrawlDirectory, lost: Sequence[Path]) -> Iterator[Fault]:
     """Faults in what people asked for, which no archive gives back; those of `lost` files are told already."""
     if directory.listed.path not in lost and (what := directory.listed.fault()):
-        yield Fault(str(directory.listed.path), what)
+        yield Fault(directory.place(directory.listed.path), what)
     try:
         AskedLater(directory.state)
     except StateDamaged as error:
-        yield Fault(str(directory.state / "asked.json"), str(error))
+        yield Fault(directory.place(directory.state / "asked.json"), str(error))
     try:
         state = saved_state(directory.shard)
     except StateDamaged:
         return
     if state and directory.settings not in lost and (what := directory.settings_fault(state)):
-        yield Fault(str(directory.settings), what)
+        yield Fault(directory.place(directory.settings), what)
 
 
 def _check_parts(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
@@ -135,14 +135,14 @@ def _check_parts(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
         try:
             state = saved_state(part.shard)
         except StateDamaged as error:
-            yield Fault(str(part.shard), str(error))
+            yield Fault(part.place(part.shard), str(error))
         else:
             states.append(state)
             yield from _check_journals(part, state)
             if not state and any(directory.warc.glob("*.warc.gz")):
-                yield Fault(str(part.shard), "there is an archive and no manifest: the state is gone")
+                yield Fault(part.place(part.shard), "there is an archive and no manifest: the state is gone")
         yield from _check_state(part)
-        yield from (Fault(str(path), what) for path, what in hosts_faults(part))
+        yield from (Fault(part.place(path), what) for path, what in hosts_faults(part))
     lengths, passes = archive_lengths(directory, *states), [begun_passes(state.get("again", {})) for state in states]
     yield from check_archive(directory.path, lengths, passes=passes, progress=progress)
 
@@ -165,23 +165,25 @@ def _check_state(directory: CrawlDirectory) -> Iterator[Fault]:
     """Two manifests, each whole, and every byte of the files that they name as it was written."""
     if directory.shard.is_dir() and (number := manifests.lone(directory.shard)):
         before, after = (manifests.Manifest(one).name for one in (number - 1, number + 1))
-        yield Fault(str(directory.shard), f"a checkpoint is gone: {after}, or {before}")
+        yield Fault(directory.place(directory.shard), f"a checkpoint is gone: {after}, or {before}")
+    told = set()  # what both name is one fault
     for number in manifests.numbers(directory.shard) if directory.shard.is_dir() else []:
         path = directory.shard / manifests.Manifest(number).name
         # A crawl that runs deletes the older manifest, and then what only that named.
-        yield from (
-            fault for fault in _manifest_faults(directory, number) if path.exists() or Path(fault.place).exists()
-        )
+        for fault in _manifest_faults(directory, number):
+            if fault.place not in told and (path.exists() or (directory.path / fault.place).exists()):
+                told.add(fault.place)
+                yield fault
 
 
 def _manifest_faults(directory: CrawlDirectory, number: int) -> Iterator[Fault]:
     manifest = manifests.read(directory.shard, number)
     if manifest is None:
-        yield Fault(f"{directory.shard / manifests.Manifest(number).name}", "it is torn")
+        yield Fault(directory.place(directory.shard / manifests.Manifest(number).name), "it is torn")
         return
     lacking = set(manifests.lacking(directory.shard, manifest))
     what = f"it is gone or too short; {manifest.name} names it"
-    yield from (Fault(str(directory.shard / name), what) for name in sorted(lacking))
+    yield from (Fault(directory.place(directory.shard / name), what) for name in sorted(lacking))
     faults = file_faults(directory, manifest)
     yield from (fault for fault in faults if Path(fault.place).name not in lacking)
 
@@ -194,7 +196,7 @@ def _check_journals(directory: CrawlDirectory, state: dict[str, Any]) -> Iterato
             path = journal_path(directory.path, own, serial)
             # Asked last: one that goes away meanwhile is a table file by then, and missed as one where that is gone.
             if not journal_holds(directory.path, own, table, serial) and path.exists():
-                yield Fault(str(path), "its bytes are not those that were written")
+                yield Fault(directory.place(path), "its bytes are not those that were written")
 
 
 def hosts_faults(directory: CrawlDirectory) -> Iterator[tuple[Path, str]]:
@@ -250,4 +252,4 @@ def file_faults(directory: CrawlDirectory, manifest: manifests.Manifest) -> Iter
                 with Reader(directory.shard / name) as reader:
                     verify(reader, length)
         except StateDamaged as error:
-            yield Fault(str(directory.shard / name), str(error))
+            yield Fault(directory.place(directory.shard / name), str(error))

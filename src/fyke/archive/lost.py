@@ -125,7 +125,8 @@ def _of_part(part: CrawlDirectory, state: Mapping[str, Any], gone: list[Path]) -
 
 
 def _archive(part: CrawlDirectory, archive: Mapping[str, Any]) -> Iterator[Path]:
-    """Archive files, their indexes and checksums. Only what is still being written lacks the last two."""
+    """Archive files, their indexes and the checksums of both, which only what is still being written lacks; indexes of
+    earlier versions have none."""
     own, agents = real_path(part.path).name, len(part.parts)
     ours = (path for path in archive_files(part.path) if part_of(path.name, own, agents) == part.part)
     there = {serial_of(path.name)[0]: path for path in ours}
@@ -139,7 +140,9 @@ def _archive(part: CrawlDirectory, archive: Mapping[str, Any]) -> Iterator[Path]
         elif serial not in unfinished and not checksum_path(warc).is_file():
             yield checksum_path(warc)
         if not closed.is_file() and not (serial in unfinished and growing.is_file()):
-            yield closed
+            yield growing if serial == archive["serial"] else closed
+        elif archive.get("summed_from", serial + 1) <= serial not in unfinished and not checksum_path(closed).is_file():
+            yield checksum_path(closed)
 
 
 def tables_of(state: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -8,8 +8,8 @@ what tells how the work goes is on stderr, and is worth less than the work.
 import json
 import os
 import sys
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any, TextIO
 
@@ -17,6 +17,7 @@ import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
+from fyke.core.errors import FykeError
 from fyke.core.terminal import clean
 
 EXIT_PIPE_CLOSED = 141
@@ -84,3 +85,26 @@ def let_go(stream: TextIO | None) -> None:
     with suppress(OSError):
         if stream is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+@contextmanager
+def kept_back() -> Iterator[None]:
+    """What libraries write to stderr themselves comes when the block ends, or never where a person is told in a line of
+    what went wrong: the engine of searches writes a trace before anybody can say what it is of."""
+    sys.stderr.flush()
+    kept, real = os.memfd_create("stderr"), os.dup(2)
+    os.dup2(kept, 2)
+    said = True
+    try:
+        yield
+    except FykeError:
+        said = False
+        raise
+    finally:
+        sys.stderr.flush()
+        os.dup2(real, 2)
+        os.close(real)
+        with os.fdopen(kept, "rb") as file, suppress(OSError):
+            file.seek(0)
+            if said:
+                os.write(2, file.read())

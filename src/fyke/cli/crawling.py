@@ -13,7 +13,7 @@ import typer
 
 from fyke.cli import rooms
 from fyke.cli.app import AsJson, Folder, app
-from fyke.cli.console import Reporter, print_json, say
+from fyke.cli.console import Reporter, print_json, say, say_aside
 from fyke.core.choices import Scope
 from fyke.core.errors import EXIT_INTERRUPTED, EXIT_NO_PAGE, ConfigurationError, Stopped
 
@@ -270,8 +270,9 @@ def cloak(
 
     Each page is asked for four times, as gently as the crawl was, where robots.txt lets Fyke; pages of hosts that rest
     for long, or are blocked, are left out. What differs each time is told. All of it is archived in DIR/cloaking, a
-    crawl of its own. Our own name is always sent too, so servers that look at addresses, or show others something else
-    unless we are silent, are not found. Nothing uses what is found.
+    crawl of its own; an earlier measurement, also one that broke off, becomes DIR/cloaking-001 and so on. Our own
+    name is always sent too, so servers that look at addresses, or show others something else unless we are silent,
+    are not found. Nothing uses what is found.
     """
     crawled = rooms.directory.CrawlDirectory(directory)
     settings, into = crawled.config(), rooms.directory.CrawlDirectory(directory / rooms.owed.FOLDER)
@@ -282,14 +283,13 @@ def cloak(
         raise ConfigurationError(f"--as {as_!r} cannot be added to our name: {why}") from None
     with crawled.closed_to_crawls():  # a crawl that runs would ask the same hosts meanwhile
         rooms.owed.take_over(crawled)
-        if into.path.exists():
-            earlier = "holds an earlier measurement: move it away or delete it, for another"
-            raise ConfigurationError(f"{into.path} {earlier}")
         with rooms.owed.may_be_asked(crawled) as may_be_asked:
             urls = rooms.cloaking.sample(directory, pages, may_be_asked)
         if not urls:
             left_out = "of hosts that rest for long, or are blocked, none is"
             raise ConfigurationError(f"{directory} has no pages to ask for again; {left_out}")
+        if aside := rooms.owed.set_aside(into):
+            say_aside(f"an earlier measurement is {aside} now")
         with rooms.owed.owed(crawled, into):
             for number, turn in enumerate(rooms.cloaking.TURNS):
                 asked = rooms.cloaking.turn_settings(settings, urls, as_ if turn == "named" else "")
@@ -325,6 +325,7 @@ def check(
     with rooms.progress.Progress(Reporter(stderr=True), "checking") as progress:
         crawled = rooms.directory.CrawlDirectory(directory)
         faults = list(rooms.inspect.check_crawl(crawled, partial(progress.tell, unit="bytes")))
+        faults += rooms.damage.index_faults(directory)
     if as_json:
         print_json({"faults": [{"place": fault.place, "what": fault.what} for fault in faults]})
     else:
@@ -348,11 +349,9 @@ def _repair(directory: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({"notes": [note._asdict() for note in notes]})
     elif notes:
-        say(
-            f"{directory}: mended, but for {lost} things that are lost"
-            if lost
-            else f"{directory}: mended, nothing is lost"
-        )
+        again = "what came after the checkpoint is fetched again" if any(note.again for note in notes) else ""
+        but = f"but for {rooms.quantities.counted(lost, 'thing')} lost" if lost else ""
+        say(f"{directory}: mended, {', '.join(filter(None, (but, again))) or 'nothing is lost'}")
     else:
         say(f"{directory}: {progress.steps:,} records, tables and checkpoint are whole; there was nothing to mend")
     if lost:

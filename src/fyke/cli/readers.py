@@ -13,7 +13,7 @@ import typer
 
 from fyke.cli import rooms
 from fyke.cli.app import AsJson, Folder, app
-from fyke.cli.console import AnswerOutput, Reporter, print_json, say, say_aside
+from fyke.cli.console import AnswerOutput, Reporter, kept_back, print_json, say, say_aside
 from fyke.core.errors import ConfigurationError
 
 LOST_NAMED = 5  # lost files, in a line for people
@@ -79,7 +79,7 @@ def search(
 
     Exit status: 0 something was found, 1 nothing was, 2 wrong usage, 3 there is no index.
     """
-    with rooms.searcher.Searcher([directory, *(also or [])]) as searcher:
+    with kept_back(), rooms.searcher.Searcher([directory, *(also or [])]) as searcher:
         results = searcher.search(" ".join(query), offset, limit)
     if as_json:
         print_json(asdict(results))

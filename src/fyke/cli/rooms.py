@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from fyke.report import page as report
     from fyke.report import sql as sql
     from fyke.rewrite import learner as learner
+    from fyke.search import damage as damage
     from fyke.search import following as following
     from fyke.search import printing as printing
     from fyke.search import searcher as searcher
@@ -70,7 +71,7 @@ _HOMES = {
     **{name: f"fyke.report.{name}" for name in ("broken", "cloaking", "sql")},
     "report": "fyke.report.page",
     "learner": "fyke.rewrite.learner",
-    **{name: f"fyke.search.{name}" for name in ("following", "printing", "searcher")},
+    **{name: f"fyke.search.{name}" for name in ("damage", "following", "printing", "searcher")},
     **{name: f"fyke.lab.simulate.{name}" for name in ("keep", "session", "spec")},
     "simulation_report": "fyke.lab.simulate.report",
 }

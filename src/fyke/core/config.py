@@ -5,7 +5,9 @@ error, zero means "no limit" where a limit is meant. `render` writes the complet
 sentence a key, as `fyke.toml` in every crawl directory; `load` reads it back.
 """
 
+import errno
 import json
+import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -264,9 +266,17 @@ def build(values: dict[str, Any], source: str) -> Config:
     return Config.model_validate(without_gone(values), context={"source": source})
 
 
+def require_writer(path: Path) -> None:
+    """Raises OSError for a pipe that has a name of its own: who opens it waits until somebody writes into it, maybe for
+    ever. That of a shell's `<(command)` or of stdin has its writer, and no such name."""
+    if path.is_fifo() and os.path.lexists(os.path.realpath(path)):
+        raise OSError(errno.EINVAL, "it is a named pipe, into which nobody may ever write: name a file", str(path))
+
+
 def text_of(path: Path, most: int = MOST_TEXT) -> str:
-    """The text of a file that a person wrote, or of a pipe. Raises OSError, ValueError for more than `most` characters
-    and for what is no UTF-8."""
+    """The text of a file that a person wrote, or of a pipe. Raises OSError, as `require_writer` does, ValueError for
+    more than `most` characters and for what is no UTF-8."""
+    require_writer(path)
     with path.open(encoding="utf-8-sig") as file:
         text = file.read(most + 1)
     if len(text) > most:

@@ -8,9 +8,12 @@ Invariant: of a host or an address that both ask, each asks no sooner than the o
 killed, the crawl finds no journal of rests, so every host rests, and takes long rests over itself (`take_over`).
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import count
+from pathlib import Path
 
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, crawl_clock
@@ -40,6 +43,18 @@ def may_be_asked(directory: CrawlDirectory) -> Iterator[Callable[[str], bool]]:
             return name not in blocked and (host is None or host.due <= now + SOON_S)
 
         yield asked
+
+
+def set_aside(measured: CrawlDirectory) -> Path | None:
+    """Give an earlier measurement, whole or broken off, a number of its own, so that there is room for another; where
+    it is now. Called after `take_over`. Raises DiskFull or DirectoryError."""
+    if not os.path.lexists(measured.path):
+        return None
+    named = (measured.path.with_name(f"{FOLDER}-{number:03}") for number in count(1))
+    free = next(path for path in named if not os.path.lexists(path))
+    with writing(free):
+        measured.path.rename(free)
+    return free
 
 
 @contextmanager

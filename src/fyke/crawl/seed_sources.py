@@ -27,6 +27,7 @@ import pyarrow.dataset as ds
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.lost import require_rows
 from fyke.archive.reading import scan_table
+from fyke.core.config import require_writer
 from fyke.core.errors import BadUrl, ConfigurationError, DirectoryError
 from fyke.core.outcomes import Outcome
 from fyke.core.seeds import bad_url, seed_url
@@ -107,6 +108,8 @@ def _texts_of(name: str) -> Iterator[tuple[str, str]]:
             return
         if name == STDIN and sys.stdin is None:
             raise EOFError("stdin is closed")
+        if name != STDIN:
+            require_writer(Path(name))
         with ExitStack() as stack:
             file = sys.stdin.buffer if name == STDIN else stack.enter_context(Path(name).open("rb"))
             yield from _of_stream(cast("BufferedReader", file), name)

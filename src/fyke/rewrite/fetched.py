@@ -8,7 +8,7 @@ pages are read.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -22,6 +22,7 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.lost import require_rows
 from fyke.archive.reading import scan_table
 from fyke.core.outcomes import Outcome
+from fyke.core.rewrite_rules import FILE
 from fyke.core.urls import key_of, split
 from fyke.disk.files import writing
 from fyke.disk.scratch import scratch
@@ -58,7 +59,7 @@ def main_name(host: str) -> str:
 
 def sites(folder: Path) -> Iterator[tuple[str, list[AnsweredPage]]]:
     """The sites of the crawl directory `folder`, each with its pages. Raises NotACrawl, StateDamaged."""
-    with scratch(".rewrite-", folder) as place:
+    with _beside(folder) as place:
         for path in _parts(folder, place, _by_site, SITE_ROWS):
             yield from _sites_of(path)
 
@@ -66,9 +67,18 @@ def sites(folder: Path) -> Iterator[tuple[str, list[AnsweredPage]]]:
 def places(folder: Path) -> Iterator[dict[str, dict[str, AnsweredPage]]]:
     """Pages by host, by path with query, of the crawl directory `folder`, part by part: those that were fetched whole,
     at paths that several hosts have. Raises NotACrawl, StateDamaged."""
-    with scratch(".rewrite-", folder) as place:
+    with _beside(folder) as place:
         for path in _parts(folder, place, _by_target, None):
             yield _places_of(path)
+
+
+@contextmanager
+def _beside(folder: Path) -> Iterator[Path]:
+    """A folder for the parts in `folder`; who may not write there is told of the file of rules, which comes last."""
+    with ExitStack() as held:
+        with writing(folder / FILE):
+            place = held.enter_context(scratch(".rewrite-", folder))
+        yield place
 
 
 def _places_of(path: Path) -> dict[str, dict[str, AnsweredPage]]:
@@ -94,7 +104,7 @@ def _parts(folder: Path, place: Path, keys_of: Callable[[pa.Table], list[int]], 
     parts = min(MOST_PARTS, 1 + count // PART_ROWS)
     met = np.zeros(PLACES, np.uint32)
     writers: dict[int, pa.RecordBatchStreamWriter] = {}
-    with writing(place), ExitStack() as opened:
+    with writing(folder / FILE), ExitStack() as opened:
         for batch in scan_table(folder, "pages", COLUMNS):
             table = _plain(pa.table(batch))
             keys = keys_of(table)

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from fyke.archive.directory import require_folder
 from fyke.core.errors import DirectoryError, NotACrawl
 from fyke.disk.files import allowed, lock, read_whole, write_whole, writing
 from fyke.disk.sealed import sealed, unsealed_or_old
@@ -56,14 +57,16 @@ class IndexState:
 
 
 class IndexFolder:
-    """The paths of the index of the crawl directory `crawl`."""
+    """The paths of the index of the crawl directory `crawl`. Raises DirectoryError where that is no folder."""
 
     def __init__(self, crawl: Path) -> None:
+        require_folder(crawl)
         self.crawl = crawl
         self.path = crawl / INDEX
         self.lots = self.path / "lots"
         self.near = self.path / "near"
-        self._state = self.path / "state.json"
+        self.state_file = self.path / "state.json"
+        self.lock_file = self.path / "lock"
 
     def __repr__(self) -> str:
         return f"IndexFolder({str(self.path)!r})"
@@ -71,8 +74,8 @@ class IndexFolder:
     def state(self) -> IndexState | None:
         """How far the index is; None when there is none, it is damaged, or of a version that this one cannot read."""
         try:
-            with allowed(self._state):
-                values = unsealed_or_old("index", read_whole(self._state))
+            with allowed(self.state_file):
+                values = unsealed_or_old("index", read_whole(self.state_file))
             return IndexState(**values) if values["format"] == FORMAT else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -80,13 +83,13 @@ class IndexFolder:
     def stamp(self) -> int:
         """Changes whenever the state is saved: nanoseconds."""
         try:
-            return self._state.stat().st_mtime_ns
+            return self.state_file.stat().st_mtime_ns
         except FileNotFoundError:
             return 0
 
     def save(self, state: IndexState) -> None:
         """Make `state` what counts; all it names is on disk by now. Raises DiskFull or DirectoryError."""
-        write_whole(self._state, sealed("index", asdict(state)))
+        write_whole(self.state_file, sealed("index", asdict(state)))
 
     def lines(self, lots: int) -> Path:
         """The file of the lines met in so many lots; that of one lot less stays as it is."""
@@ -117,7 +120,7 @@ class IndexFolder:
             raise NotACrawl(f"{self.crawl} holds no crawl: begin one with fyke crawl URL --into {self.crawl}")
         with writing(self.path):
             self.lots.mkdir(parents=True, exist_ok=True)
-        held = lock(self.path / "lock", f"{self.path} is being written by another fyke index: wait for it, or end it")
+        held = lock(self.lock_file, f"{self.path} is being written by another fyke index: wait for it, or end it")
         try:
             yield
         finally:

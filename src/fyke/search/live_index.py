@@ -15,6 +15,8 @@ from threading import Lock
 import tantivy
 from tantivy import Occur
 
+from fyke.core.errors import DirectoryError, StateDamaged
+from fyke.search.damage import index_faults
 from fyke.search.folder import IndexFolder, IndexState, require
 from fyke.search.repeated import RepeatedLines
 from fyke.search.schema import Analysis, engine_at
@@ -44,21 +46,38 @@ class Shard:
         self._folder = IndexFolder(crawl)
         self._analysis = analysis
         self._lock = Lock()
+        self._damaged = (-1, "")  # of which state of the index it is known, and in which words
         self._stamp, self._view = self._opened(None)
 
     def __repr__(self) -> str:
         return f"Shard({str(self._folder.crawl)!r}, {self._view.engine.num_docs} pages)"
 
     def view(self) -> View:
-        """The index as it is now. Raises DirectoryError when it is gone."""
+        """The index as it is now. Raises DirectoryError when it is gone, StateDamaged when it is known as damaged."""
         with self._lock:
+            if self._damaged[0] == self._folder.stamp():
+                raise StateDamaged(self._damaged[1])
             if self._folder.stamp() != self._stamp:
                 self._stamp, self._view = self._opened(self._view.state)
             return self._view
 
+    def require_whole(self) -> None:
+        """Reads all of the index; asked when an answer failed. Raises StateDamaged, which `view` does from then on."""
+        stamp, faults = self._folder.stamp(), index_faults(self._folder.crawl)
+        if faults:
+            self._damaged = stamp, f"{self._folder.crawl / faults[0].place}: {faults[0].what}"
+            raise StateDamaged(self._damaged[1])
+
     def _opened(self, before: IndexState | None) -> tuple[int, View]:
         stamp = self._folder.stamp()
         state = require(self._folder.state(), self._folder)
+        try:
+            return stamp, self._view_of(state, before)
+        except DirectoryError:
+            self.require_whole()
+            raise
+
+    def _view_of(self, state: IndexState, before: IndexState | None) -> View:
         engine = self._folder.engine(state)
         with engine_at(engine), _lockable(engine) as folder:
             if before is None or state.engine_number != before.engine_number or folder != engine:
@@ -68,7 +87,7 @@ class Shard:
             self._index.reload()
             searcher, schema = self._index.searcher(), self._index.schema
             repeated = RepeatedLines(searcher, schema)
-            return stamp, View(self._folder, state, searcher, schema, repeated, _two_hosts(searcher, schema))
+            return View(self._folder, state, searcher, schema, repeated, _two_hosts(searcher, schema))
 
 
 @contextmanager

@@ -161,6 +161,11 @@ def _path(folder: Path, number: int, what: str) -> Path:
     return folder / f"{number:06}.{what}"
 
 
+def lot_files(folder: Path, number: int, *, compared: bool) -> list[Path]:
+    """The files of the lot `number`, once it was `compared` with others or before."""
+    return [_path(folder, number, what) for what in (*FILES, *(["near.npy"] if compared else []))]
+
+
 def _rows(pages: list[Read]) -> Array:
     rows = np.zeros(len(pages), ROWS)
     place = 0

@@ -192,7 +192,9 @@ def engine_at(path: Path) -> Iterator[None]:
     """Turns what the engine in the folder `path` raises, mostly for the disk, into what a person can act on."""
     try:
         yield
-    except (ValueError, OSError) as error:
+    except BaseException as error:
+        if not isinstance(error, ValueError | OSError) and not is_panic(error):
+            raise
         require_readable(path)
         reason = " ".join(str(error).split())[:200]
         if os.strerror(errno.ENOSPC) in reason:
@@ -200,3 +202,8 @@ def engine_at(path: Path) -> Iterator[None]:
         raise DirectoryError(
             f"the index in {path} cannot be used: {reason}; free some space, or delete {path.parent} and make it again"
         ) from error
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether the engine gave up, as it does where a file says what cannot be; that is no `Exception`."""
+    return type(error).__name__ == "PanicException"

@@ -19,7 +19,8 @@ are; a query with `site:` lists them all. So it is with pages that say nearly th
 Invariant: an answer is of one state of each index. May be called from several threads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import log
 from pathlib import Path
 from time import perf_counter
@@ -27,6 +28,7 @@ from time import perf_counter
 import tantivy
 
 from fyke.core.closing import Closing
+from fyke.core.errors import FykeError
 from fyke.core.urls import canonical, key_of
 from fyke.search.answering import Answer
 from fyke.search.compiling import Compiler, Statistics
@@ -35,7 +37,7 @@ from fyke.search.inlinks import inlinks
 from fyke.search.live_index import Shard, View
 from fyke.search.repeated import shown
 from fyke.search.results import Hit, InLink, Results
-from fyke.search.schema import Analysis, prepared
+from fyke.search.schema import Analysis, is_panic, prepared
 from fyke.search.snippets import Highlighter
 from fyke.search.spelling import better_word
 
@@ -59,14 +61,43 @@ class Searcher(Closing):
 
     @property
     def pages(self) -> int:
-        """How many pages can be found."""
-        return sum(view.engine.num_docs for view in self._views())
+        """How many pages can be found. Raises StateDamaged."""
+        with self._asked():
+            return sum(view.engine.num_docs for view in self._views())
 
     def search(self, query: str, offset: int = 0, limit: int = 10) -> Results:
         """The pages that answer `query` (see `fyke.search.grammar`), from number `offset` on, at most `limit`.
 
-        Raises BadQuery.
+        Raises BadQuery, StateDamaged where a file of the index is damaged.
         """
+        with self._asked():
+            return self._search(query, offset, limit)
+
+    def similar(self, url: str, limit: int = 10) -> tuple[Hit, ...]:
+        """Pages with the words that are typical of the page at `url`; none when it is not in an index. Raises as
+        `search`."""
+        with self._asked():
+            return self._similar(key_of(canonical(url) or url), limit)
+
+    def inlinks(self, url: str, limit: int = 100) -> tuple[InLink, ...]:
+        """The links to `url` from pages that can be found, from those of the highest rank first. Raises as `search`."""
+        with self._asked():
+            return self._inlinks(key_of(canonical(url) or url), limit)
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        """Says of what is raised, a panic of the engine or whatever came of it, which file is damaged, if one is."""
+        try:
+            yield
+        except FykeError:
+            raise
+        except BaseException as error:
+            if isinstance(error, Exception) or is_panic(error):
+                for shard in self._shards:
+                    shard.require_whole()
+            raise
+
+    def _search(self, query: str, offset: int, limit: int) -> Results:
         begun = perf_counter()
         views = self._views()
         statistics = Statistics([view.engine for view in views], self._analysis)
@@ -78,9 +109,7 @@ class Searcher(Closing):
         suggestion = self._suggestion(views, statistics, question, answer.total) if answer.total < FEW else None
         return Results(query, answer.total, hits, suggestion, round((perf_counter() - begun) * 1e3, 3))
 
-    def similar(self, url: str, limit: int = 10) -> tuple[Hit, ...]:
-        """Pages with the words that are typical of the page at `url`; none when it is not in an index."""
-        key = key_of(canonical(url) or url)
+    def _similar(self, key: int, limit: int) -> tuple[Hit, ...]:
         views = self._views()
         page = next((view.engine.doc(at) for view in views if (at := view.page(key)) is not None), None)
         if page is None:
@@ -90,9 +119,7 @@ class Searcher(Closing):
         highlight = Highlighter(self._analysis, {})
         return tuple(answer.hits(0, limit, highlight, lambda found: found.key == key or 0 < found.fingerprint == own))
 
-    def inlinks(self, url: str, limit: int = 100) -> tuple[InLink, ...]:
-        """The links to `url` from pages that can be found, from those of the highest rank first."""
-        key = key_of(canonical(url) or url)
+    def _inlinks(self, key: int, limit: int) -> tuple[InLink, ...]:
         views: list[View] = []
         found: list[InLink] = []
         while views != (fresh := self._views()):  # a merge meanwhile takes away the files of the one before

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 
 from fyke.archive.captures import Capture, Captures
-from fyke.archive.directory import CrawlDirectory
+from fyke.archive.directory import CrawlDirectory, require_folder
 from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Page
@@ -144,6 +144,7 @@ class Shelf:
 
 
 def _require_crawl(folder: Path) -> None:
+    require_folder(folder)
     if not folder.is_dir():
         raise DirectoryError(f"{folder}: there is no such directory; give that of a crawl")
     if not any((folder / part).exists() for part in ("fyke.toml", "tables", INDEX)):

@@ -33,6 +33,8 @@ from fyke.disk.files import write_whole, writing
 from fyke.disk.manifest import Manifest
 from fyke.fetcher.book import HostBook
 from fyke.harvest.fields import Extractor
+from fyke.search.damage import index_faults
+from fyke.search.folder import IndexFolder
 
 __all__ = ["Note", "repair"]
 
@@ -54,6 +56,7 @@ def repair(directory: CrawlDirectory, progress: Tell) -> Iterator[Note]:
                 yield from _mended_together(cases)
             yield from _asked(directory)
             yield from _not_mended(directory)
+            yield from _search_index(directory)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
@@ -105,11 +108,20 @@ def _asked(directory: CrawlDirectory) -> Iterator[Note]:
 def _not_mended(directory: CrawlDirectory) -> Iterator[Note]:
     """What is lost or damaged, and nothing gives it back. What is lost of the archive was told."""
     lost = lost_files(directory)
-    for fault in (*(Fault(str(path), GONE) for path in lost), *asked_faults(directory, lost)):
-        path = Path(fault.place)
+    for fault in (*(Fault(directory.place(path), GONE) for path in lost), *asked_faults(directory, lost)):
+        path = directory.path / fault.place
         if directory.warc not in (path, path.parent):
             what = fault.what if "copy" in fault.what else f"{fault.what}; put it back from a copy"
-            yield Note(str(path.relative_to(directory.path)), what, lost=True)
+            yield Note(fault.place, what, lost=True)
+
+
+def _search_index(directory: CrawlDirectory) -> Iterator[Note]:
+    """It is made of the archive, so it goes aside whole."""
+    if index_faults(directory.path):
+        folder = IndexFolder(directory.path)
+        with folder.locked():
+            DamagedFolder(directory.path).take(folder.path)
+        yield Note(folder.path.name, f"it is damaged; make it anew with fyke index {directory.path}")
 
 
 def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
@@ -119,20 +131,23 @@ def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
     for number in numbers:
         path = shard / Manifest(number).name
         manifest = manifests.load(shard, number)
-        faults = [] if manifest is None else [Path(fault.place) for fault in file_faults(case.directory, manifest)]
+        faults = (
+            [] if manifest is None else [case.folder / fault.place for fault in file_faults(case.directory, manifest)]
+        )
         if manifest is None or faults:
             bad += [path, *faults]
             yield Note(case.place(path), "this checkpoint is damaged; it is put aside")
         elif case.manifest is None:
             case.manifest = manifest
     if manifests.lone(shard):
-        yield Note(case.place(shard), "a checkpoint is gone; what came after the one that is here is fetched again")
+        what = "a checkpoint is gone; what came after the one that is here is fetched again"
+        yield Note(case.place(shard), what, again=True)
     if case.manifest is None:
         what = "no checkpoint is whole: the crawl cannot go on; what it brought can be read, searched and exported"
         yield Note(case.place(shard), what, lost=True)
     elif case.manifest.number != numbers[0]:
         what = f"checkpoint {case.manifest.number} is the newest whole one; what came after it is fetched again"
-        yield Note(case.place(shard), what)
+        yield Note(case.place(shard), what, again=True)
         if len(case.directory.parts) > 1:
             what = "this agent went back behind what others had told it: links that it had from them since are lost"
             yield Note(case.place(shard), what, lost=True)

@@ -16,11 +16,12 @@ from fyke.disk.manifest import Manifest
 
 
 class Note(NamedTuple):
-    """What was done about a file, or (`lost`) what cannot be."""
+    """What was done about a file, or (`lost`) what cannot be; `again` where what was in it is fetched again."""
 
     place: str
     what: str
     lost: bool = False
+    again: bool = False
 
 
 class Case:
@@ -50,7 +51,7 @@ class Case:
 
     def place(self, path: Path) -> str:
         """`path` as people read it."""
-        return str(path.relative_to(self.folder))
+        return self.directory.place(path)
 
     def drop_checksum(self, path: Path) -> None:
         """Put the checksum of a file aside, which is no longer as it was."""

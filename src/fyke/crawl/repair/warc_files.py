@@ -127,15 +127,14 @@ class ArchiveRepair:
                 for path in (*besides, *indexes, warc.path):  # itself last: by it a repair begun again finds the others
                     if os.path.lexists(path):
                         self._case.aside.take(path)
-                yield Note(self._case.place(warc.path), "it is younger than the checkpoint, and put aside")
+                what = "it is younger than the checkpoint, and put aside"
+                yield Note(self._case.place(warc.path), what, again=True)
             elif 0 < warc.end < warc.path.stat().st_size:
                 part = self._case.scratch / warc.path.name
                 _copy(warc.path, part, warc.end)
                 self._case.aside.replace(part, warc.path)
-                yield Note(
-                    self._case.place(warc.path),
-                    f"what came after the checkpoint, from byte {warc.end:,} on, is put aside",
-                )
+                what = f"what came after the checkpoint, from byte {warc.end:,} on, is put aside"
+                yield Note(self._case.place(warc.path), what, again=True)
         serial = state["serial"] + bool(state["length"])
         name = state["file"].replace(f"-{state['serial']:05d}.warc.gz", f"-{serial:05d}.warc.gz")
         sizes = sum(warc.end for warc in warcs)
