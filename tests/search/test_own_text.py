@@ -100,6 +100,13 @@ def test_copies_beside_other_links_are_alike() -> None:
     assert OwnText().sketch(ONE, pieces) == sketch(said(1))
 
 
+@pytest.mark.parametrize("sign", ["Re: ", "AW: Re: ", ""])
+def test_copies_of_a_thread_without_what_each_answers_are_alike(sign: str) -> None:
+    title, posts = said(5, 36).replace("\n", " "), [said(number, 90) for number in range(4)]
+    thread = pieces_of("\n".join([title, *(f"{sign}{title}\n{post}" for post in posts)]), title=title)
+    assert OwnText().sketch(ONE, thread) == sketch("\n".join(posts))
+
+
 @pytest.mark.parametrize("words", [300, 900])
 def test_what_is_common_at_one_host_is_so_in_copies_elsewhere(words: int) -> None:
     """An agency writes the same below each of its press releases, and who copies one copies that too."""

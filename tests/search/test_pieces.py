@@ -64,12 +64,15 @@ def test_a_piece_is_of_a_link_if_half_of_its_words_are() -> None:
     assert not any(found("\n".join(halves), [title])), "a piece of less than a shingle is in no link"
 
 
-def test_a_piece_is_of_the_title_if_all_of_its_words_are() -> None:
-    """A title may be the beginning of a first sentence."""
+def test_a_piece_is_of_the_title_if_hardly_a_word_is_not() -> None:
+    """A title may be the beginning of a first sentence, and is what is answered in a thread."""
     sentence = "Twelve ships came in that night with the tide."
     lines = ["Twelve ships came in that night", "Ships came in, that night", sentence, "Twelve ships"]
     pieces = pieces_of("\n".join(lines), title=f"{lines[0]} | The Harbour")
     assert pieces.linked.tolist() == [True, True, False, False]
+    for sign in ("Re: ", "AW: ", "Fwd: Re: ", "Re[2]: "):
+        answers = pieces_of("\n".join(f"{sign}{line}" for line in lines), title=lines[0])
+        assert answers.linked.tolist() == [True, True, False, False]
 
 
 @pytest.mark.parametrize("sign", ["-", "–", "—"])

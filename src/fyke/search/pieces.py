@@ -3,7 +3,8 @@
 A *piece* is a sentence or a line: sentences, since a notice often shares its line with a date or a name. Its *form* is
 what it says but for names and numbers, by which dates, prices and counts are known that are written on each page of a
 host with another value. A piece is *linked* if half of its words at least are words of its page's links, which say what
-is elsewhere, or all are of its title: of a title that is the beginning of a first sentence, the sentence is not.
+is elsewhere, or all but `REPLY_WORDS` are of its title: above each answer in a thread stands what it answers, behind
+"Re:". Of a title that is the beginning of a first sentence, the sentence is not.
 
 Invariant: time and memory are linear in the text and in the words of its links.
 """
@@ -21,6 +22,7 @@ from fyke.search.article import TextParts
 from fyke.search.sketch import SHINGLE_WORDS, rolled, shingles, words_and_places
 
 FORM_WORDS = 20  # of a piece that may have a form
+REPLY_WORDS = 2  # of a piece beside its title
 # Behind sentences, signs that part headings, and datelines.
 _BETWEEN = re.compile(r"\n|(?<=[.!?|·•])\s|(?<=[。！？])\n?|(?<=\))\s[-–—]\s|(?<=\d)\s[–—]\s")
 _WORD = re.compile(r"\w+")
@@ -65,8 +67,9 @@ def pieces_of(text: str | TextParts, links: Iterable[str] = (), title: str = "")
     for at in np.flatnonzero(digits & (sizes <= FORM_WORDS)).tolist():
         if not _NUMBERED.fullmatch(shown[at]):
             forms[at] = xxhash.xxh3_64_intdigest(_form(shown[at]).encode("utf-8", "replace"))
-    of_links, of_title = (_share_of(told, words, sizes) for told in (links, [title]))
-    return Pieces(words, sizes, keys, forms, (of_links >= 1 / 2) | (of_title == 1), part)
+    of_links, of_title = (_told(told, words, sizes) for told in (links, [title]))
+    linked = (2 * of_links >= np.maximum(sizes, 1)) | (of_title > 0) & (of_title + REPLY_WORDS >= sizes)
+    return Pieces(words, sizes, keys, forms, linked, part)
 
 
 def _counted(lines: str) -> tuple[U64, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
@@ -88,8 +91,8 @@ def _form(piece: str) -> str:
     return _MONTH.sub("0", signs)
 
 
-def _share_of(told: Iterable[str], words: U64, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Which share of the words of each piece is in shingles of `told`, each of one of it: float64[p]."""
+def _told(told: Iterable[str], words: U64, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many words of each piece are in shingles of `told`, each of one of it: int64[p]."""
     covered = np.zeros(len(words), bool)
     if lines := "\n".join(one.replace("\n", " ") for one in told):
         found, places = _within(words, sizes)
@@ -97,7 +100,7 @@ def _share_of(told: Iterable[str], words: U64, sizes: npt.NDArray[np.int64]) -> 
         begins = places[np.isin(found, also)]
         covered[begins[:, np.newaxis] + np.arange(SHINGLE_WORDS)] = True
     of_piece = np.repeat(np.arange(len(sizes)), sizes)
-    return np.bincount(of_piece, covered, len(sizes)) / np.maximum(sizes, 1)
+    return np.bincount(of_piece[covered], minlength=len(sizes))
 
 
 def _within(words: U64, sizes: npt.NDArray[np.int64]) -> tuple[U64, npt.NDArray[np.int64]]:
