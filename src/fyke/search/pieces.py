@@ -19,7 +19,7 @@ import xxhash
 
 from fyke.core.batches import U64
 from fyke.search.article import TextParts
-from fyke.search.sketch import SHINGLE_WORDS, rolled, shingles, words_and_places
+from fyke.search.sketch import LONG, SHINGLE_WORDS, rolled, shingles, words_and_places
 
 FORM_WORDS = 20  # of a piece that may have a form
 REPLY_WORDS = 2  # of a piece beside its title
@@ -29,6 +29,7 @@ _WORD = re.compile(r"\w+")
 _MONTH = re.compile(r"\b0 (?:[^ 0A]+ ){1,3}0\b")  # as in 7 de enero de 2009
 _NUMBERED = re.compile(r"\d+(?:\.\d+)*\.?")  # the number of a heading or a list
 _LINE_END = ord("\n")
+_BLANK = np.array([chr(byte).isspace() and byte < 0x80 for byte in range(256)])
 _DIGITS = np.array([chr(byte).isdigit() and byte < 0x80 for byte in range(256)])
 
 
@@ -38,6 +39,7 @@ class Pieces:
 
     words: U64  # [n], a hash each, in order
     sizes: npt.NDArray[np.int64]  # [p], of so many words each
+    spaced: npt.NDArray[np.int64]  # [p], how many of them begin with a letter, behind a blank if blanks part them
     keys: U64  # [p], of what each says
     forms: U64  # [p], of its form; 0 where it has none
     linked: npt.NDArray[np.bool_]  # [p]
@@ -46,7 +48,7 @@ class Pieces:
     @property
     def nbytes(self) -> int:
         """The memory that it takes."""
-        return sum(one.nbytes for one in (self.words, self.sizes, self.keys, self.forms, self.linked, self.part))
+        return sum(one.nbytes for one in (self.words, self.sizes, self.spaced, self.keys, self.forms, self.linked, self.part))
 
     def shingles(self, some: npt.NDArray[np.bool_] | None = None) -> U64:
         """Those of the pieces `some`, bool[p], as they follow each other; of all without: sorted, each once."""
@@ -59,7 +61,7 @@ def pieces_of(text: str | TextParts, links: Iterable[str] = (), title: str = "")
     shown = [piece for part in parts for piece in part]
     part = np.repeat(np.arange(len(parts), dtype=np.uint8), list(map(len, parts)))
     lines = "\n".join(shown)
-    words, sizes, digits = _counted(lines)
+    words, sizes, spaced, digits = _counted(lines)
     keys = np.fromiter(
         (xxhash.xxh3_64_intdigest(one.encode("utf-8", "replace")) for one in shown), np.uint64, len(shown)
     )
@@ -69,17 +71,21 @@ def pieces_of(text: str | TextParts, links: Iterable[str] = (), title: str = "")
             forms[at] = xxhash.xxh3_64_intdigest(_form(shown[at]).encode("utf-8", "replace"))
     of_links, of_title = (_told(told, words, sizes) for told in (links, [title]))
     linked = (2 * of_links >= np.maximum(sizes, 1)) | (of_title > 0) & (of_title + REPLY_WORDS >= sizes)
-    return Pieces(words, sizes, keys, forms, linked, part)
+    return Pieces(words, sizes, spaced, keys, forms, linked, part)
 
 
-def _counted(lines: str) -> tuple[U64, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """The hashes of all words of `lines`; how many each line has, int64[lines], and whether digits are among them."""
+def _counted(lines: str) -> tuple[U64, npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """The hashes of all words of `lines`; how many each line has, int64[lines], and `Pieces.spaced` of them; whether
+    there are digits in it, bool[lines]."""
     data = np.frombuffer(lines.lower().encode("utf-8", "replace"), np.uint8)
     ends = np.append(np.flatnonzero(data == _LINE_END), len(data))
     words, places = words_and_places(data)
     sizes = np.diff(np.searchsorted(places, ends), prepend=0)
     digits = np.diff(np.searchsorted(np.flatnonzero(_DIGITS[data]), ends), prepend=0) > 0
-    return words, sizes, digits
+    begins = data[places]
+    apart = np.diff(np.cumsum(_BLANK[data])[places], prepend=-1) > 0
+    found = np.append(0, np.cumsum((apart | (begins >= LONG)) & ~_DIGITS[begins]))
+    return words, sizes, np.diff(found[np.cumsum(sizes)], prepend=0), digits
 
 
 def _form(piece: str) -> str:
