@@ -23,7 +23,8 @@ def test_all_words_are_in_one_piece_each(text: str, links: list[str]) -> None:
     pieces = pieces_of(text, links)
     words = word_hashes(text)
     assert (pieces.words == words).all() and pieces.sizes.sum() == len(words)
-    assert len(pieces.sizes) == len(pieces.spaced) == len(pieces.keys) == len(pieces.forms) == len(pieces.linked) == len(pieces.part)
+    for each in (pieces.spaced, pieces.keys, pieces.forms, pieces.linked, pieces.part):
+        assert len(each) == len(pieces.sizes)
     assert (pieces.shingles() == shingles(words)).all()
     one_by_one = [pieces.shingles(np.arange(len(pieces.sizes)) == at) for at in range(len(pieces.sizes))]
     assert all(np.isin(one, shingles(words)).all() for one in one_by_one)
@@ -36,7 +37,7 @@ def test_signs_and_numbers_do_not_count_for_notes(text: str) -> None:
     wanted = 0
     for run in text.split():
         words = re.findall("[中日]|[aB17É]+", run)
-        wanted += sum(word in "中日" or at == 0 and word[0] not in "17" for at, word in enumerate(words))
+        wanted += sum(word in "中日" or (at == 0 and word[0] not in "17") for at, word in enumerate(words))
     assert pieces_of(text).spaced.sum() == wanted
 
 

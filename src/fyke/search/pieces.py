@@ -48,7 +48,9 @@ class Pieces:
     @property
     def nbytes(self) -> int:
         """The memory that it takes."""
-        return sum(one.nbytes for one in (self.words, self.sizes, self.spaced, self.keys, self.forms, self.linked, self.part))
+        return sum(
+            one.nbytes for one in (self.words, self.sizes, self.spaced, self.keys, self.forms, self.linked, self.part)
+        )
 
     def shingles(self, some: npt.NDArray[np.bool_] | None = None) -> U64:
         """Those of the pieces `some`, bool[p], as they follow each other; of all without: sorted, each once."""
