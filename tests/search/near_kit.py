@@ -94,3 +94,13 @@ def brought(lots: Sequence[Lot]) -> dict[int, tuple[int, int, int]]:
         also = lot.near[["also", "also_said", "also_apart"]].tolist()
         found.update(zip(lot.rows["key"].tolist(), also, strict=True))
     return {key: also for key, also in found.items() if also[0]}
+
+
+def with_brought(lots: Sequence[Lot]) -> dict[int, tuple[int, int]]:
+    """`nears`, also of those that others bring along, of texts that never changed."""
+    found = nears(lots)
+    firsts, joined = {near_of for near_of, _ in found.values()}, dict[int, tuple[int, int]]()
+    for key, (also, _, apart) in sorted(brought(lots).items(), key=lambda one: (one[1][2], found[one[0]][0])):
+        if also not in found and also not in firsts:
+            joined.setdefault(also, (found[key][0], apart))
+    return found | joined
