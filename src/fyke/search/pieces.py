@@ -63,7 +63,9 @@ def pieces_of(text: str | TextParts, links: Iterable[str] = (), title: str = "")
     shown = [piece for part in parts for piece in part]
     part = np.repeat(np.arange(len(parts), dtype=np.uint8), list(map(len, parts)))
     lines = "\n".join(shown)
-    words, sizes, spaced, digits = _counted(lines)
+    data, words, places, sizes = _counted(lines)
+    ends = np.append(np.flatnonzero(data == _LINE_END), len(data))
+    digits = np.diff(np.searchsorted(np.flatnonzero(_DIGITS[data]), ends), prepend=0) > 0
     keys = np.fromiter(
         (xxhash.xxh3_64_intdigest(one.encode("utf-8", "replace")) for one in shown), np.uint64, len(shown)
     )
@@ -73,21 +75,25 @@ def pieces_of(text: str | TextParts, links: Iterable[str] = (), title: str = "")
             forms[at] = xxhash.xxh3_64_intdigest(_form(shown[at]).encode("utf-8", "replace"))
     of_links, of_title = (_told(told, words, sizes) for told in (links, [title]))
     linked = (2 * of_links >= np.maximum(sizes, 1)) | (of_title > 0) & (of_title + REPLY_WORDS >= sizes)
-    return Pieces(words, sizes, spaced, keys, forms, linked, part)
+    return Pieces(words, sizes, _spaced(data, places, sizes), keys, forms, linked, part)
 
 
-def _counted(lines: str) -> tuple[U64, npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """The hashes of all words of `lines`; how many each line has, int64[lines], and `Pieces.spaced` of them; whether
-    there are digits in it, bool[lines]."""
+def _counted(lines: str) -> tuple[npt.NDArray[np.uint8], U64, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """`lines` in UTF-8 and small letters, the hashes of all words, where each begins, and how many each line has."""
     data = np.frombuffer(lines.lower().encode("utf-8", "replace"), np.uint8)
     ends = np.append(np.flatnonzero(data == _LINE_END), len(data))
     words, places = words_and_places(data)
-    sizes = np.diff(np.searchsorted(places, ends), prepend=0)
-    digits = np.diff(np.searchsorted(np.flatnonzero(_DIGITS[data]), ends), prepend=0) > 0
+    return data, words, places, np.diff(np.searchsorted(places, ends), prepend=0)
+
+
+def _spaced(
+    data: npt.NDArray[np.uint8], places: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """`Pieces.spaced` of lines with so many words, which begin at `places` of `data`."""
     begins = data[places]
-    apart = np.diff(np.cumsum(_BLANK[data])[places], prepend=-1) > 0
-    found = np.append(0, np.cumsum((apart | (begins >= LONG)) & ~_DIGITS[begins]))
-    return words, sizes, np.diff(found[np.cumsum(sizes)], prepend=0), digits
+    apart = np.diff(np.cumsum(_BLANK[data], dtype=np.int32)[places], prepend=-1) > 0
+    found = np.cumsum(np.append(False, (apart | (begins >= LONG)) & ~_DIGITS[begins]))
+    return np.diff(found[np.cumsum(sizes)], prepend=0)
 
 
 def _form(piece: str) -> str:
@@ -104,7 +110,8 @@ def _told(told: Iterable[str], words: U64, sizes: npt.NDArray[np.int64]) -> npt.
     covered = np.zeros(len(words), bool)
     if lines := "\n".join(one.replace("\n", " ") for one in told):
         found, places = _within(words, sizes)
-        also, _ = _within(*_counted(lines)[:2])
+        _, others, _, lengths = _counted(lines)
+        also, _ = _within(others, lengths)
         begins = places[np.isin(found, also)]
         covered[begins[:, np.newaxis] + np.arange(SHINGLE_WORDS)] = True
     of_piece = np.repeat(np.arange(len(sizes)), sizes)
