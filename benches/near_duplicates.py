@@ -42,7 +42,7 @@ from fyke.search.lots import SKETCHES, Lot
 from fyke.search.near import find_near
 from fyke.search.own_text import OwnText
 from fyke.search.sketch import LEAST_SHINGLES, MOST_SIGNS, SKETCH, shingles, sketch_of, word_hashes
-from search.near_kit import PLANTED, cut_into_lots, formula, lot_of, nears, planted
+from search.near_kit import PLANTED, cut_into_lots, formula, lot_of, planted, with_brought
 
 Array = Any
 CLASSES = ((0.95, 1.01), (0.9, 0.95), (0.8, 0.9), (0.5, 0.8))
@@ -176,7 +176,7 @@ def _clusters(sketched: Array, one: Array, other: Array, exact: Array, memory_by
     with tempfile.TemporaryDirectory() as folder:
         lots = cut_into_lots(Path(folder) / "lots", texts, repeat(LOT))
         find_near(Path(folder) / "near", lots, memory_bytes)
-        found = nears(lots)
+        found = with_brought(lots)
     first = np.arange(len(texts))
     for key, (near_of, _) in found.items():
         first[key - 1] = near_of - 1

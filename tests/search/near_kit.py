@@ -83,5 +83,24 @@ def nears(lots: Sequence[Lot]) -> dict[int, tuple[int, int]]:
     """Of each page that is near another, by the last lot that has it: the key of that other, and signs that differ."""
     found: dict[int, tuple[int, int]] = {}
     for lot in lots:
-        found.update(zip(lot.rows["key"].tolist(), lot.near.tolist(), strict=True))
+        found.update(zip(lot.rows["key"].tolist(), lot.near[["near_of", "apart"]].tolist(), strict=True))
     return {key: near for key, near in found.items() if near[0]}
+
+
+def brought(lots: Sequence[Lot]) -> dict[int, tuple[int, int, int]]:
+    """In the same way: the key of a page that it brings along, 64 signs of what that said, and signs that differ."""
+    found: dict[int, tuple[int, int, int]] = {}
+    for lot in lots:
+        also = lot.near[["also", "also_said", "also_apart"]].tolist()
+        found.update(zip(lot.rows["key"].tolist(), also, strict=True))
+    return {key: also for key, also in found.items() if also[0]}
+
+
+def with_brought(lots: Sequence[Lot]) -> dict[int, tuple[int, int]]:
+    """`nears`, also of those that others bring along, of texts that never changed."""
+    found = nears(lots)
+    firsts, joined = {near_of for near_of, _ in found.values()}, dict[int, tuple[int, int]]()
+    for key, (also, _, apart) in sorted(brought(lots).items(), key=lambda one: (one[1][2], found[one[0]][0])):
+        if also not in found and also not in firsts:
+            joined.setdefault(also, (found[key][0], apart))
+    return found | joined

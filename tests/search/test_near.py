@@ -17,7 +17,7 @@ from alone import traced
 from fyke.search.lots import Lot
 from fyke.search.near import TOGETHER, find_near
 from fyke.search.sketch import FAR_SIGNS, MOST_SIGNS
-from search.near_kit import Array, apart, cut_into_lots, formula, like, lot_of, nears, planted, random_sketches
+from search.near_kit import Array, apart, brought, cut_into_lots, formula, like, lot_of, nears, planted, random_sketches
 
 SMALL = 1 << 14  # bytes for the table: its merges come every few hundred texts
 LAW = settings(max_examples=15, deadline=None)
@@ -36,19 +36,27 @@ def related(seed: int, count: int, pages: int = 1 << 62) -> Array:
     return made[dice.permutation(count)]
 
 
-def model(sketches: Array) -> dict[int, tuple[int, int]]:
-    """The definition, a text at a time on a dict."""
+def model(sketches: Array) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int, int]]]:
+    """The definition, a text at a time on a dict: what each page is near, and what it brings there."""
     owner: dict[tuple[int, int], int] = {}
     first: list[int] = []
     found: dict[int, tuple[int, int]] = {}
+    bring: dict[int, tuple[int, int, int]] = {}
     for number, one in enumerate(sketches):
         earlier = {owner.setdefault((at, band), number) for at, band in enumerate(one["bands"].tolist())} - {number}
         near = {first[other] for other in earlier if apart(one, sketches[other]) <= MOST_SIGNS}
-        signs, place = min(((apart(one, sketches[place]), place) for place in near), default=(FAR_SIGNS + 1, number))
+        clusters = sorted((apart(one, sketches[place]), place) for place in near)
+        signs, place = clusters[0] if clusters else (FAR_SIGNS + 1, number)
         first.append(place if signs <= FAR_SIGNS else number)
-        page = int(sketches["key"][first[-1]])
-        found[int(one["key"])] = (page, signs) if page != one["key"] else (0, 0)
-    return {key: near for key, near in found.items() if near[0]}
+        key, page = int(one["key"]), int(sketches["key"][first[-1]])
+        found[key] = (page, signs) if page != key else (0, 0)
+        bring[key] = (0, 0, 0)
+        if page != key and len(clusters) > 1:
+            other = clusters[1][1]
+            signs = apart(sketches[place], sketches[other])
+            said = int.from_bytes(sketches["signs"][other][:8].tobytes(), "little")
+            bring[key] = (int(sketches["key"][other]), said, signs) if signs <= FAR_SIGNS else (0, 0, 0)
+    return {key: near for key, near in found.items() if near[0]}, {key: also for key, also in bring.items() if also[0]}
 
 
 @LAW
@@ -65,7 +73,7 @@ def test_clusters_are_those_of_the_definition(
     lots = cut_into_lots(folder / "lots", sketches, cycle(sizes))
     for run in range(1, runs + 1):
         find_near(folder / "near", lots[: -(-len(lots) * run // runs)], SMALL)
-    assert nears(lots) == model(sketches)
+    assert (nears(lots), brought(lots)) == model(sketches)
 
 
 def test_more_texts_than_are_decided_at_a_time(tmp_path: Path) -> None:
@@ -73,7 +81,7 @@ def test_more_texts_than_are_decided_at_a_time(tmp_path: Path) -> None:
     lots = cut_into_lots(tmp_path / "lots", sketches, repeat(8_000))
     find_near(tmp_path / "near", lots, 8 << 20)
     found = nears(lots)
-    assert found == model(sketches)
+    assert (found, brought(lots)) == model(sketches)
     assert not {near_of for near_of, _ in found.values()} & found.keys()  # a first page is no member
     place = {int(key): number for number, key in enumerate(sketches["key"])}
     assert all(place[near_of] < place[key] for key, (near_of, _) in found.items())
@@ -126,7 +134,8 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
         killed += process.wait() == -signal.SIGKILL
     assert killed > 2
     find_near(tmp_path / "near", lots, SMALL)
-    assert nears([Lot(tmp_path / "lots", lot.number) for lot in lots]) == model(sketches)
+    lots = [Lot(tmp_path / "lots", lot.number) for lot in lots]
+    assert (nears(lots), brought(lots)) == model(sketches)
 
 
 @pytest.mark.parametrize("suffix", ["met", "vals", "keys"])
@@ -138,4 +147,4 @@ def test_what_is_damaged_is_made_anew(tmp_path: Path, suffix: str) -> None:
     for path in (tmp_path / "near").glob(f"*{suffix}"):
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     find_near(tmp_path / "near", lots, SMALL)
-    assert nears(lots) == model(sketches)
+    assert (nears(lots), brought(lots)) == model(sketches)

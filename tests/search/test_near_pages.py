@@ -168,6 +168,24 @@ def test_pages_that_come_and_change(
     assert not found.keys() & {first for first, _ in found.values()}
 
 
+def test_a_page_brings_together_what_it_is_near(tmp_path: Path) -> None:
+    """Two pages that are nearer to a third than to each other, as long as it is there and they say the same."""
+    one, third, other = (
+        (f"http://{name}.example/", html("Page", edited(TEXT, *places)))
+        for name, places in (("a", (40, 80, 120, 160)), ("b", ()), ("c", (60, 100, 140, 180)))
+    )
+    made = Archive(tmp_path)
+    found = []
+    for url, answer in (one, other, third, (other[0], html("Page", edited(OTHER))), other, (third[0], Answer("", 404))):
+        made.visit(url, answer, Outcome.GONE if answer.status == 404 else Outcome.OK)
+        made.flush()
+        indexed(tmp_path)
+        found.append({url: first for url, (first, _) in near(tmp_path).items()})
+    made.close()
+    first = {third[0]: one[0]}
+    assert found == [{}, {}, {**first, other[0]: one[0]}, first, {**first, other[0]: one[0]}, {}]
+
+
 def test_gone_pages_and_hidden_ones_are_near_none(tmp_path: Path) -> None:
     made = Archive(tmp_path)
     for url, answer in VISITS:

@@ -76,9 +76,11 @@ def test_a_sentence_is_common_whatever_shares_its_line(end: str) -> None:
 def test_a_line_with_another_date_on_each_page_is_common() -> None:
     own = OwnText()
     for number in range(LEAST_PAGES):
-        own.meet(ONE, pieces_of(f"Published on {number} May 20{number} by our Friends\n{said(number)}"))
-    assert own.sketch(ONE, pieces_of(f"Published on 31 March 2024 by our Readers\n{said(9)}")) == sketch(said(9))
-    assert own.sketch(ONE, pieces_of(f"Published on 31 March 2024 by your Readers\n{said(9)}")) != sketch(said(9))
+        own.meet(ONE, pieces_of(f"Published on {number} May 20{number} by all of our Friends\n{said(number)}"))
+    assert own.sketch(ONE, pieces_of(f"Published on 31 March 2024 by all of our Readers\n{said(9)}")) == sketch(said(9))
+    assert own.sketch(ONE, pieces_of(f"Published on 31 March 2024 by each of our Readers\n{said(9)}")) != sketch(
+        said(9)
+    )
 
 
 @pytest.mark.parametrize("words", [LEAST_SHINGLES + 12, 90, 900])
@@ -98,6 +100,21 @@ def test_copies_beside_other_links_are_alike() -> None:
     links = [" ".join(Random(f"link {number}").choices(WORDS, k=12)) for number in range(4)]
     pieces = pieces_of("\n".join([*links[:2], said(1), *links[2:]]), links)
     assert OwnText().sketch(ONE, pieces) == sketch(said(1))
+
+
+@pytest.mark.parametrize("note", [
+    "Retrieved from http://wiki.example/how_a_river_is_crossed_by_night", "last modified 2018-03-05 16:28 by umar",
+    "User-Defined Functions 2 3796 September 9, 2021", "lantern/orchard/river/stone/the_tide_of_a_harbour.txt",
+])  # fmt: skip
+def test_addresses_files_and_days_are_words_of_a_note(note: str) -> None:
+    assert sketch(f"{note}\n{said(1)}") == sketch(said(1))
+
+
+@pytest.mark.parametrize("sign", ["Re: ", "AW: Re: ", ""])
+def test_copies_of_a_thread_without_what_each_answers_are_alike(sign: str) -> None:
+    title, posts = said(5, 36).replace("\n", " "), [said(number, 90) for number in range(4)]
+    thread = pieces_of("\n".join([title, *(f"{sign}{title}\n{post}" for post in posts)]), title=title)
+    assert OwnText().sketch(ONE, thread) == sketch("\n".join(posts))
 
 
 @pytest.mark.parametrize("words", [300, 900])

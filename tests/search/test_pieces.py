@@ -1,5 +1,6 @@
 """Pieces hold all words of a text, and say which are words of links."""
 
+import re
 from random import Random
 from time import process_time
 
@@ -22,10 +23,22 @@ def test_all_words_are_in_one_piece_each(text: str, links: list[str]) -> None:
     pieces = pieces_of(text, links)
     words = word_hashes(text)
     assert (pieces.words == words).all() and pieces.sizes.sum() == len(words)
-    assert len(pieces.sizes) == len(pieces.keys) == len(pieces.forms) == len(pieces.linked) == len(pieces.part)
+    for each in (pieces.spaced, pieces.keys, pieces.forms, pieces.linked, pieces.part):
+        assert len(each) == len(pieces.sizes)
     assert (pieces.shingles() == shingles(words)).all()
     one_by_one = [pieces.shingles(np.arange(len(pieces.sizes)) == at) for at in range(len(pieces.sizes))]
     assert all(np.isin(one, shingles(words)).all() for one in one_by_one)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text(st.sampled_from("aB1. \n-É中日7_"), max_size=80))
+def test_signs_and_numbers_do_not_count_for_notes(text: str) -> None:
+    """But a letter of a script that is written without blanks does."""
+    wanted = 0
+    for run in text.split():
+        words = re.findall("[中日]|[aB17É]+", run)
+        wanted += sum(word in "中日" or (at == 0 and word[0] not in "17") for at, word in enumerate(words))
+    assert pieces_of(text).spaced.sum() == wanted
 
 
 def test_a_form_is_what_is_left_of_names_and_numbers() -> None:
@@ -64,12 +77,15 @@ def test_a_piece_is_of_a_link_if_half_of_its_words_are() -> None:
     assert not any(found("\n".join(halves), [title])), "a piece of less than a shingle is in no link"
 
 
-def test_a_piece_is_of_the_title_if_all_of_its_words_are() -> None:
-    """A title may be the beginning of a first sentence."""
+def test_a_piece_is_of_the_title_if_hardly_a_word_is_not() -> None:
+    """A title may be the beginning of a first sentence, and is what is answered in a thread."""
     sentence = "Twelve ships came in that night with the tide."
     lines = ["Twelve ships came in that night", "Ships came in, that night", sentence, "Twelve ships"]
     pieces = pieces_of("\n".join(lines), title=f"{lines[0]} | The Harbour")
     assert pieces.linked.tolist() == [True, True, False, False]
+    for sign in ("Re: ", "AW: ", "Fwd: Re: ", "Re[2]: "):
+        answers = pieces_of("\n".join(f"{sign}{line}" for line in lines), title=lines[0])
+        assert answers.linked.tolist() == [True, True, False, False]
 
 
 @pytest.mark.parametrize("sign", ["-", "–", "—"])

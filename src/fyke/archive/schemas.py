@@ -91,9 +91,11 @@ DOMAINS = pa.schema(
 NEAR = pa.schema(
     [
         _field("key", pa.uint64(), "Key of a page whose main text is nearly that of another."),
-        _field("near_of", pa.uint64(), "Key of the first page that said nearly this; no row has it as its key."),
         _field(
-            "distance", pa.float32(), "Estimated share of runs of four words that one of both has alone: 0 to 0.15."
+            "near_of", pa.uint64(), "Key of the page, mostly the first, that said nearly this; no row has it as key."
+        ),
+        _field(
+            "distance", pa.float32(), "Estimated share of runs of four words that one of both has alone: 0 to 0.21."
         ),
     ],
     metadata={"description": "One row a page that says nearly what an earlier one said, written by fyke index."},

@@ -20,7 +20,7 @@ from fyke.search.lots import NEAR, ROWS, Fate, Lot
 CATALOGUE = np.dtype(
     [*ROWS.descr, *NEAR.descr, ("lot", "<u4"), ("row", "<u4"), ("written", "<u8")]
 )  # written: see merge
-FIRST = np.dtype([("key", "<u8")])
+FIRST = np.dtype([("key", "<u8"), ("near_of", "<u8"), ("said", "<u8"), ("apart", "u1")])
 ALIASES = np.dtype([("key", "<u8"), ("page", "<u8")])
 _CANDIDATES = np.dtype([("fingerprint", "<u8"), ("other", "u1"), ("url_chars", "<u2"), ("key", "<u8")])
 
@@ -77,13 +77,18 @@ def mark_current(catalogue: Array, offsets: npt.NDArray[np.int64], path: Path, r
 
 
 def find_firsts(catalogue: Array, scratch: Path, ranges: int) -> Buckets:
-    """The pages that others are near to, `FIRST`, by ranges of their keys."""
+    """The pages that others are near to, by ranges of their keys, `FIRST` with their keys alone; and those which a page
+    that is near them too brings to the cluster of `near_of`, if they say what they `said` and are of no other."""
     found = Buckets(scratch, "firsts", FIRST, ranges)
     for at in range(ranges):
         rows = sliced(catalogue, "key", at, ranges)
-        near_of = distinct(rows["near_of"][rows["fate"] == Fate.SHOWN])
-        near_of = near_of[near_of != 0]
-        found.add(near_of, near_of.astype(FIRST))
+        rows = rows[(rows["fate"] == Fate.SHOWN) & (rows["near_of"] != 0)]
+        keys, bring = distinct(rows["near_of"]), rows[rows["also"] != 0]
+        firsts = np.zeros(len(keys) + len(bring), FIRST)
+        firsts["key"] = np.append(keys, bring["also"])
+        for name, what in (("near_of", "near_of"), ("said", "also_said"), ("apart", "also_apart")):
+            firsts[name][len(keys) :] = bring[what]
+        found.add(firsts["key"], firsts)
     return found
 
 
@@ -93,9 +98,22 @@ def near_pages(rows: Array, firsts: Array) -> tuple[Array, npt.NDArray[np.uint64
     A cluster has the key of its first page; 0 is none. Others are near to what that page once said, so it is of no
     other cluster, whatever it says now.
     """
-    is_first = np.isin(rows["key"], firsts["key"])
+    brought = firsts["near_of"] != 0
+    is_first = np.isin(rows["key"], firsts["key"][~brought])
+    rows = _with_brought(rows, (rows["near_of"] == 0) & ~is_first, firsts[brought])
     near = (rows["fate"] == Fate.SHOWN) & (rows["near_of"] != 0) & ~is_first
     return rows[near], np.where(is_first, rows["key"], np.where(near, rows["near_of"], np.uint64(0)))
+
+
+def _with_brought(rows: Array, alone: npt.NDArray[np.bool_], brought: Array) -> Array:
+    """`rows`, of which those `alone` are in the nearest of the clusters that they are `brought` to, FIRST[n]."""
+    brought = brought[np.lexsort((brought["near_of"], brought["apart"]))[::-1]]  # of several the last one stays
+    places = looked_up(rows["key"], brought["key"])
+    there = (places >= 0) & alone[places] & (rows["said"][places] == brought["said"]) if len(rows) else places >= 0
+    rows = rows.copy()
+    for name in ("near_of", "apart"):
+        rows[name][places[there]] = brought[name][there]
+    return rows
 
 
 def find_aliases(catalogue: Array, scratch: Path, path: Path, ranges: int) -> Array:

@@ -24,7 +24,7 @@ from fyke.core.errors import DirectoryError, NotACrawl
 from fyke.disk.files import allowed, lock, read_whole, write_whole, writing
 from fyke.disk.sealed import sealed, unsealed_or_old
 
-FORMAT = 10  # of lots and merges; raise it when they, or what is read in a page, change
+FORMAT = 11  # of lots and merges; raise it when they, or what is read in a page, change
 INDEX = "index"
 ENGINE_META = "meta.json"  # tantivy's: where it is, there is an index
 

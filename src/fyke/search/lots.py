@@ -69,7 +69,16 @@ ROWS = np.dtype(
 )
 ANCHORS = np.dtype([("target", "<u8"), ("row", "<u4"), ("words", "<u4")])
 SKETCHES = np.dtype([("key", "<u8"), *SKETCH.descr])
-NEAR = np.dtype([("near_of", "<u8"), ("signs", "u1")])  # key of the first page that says nearly the same, or 0; how far
+NEAR = np.dtype(  # near_of: key of the first page that says nearly the same, or 0; apart: signs that differ from it
+    [
+        ("near_of", "<u8"),
+        ("apart", "u1"),
+        ("said", "<u8"),  # 64 of its signs
+        ("also", "<u8"),  # key of another page that it is near, which said that and is so far from `near_of`; or 0
+        ("also_said", "<u8"),
+        ("also_apart", "u1"),
+    ]
+)
 TEXTS = pa.schema(
     [
         ("url", pa.string()),

@@ -134,7 +134,7 @@ def _near_batches(catalogue: Array, firsts: Buckets) -> Iterator[pa.RecordBatch]
     """The rows of the table of near-duplicates."""
     for at in range(firsts.ranges):
         near, _ = near_pages(sliced(catalogue, "key", at, firsts.ranges), firsts.read(at))
-        distance = near["signs"].astype(np.float32) * np.float32(2 / SIGNS)
+        distance = near["apart"].astype(np.float32) * np.float32(2 / SIGNS)
         yield pa.RecordBatch.from_arrays(
             [pa.array(near["key"]), pa.array(near["near_of"]), pa.array(distance)], schema=NEAR
         )

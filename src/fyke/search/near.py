@@ -11,7 +11,9 @@ order of arrival, also those of pages that were read again. In this order it is 
 
 So of two that are near each other none is left alone because a third came first that is near one of them only. And a
 cluster does not drift by chains, in which each is near the one before it and the last has nothing of the first. A page
-that changed is known by each of its texts.
+that changed is known by each of its texts. Where there are several, and the first text of the second nearest is not far
+from that of the nearest, this is told: should nobody be near it when all are merged, it joins too
+(`fyke.search.catalogue`). So of three that are near each other by the one that came last, none is left alone.
 
 Invariant: what a text is depends on those before it alone, not on lots, runs, or when the Drum merges. The folder
 `near/` is a checkpointed shard, and `met` in it a row of `MET` a text: both are cut back to the newest checkpoint, and
@@ -43,9 +45,7 @@ TOGETHER_BITS = 14
 TOGETHER = 1 << TOGETHER_BITS  # texts decided at a time
 _ROW = pa.schema([("row", pa.uint64())])
 _CANDIDATES = np.dtype([("row", "<u8"), ("earlier", "<u8")])
-MET = np.dtype(  # page: key of the page that had the first text; apart: signs that differ from it
-    [("key", "<u8"), ("first", "<u8"), ("page", "<u8"), ("apart", "u1"), ("signs", "u1", (SIGNS // 8,))]
-)
+MET = np.dtype([("key", "<u8"), ("first", "<u8"), *NEAR.descr, ("signs", "u1", (SIGNS // 8,))])
 
 
 class _MetText(NamedTuple):
@@ -118,9 +118,10 @@ class Clusters:
     def _submit(self, sketches: Array) -> None:
         met = np.zeros(len(sketches), MET)
         numbers = np.arange(self.rows, self.rows + len(met), dtype=np.uint64)
-        met["key"] = met["page"] = sketches["key"]
+        met["key"] = met["near_of"] = sketches["key"]
         met["first"] = numbers
         met["signs"] = sketches["signs"]
+        met["said"] = np.ascontiguousarray(sketches["signs"][:, :8]).view("<u8")[:, 0]
         self._write(self.rows, met)
         self.rows += len(met)
         there = sketches["bands"].any(axis=1)
@@ -169,11 +170,17 @@ class Clusters:
         for number, earlier in _grouped(found):
             signs, at = texts[number].signs, number - begin
             near = [one for one in map(texts.__getitem__, earlier) if (signs ^ one.signs).bit_count() <= MOST_SIGNS]
-            among = (((signs ^ texts[one.first].signs).bit_count(), one.first) for one in near)
-            apart, first = min(among, default=(FAR_SIGNS + 1, number))
-            if apart <= FAR_SIGNS:
-                texts[number] = texts[number]._replace(first=first)
-                rows["first"][at], rows["apart"][at], rows["page"][at] = first, apart, texts[first].key
+            among = sorted({((signs ^ texts[one.first].signs).bit_count(), one.first) for one in near})
+            if not among or among[0][0] > FAR_SIGNS:
+                continue
+            (apart, first), *others = among
+            texts[number] = texts[number]._replace(first=first)
+            rows["first"][at], rows["apart"][at], rows["near_of"][at] = first, apart, texts[first].key
+            for _, also in others[:1]:
+                apart = (texts[also].signs ^ texts[first].signs).bit_count()
+                if apart <= FAR_SIGNS:
+                    said = texts[also].signs & (1 << 64) - 1
+                    rows["also"][at], rows["also_said"][at], rows["also_apart"][at] = texts[also].key, said, apart
 
     def _texts(self, numbers: Iterable[int]) -> dict[int, _MetText]:
         out = {}
@@ -211,7 +218,8 @@ def _grouped(found: Array) -> Iterator[tuple[int, list[int]]]:
 def _near(met: Array) -> Array:
     """NEAR of texts met; a page that is near an earlier text of its own is near none."""
     out = np.zeros(len(met), NEAR)
-    other: Any = met["page"] != met["key"]
-    out["near_of"] = np.where(other, met["page"], 0)
-    out["signs"] = np.where(other, met["apart"], 0)
+    out["said"] = met["said"]
+    other: Any = met["near_of"] != met["key"]
+    for name in NEAR.names or ():
+        out[name][other] = met[name][other]
     return out

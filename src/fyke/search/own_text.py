@@ -9,8 +9,9 @@ what a site has under many addresses would be common, and nothing of it left to 
 What is common at one host is so at all: who copies a press release copies what its agency writes below each of them.
 But what a page says mostly it says.
 
-*Notes* are pieces of a few words, such as an author, tags or a price, the title, and the words of links. They are left
-out where they are few, as beside an article that has a sketch without them. In a reference of names, or a list of
+*Notes* are pieces of a few words, such as an author, tags or a price, the title, and the words of links. What stands
+between blanks is a word of them, so that an address, a file or a version is one, and a number none. They are left out
+where they are few, as beside an article that has a sketch without them. In a reference of names, or a list of
 links, they are what the page says. What visitors wrote, by the names of its elements, counts where the rest has no
 sketch: below a copy of an article stand the comments of others.
 
@@ -38,7 +39,7 @@ PLACE_BITS = 21
 PLACES = 1 << PLACE_BITS
 LEAST_PAGES = 3
 ONE_IN = 8
-NOTE_WORDS = 8  # a piece with fewer is a note
+NOTE_WORDS = 7  # a piece with fewer is a note
 FEW_WORDS = 200  # of all notes of a page, or an eighth of what it says by itself; never more than the rest
 ARTICLE_WORDS = 40  # an article says so many at least, and four fifths of what its page says by itself and once
 LEAST_OWN = 8  # shingles; of a text that says less by itself there is no sketch
@@ -115,7 +116,7 @@ class OwnText:
         words = int(pieces.sizes[article].sum())
         if words >= ARTICLE_WORDS and 5 * words >= 4 * pieces.sizes[once].sum():
             own = article
-        article = own & ~pieces.linked & (pieces.sizes >= NOTE_WORDS)
+        article = own & ~pieces.linked & (pieces.spaced >= NOTE_WORDS)
         words, rest = int(pieces.sizes[own].sum()), int(pieces.sizes[article].sum())
         if words - rest <= min(rest, max(FEW_WORDS, words // 8)):
             without = pieces.shingles(article)

@@ -3,7 +3,8 @@
 A *piece* is a sentence or a line: sentences, since a notice often shares its line with a date or a name. Its *form* is
 what it says but for names and numbers, by which dates, prices and counts are known that are written on each page of a
 host with another value. A piece is *linked* if half of its words at least are words of its page's links, which say what
-is elsewhere, or all are of its title: of a title that is the beginning of a first sentence, the sentence is not.
+is elsewhere, or all but `REPLY_WORDS` are of its title: above each answer in a thread stands what it answers, behind
+"Re:". Of a title that is the beginning of a first sentence, the sentence is not.
 
 Invariant: time and memory are linear in the text and in the words of its links.
 """
@@ -18,15 +19,17 @@ import xxhash
 
 from fyke.core.batches import U64
 from fyke.search.article import TextParts
-from fyke.search.sketch import SHINGLE_WORDS, rolled, shingles, words_and_places
+from fyke.search.sketch import LONG, SHINGLE_WORDS, rolled, shingles, words_and_places
 
 FORM_WORDS = 20  # of a piece that may have a form
+REPLY_WORDS = 2  # of a piece beside its title
 # Behind sentences, signs that part headings, and datelines.
 _BETWEEN = re.compile(r"\n|(?<=[.!?|·•])\s|(?<=[。！？])\n?|(?<=\))\s[-–—]\s|(?<=\d)\s[–—]\s")
 _WORD = re.compile(r"\w+")
 _MONTH = re.compile(r"\b0 (?:[^ 0A]+ ){1,3}0\b")  # as in 7 de enero de 2009
 _NUMBERED = re.compile(r"\d+(?:\.\d+)*\.?")  # the number of a heading or a list
 _LINE_END = ord("\n")
+_BLANK = np.array([chr(byte).isspace() and byte < 0x80 for byte in range(256)])
 _DIGITS = np.array([chr(byte).isdigit() and byte < 0x80 for byte in range(256)])
 
 
@@ -36,6 +39,7 @@ class Pieces:
 
     words: U64  # [n], a hash each, in order
     sizes: npt.NDArray[np.int64]  # [p], of so many words each
+    spaced: npt.NDArray[np.int64]  # [p], how many of them begin with a letter, behind a blank if blanks part them
     keys: U64  # [p], of what each says
     forms: U64  # [p], of its form; 0 where it has none
     linked: npt.NDArray[np.bool_]  # [p]
@@ -44,7 +48,9 @@ class Pieces:
     @property
     def nbytes(self) -> int:
         """The memory that it takes."""
-        return sum(one.nbytes for one in (self.words, self.sizes, self.keys, self.forms, self.linked, self.part))
+        return sum(
+            one.nbytes for one in (self.words, self.sizes, self.spaced, self.keys, self.forms, self.linked, self.part)
+        )
 
     def shingles(self, some: npt.NDArray[np.bool_] | None = None) -> U64:
         """Those of the pieces `some`, bool[p], as they follow each other; of all without: sorted, each once."""
@@ -57,7 +63,9 @@ def pieces_of(text: str | TextParts, links: Iterable[str] = (), title: str = "")
     shown = [piece for part in parts for piece in part]
     part = np.repeat(np.arange(len(parts), dtype=np.uint8), list(map(len, parts)))
     lines = "\n".join(shown)
-    words, sizes, digits = _counted(lines)
+    data, words, places, sizes = _counted(lines)
+    ends = np.append(np.flatnonzero(data == _LINE_END), len(data))
+    digits = np.diff(np.searchsorted(np.flatnonzero(_DIGITS[data]), ends), prepend=0) > 0
     keys = np.fromiter(
         (xxhash.xxh3_64_intdigest(one.encode("utf-8", "replace")) for one in shown), np.uint64, len(shown)
     )
@@ -65,18 +73,27 @@ def pieces_of(text: str | TextParts, links: Iterable[str] = (), title: str = "")
     for at in np.flatnonzero(digits & (sizes <= FORM_WORDS)).tolist():
         if not _NUMBERED.fullmatch(shown[at]):
             forms[at] = xxhash.xxh3_64_intdigest(_form(shown[at]).encode("utf-8", "replace"))
-    of_links, of_title = (_share_of(told, words, sizes) for told in (links, [title]))
-    return Pieces(words, sizes, keys, forms, (of_links >= 1 / 2) | (of_title == 1), part)
+    of_links, of_title = (_told(told, words, sizes) for told in (links, [title]))
+    linked = (2 * of_links >= np.maximum(sizes, 1)) | (of_title > 0) & (of_title + REPLY_WORDS >= sizes)
+    return Pieces(words, sizes, _spaced(data, places, sizes), keys, forms, linked, part)
 
 
-def _counted(lines: str) -> tuple[U64, npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """The hashes of all words of `lines`; how many each line has, int64[lines], and whether digits are among them."""
+def _counted(lines: str) -> tuple[npt.NDArray[np.uint8], U64, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """`lines` in UTF-8 and small letters, the hashes of all words, where each begins, and how many each line has."""
     data = np.frombuffer(lines.lower().encode("utf-8", "replace"), np.uint8)
     ends = np.append(np.flatnonzero(data == _LINE_END), len(data))
     words, places = words_and_places(data)
-    sizes = np.diff(np.searchsorted(places, ends), prepend=0)
-    digits = np.diff(np.searchsorted(np.flatnonzero(_DIGITS[data]), ends), prepend=0) > 0
-    return words, sizes, digits
+    return data, words, places, np.diff(np.searchsorted(places, ends), prepend=0)
+
+
+def _spaced(
+    data: npt.NDArray[np.uint8], places: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """`Pieces.spaced` of lines with so many words, which begin at `places` of `data`."""
+    begins = data[places]
+    apart = np.diff(np.cumsum(_BLANK[data], dtype=np.int32)[places], prepend=-1) > 0
+    found = np.cumsum(np.append(False, (apart | (begins >= LONG)) & ~_DIGITS[begins]))
+    return np.diff(found[np.cumsum(sizes)], prepend=0)
 
 
 def _form(piece: str) -> str:
@@ -88,16 +105,17 @@ def _form(piece: str) -> str:
     return _MONTH.sub("0", signs)
 
 
-def _share_of(told: Iterable[str], words: U64, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Which share of the words of each piece is in shingles of `told`, each of one of it: float64[p]."""
+def _told(told: Iterable[str], words: U64, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many words of each piece are in shingles of `told`, each of one of it: int64[p]."""
     covered = np.zeros(len(words), bool)
     if lines := "\n".join(one.replace("\n", " ") for one in told):
         found, places = _within(words, sizes)
-        also, _ = _within(*_counted(lines)[:2])
+        _, others, _, lengths = _counted(lines)
+        also, _ = _within(others, lengths)
         begins = places[np.isin(found, also)]
         covered[begins[:, np.newaxis] + np.arange(SHINGLE_WORDS)] = True
     of_piece = np.repeat(np.arange(len(sizes)), sizes)
-    return np.bincount(of_piece, covered, len(sizes)) / np.maximum(sizes, 1)
+    return np.bincount(of_piece[covered], minlength=len(sizes))
 
 
 def _within(words: U64, sizes: npt.NDArray[np.int64]) -> tuple[U64, npt.NDArray[np.int64]]:

@@ -58,7 +58,7 @@ _APART = np.uint64(0x9E3779B97F4A7C15)
 ASKED = 64  # bins, by one that is empty, before it takes what the next one has
 _POSITIONS = 64  # of a word that are told apart; 256 of them are a multiple
 _BEYOND_ASCII = 0x80
-_LONG = 0xE0  # the first byte of a character of three bytes
+LONG = 0xE0  # the first byte of a character of three bytes
 _PLANE = 1 << 16  # what is beyond the first plane of Unicode is in words
 _IN_WORD = np.array([unicodedata.category(chr(point))[0] in "LMN" for point in range(_PLANE)] + [True])
 _TERMS = mixed(np.arange(1, 256 * _POSITIONS + 1))  # of a hash, by the place of a byte in its word and its value
@@ -84,7 +84,7 @@ def words_and_places(data: npt.NDArray[np.uint8]) -> tuple[U64, npt.NDArray[np.i
     inside = _in_word(data)
     begins = inside.copy()
     begins[1:] &= ~inside[:-1]
-    if len(data) and data.max() >= _LONG:
+    if len(data) and data.max() >= LONG:
         begins |= _after_a_break(data) & inside
     starts = np.flatnonzero(begins)
     if not len(starts):
@@ -110,7 +110,7 @@ def _in_word(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
 def _after_a_break(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
     """Which bytes begin a character of three bytes or more, or the one after it."""
     leads = (data & 0xC0) != 0x80
-    long = leads & (data >= _LONG)
+    long = leads & (data >= LONG)
     places = np.flatnonzero(leads)
     after = np.zeros(len(data), np.bool_)
     after[places[1:]] = long[places[:-1]]
