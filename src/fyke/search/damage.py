@@ -47,7 +47,7 @@ def index_faults(crawl: Path) -> list[Fault]:
     while now != before and (before is None or faults):
         before, faults = now, dict(look.faults())
         now = look.stamp()
-    what = f"delete {folder.path}, and make it anew with fyke index {crawl}"
+    what = f"delete {folder.path} and make it again with fyke index {crawl}"
     return [Fault(str(path.relative_to(crawl)), f"{fault}: {what}") for path, fault in faults.items()]
 
 

@@ -121,7 +121,7 @@ def _search_index(directory: CrawlDirectory) -> Iterator[Note]:
         folder = IndexFolder(directory.path)
         with folder.locked():
             DamagedFolder(directory.path).take(folder.path)
-        yield Note(folder.path.name, f"it is damaged; make it anew with fyke index {directory.path}")
+        yield Note(folder.path.name, f"it is damaged; make it again with fyke index {directory.path}")
 
 
 def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
