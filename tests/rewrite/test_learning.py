@@ -86,6 +86,18 @@ def test_a_page_that_is_not_there_without_the_key_speaks_against_it() -> None:
     assert not learned([*there, *((f"p{n}", 0) for n in range(40))])
 
 
+@given(st.integers(30, 60), st.integers(0, 60))
+@settings(max_examples=10, deadline=None)
+def test_an_index_page_that_selects_by_its_query_is_not_its_folder(folders: int, selected: int) -> None:
+    """Also where its folder was never asked for with a query."""
+    pages = [(f"f{n}/{name}", n + 1) for n in range(folders) for name in ("", "index.php")]
+    rules = learned([*pages, *((f"index.php?id={n}", 500 + n) for n in range(selected))])
+    rewriter = Rewriter(rules)
+    assert [rule.key for rule in rules] == ["index.php"]
+    for url in (f"http://a.test/index.php?id={n}" for n in range(selected)):
+        assert rewriter.rewrite(url).url == url
+
+
 def test_too_little_teaches_nothing() -> None:
     assert not learned([(f"p{n}?sid={sid}", n + 1) for n in range(9) for sid in (1, 2, 3)])
 

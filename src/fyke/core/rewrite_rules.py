@@ -27,7 +27,7 @@ _HEAD = """\
 # Nothing uses them but fyke crawl --rewrite FILE, and of these only those with use = true.
 # drop-key: the query does without `key` (where its value is `value`, if that is given).
 # sort-keys: the order of the keys of the query does not matter.
-# index-page: the path does without a last segment `key`.
+# index-page: the path does without a last segment `key`, where no query is left.
 # drop-parameter: segments of the path do without ;key=...
 # drop-segment: the path does without segment `place` (from 0), where that is `prefix`, then `length` (least, most)
 #   letters and digits with a digit among them, then `suffix`.

@@ -113,13 +113,14 @@ class _RewritesOfHost:
     def apply(self, target: str, used: list[Rule]) -> str:
         """What becomes of path and query, both without their first slash; adds to `used` the rules that did it."""
         path, mark, query = target.partition("?")
-        if self._indexes or self._parameters or self._segments:
-            path = self._path(path, used)
         if mark and (self._keys or self._sorts is not None):
             query = self._query(query, used)
+        if self._indexes or self._parameters or self._segments:
+            path = self._path(path, used, selected=bool(query))
         return f"{path}?{query}" if query else path
 
-    def _path(self, path: str, used: list[Rule]) -> str:
+    def _path(self, path: str, used: list[Rule], *, selected: bool) -> str:
+        """What becomes of `path`; `selected`: a query follows, by which an index page may choose what it shows."""
         segments = path.split("/")
         if self._parameters:
             segments = [self._without_parameters(segment, used) for segment in segments]
@@ -130,7 +131,7 @@ class _RewritesOfHost:
                 end += min(sum(1 for _ in run), len(segments) - 2)
             del segments[found.place : end]
             _note(found, used)
-        index = self._indexes.get(segments[-1])
+        index = None if selected else self._indexes.get(segments[-1])
         if index is not None:
             segments[-1] = ""
             _note(index, used)
