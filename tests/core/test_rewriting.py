@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fyke.core.errors import ConfigurationError
-from fyke.core.own_marks import without_marks
+from fyke.core.own_marks import LEAST_LINKS, is_id, without_issued, without_marks
 from fyke.core.rewrite_rules import Rule, Shape, load, render
 from fyke.core.rewriting import Rewriter
 from fyke.core.urls import canonical, split
@@ -76,6 +76,13 @@ def test_only_a_rule_of_hosts_changes_the_host(url: str, some: list[Rule]) -> No
 
 
 @given(urls, rules)
+def test_what_a_query_may_select_stays_at_its_index_page(url: str, some: list[Rule]) -> None:
+    made = Rewriter(some).rewrite(url)
+    dropped = any(rule.shape is Shape.INDEX_PAGE for rule in made.rules)
+    assert not (dropped and "?" in made.url)
+
+
+@given(urls, rules)
 def test_a_rule_not_in_use_does_nothing(url: str, some: list[Rule]) -> None:
     off = [rule.model_copy(update={"use": False}) for rule in some]
     assert Rewriter(off).rewrite(url) == (url, ())
@@ -114,6 +121,25 @@ def test_hosts_in_a_circle_are_a_mistake() -> None:
     circle = [Rule(shape=Shape.HOST, host="a.test", to="b.test"), Rule(shape=Shape.HOST, host="b.test", to="a.test")]
     with pytest.raises(ConfigurationError, match="circle"):
         Rewriter(circle)
+
+
+HREFS = st.lists(st.sampled_from([f"/{name}" for name in "abcdefgh"]), min_size=LEAST_LINKS, max_size=12, unique=True)
+IDS = st.text("0123456789abcdef", min_size=8, max_size=32).filter(is_id)
+
+
+@given(
+    HREFS, IDS, st.sampled_from(["{0}?sid={1}", "{0}?x=1&sid={1}", "{0};sid={1}", "/s-{1}{0}", "{0}?sid={1}&amp;x=1"])
+)
+def test_a_session_in_most_links_of_a_page_does_not_count(links: list[str], token: str, form: str) -> None:
+    plain = [form.format(link, "0" * 8 + "x").replace("0" * 8 + "x", "") for link in links]
+    asked = [form.format(link, token) for link in links]
+    other = [form.format(link, token[::-1] + "7") for link in links]
+    assert without_issued(asked) == without_issued(other) != asked
+    assert without_issued(plain) == plain
+    few = asked[: LEAST_LINKS - 1]
+    assert without_issued(few) == few, "of few links each counts"
+    ids = [f"{link}?id={token}{number}" for number, link in enumerate(links)]
+    assert without_issued(ids) == ids, "what differs from link to link is no session"
 
 
 def test_a_page_is_compared_without_its_own_session() -> None:
