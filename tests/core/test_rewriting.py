@@ -29,7 +29,7 @@ urls = st.builds(
 hosts = st.sampled_from(HOSTS)
 plain_rules = st.one_of(
     st.builds(Rule, shape=st.just(Shape.DROP_KEY), host=hosts, key=st.sampled_from(["sid", "print"]),
-              value=st.sampled_from([None, "a", ""])),
+              value=st.sampled_from([None, "a", ""]), path=st.sampled_from(["", "a", "index.html", "a/index.html"])),
     st.builds(Rule, shape=st.just(Shape.SORT_KEYS), host=hosts),
     st.builds(Rule, shape=st.just(Shape.INDEX_PAGE), host=hosts, key=st.just("index.html")),
     st.builds(Rule, shape=st.just(Shape.DROP_PARAMETER), host=hosts, key=st.sampled_from(["sid", "b"])),
@@ -75,6 +75,13 @@ def test_only_a_rule_of_hosts_changes_the_host(url: str, some: list[Rule]) -> No
     assert split(without.url).host == before.host
 
 
+@given(urls, hosts, st.sampled_from(["a", "index.html", "a/index.html"]))
+def test_a_rule_of_one_path_does_nothing_at_others(url: str, host: str, path: str) -> None:
+    here, anywhere = (Rewriter([Rule(shape=Shape.DROP_KEY, host=host, key="sid", path=one)]) for one in (path, ""))
+    is_there = url.split("/", 3)[3].partition("?")[0] == path
+    assert here.rewrite(url).url == (anywhere.rewrite(url).url if is_there else url)
+
+
 @given(urls, rules)
 def test_what_a_query_may_select_stays_at_its_index_page(url: str, some: list[Rule]) -> None:
     made = Rewriter(some).rewrite(url)
@@ -101,9 +108,11 @@ def test_a_file_says_what_was_written(rules: list[Rule], tmp_path_factory: pytes
         ("[[rule]]\nshape = 'drop-keys'\nhost = 'a.test'", "shape"),
         ("[[rule]]\nshape = 'drop-key'\nhost = 'a.test'", "key"),
         ("[[rule]]\nshape = 'drop-key'\nhost = 'A test'\nkey = 'k'", "host"),
-        ("[[rule]]\nshape = 'drop-key'\nhost = 'a.test'\nkey = 'k'\ncolour = 1", "colour"),
+        ("[[rule]]\nshape = 'drop-key'\nhost = 'a.test'\nkey = 'k'\ncolour = 1", "1 of 'a.test': colour"),
         ("[[rule]]\nshape = 'drop-segment'\nhost = 'a.test'\nlength = [1, 9]", "length"),
         ("[[rule]]\nshape = 'host'\nhost = 'a.test'\nto = 'a.test'", "another host"),
+        ("[[rule]]\nshape = 'sort-keys'\nhost = 'a.test'\npath = 'a'", "path"),
+        ("[[rule]]\nshape = 'drop-key'\nhost = 'a.test'\nkey = 'k'\npath = 'a?b'", "path"),
         ("[crawl]\n", "nothing else"),
         ("rule = 1", "[[rule]]"),
         ("nonsense", "TOML"),

@@ -119,6 +119,21 @@ def test_what_holds_at_many_paths_merges_no_list_at_another(count: int) -> None:
     assert not learned([*TRACKED, *((f"parts?ref={n}", 5000 + n) for n in range(count))])
 
 
+@given(st.integers(30, 60), st.integers(12, 60), st.integers(2, 9))
+@settings(max_examples=10, deadline=None)
+def test_what_selects_at_one_path_is_dropped_at_another(topics: int, lists: int, forums: int) -> None:
+    """A topic is the same whatever forum it is met from; a list of topics is that of its forum."""
+    shown = [(f"topic?t={n}&f={f}", n + 1) for n in range(topics) for f in (n % forums, (n + 1) % forums)]
+    listed = [(f"list?f={n}", 500 + n) for n in range(lists)]
+    rules = learned([*shown, *listed])
+    assert [(rule.key, rule.path) for rule in rules] == [("f", "topic")]
+    rewriter = Rewriter(rules)
+    assert len({rewriter.rewrite(f"http://a.test/{url}").url for url, _ in shown}) == topics
+    assert all(rewriter.rewrite(f"http://a.test/{url}").url == f"http://a.test/{url}" for url, _ in listed)
+    chosen = [(f"topic?t={n}&f={f}", 1000 + 9 * n + f) for n in range(topics) for f in (1, 2)]
+    assert not learned([*chosen, *listed])
+
+
 def test_two_keys_that_hold_elsewhere_do_not_excuse_each_other() -> None:
     both = [(f"{url}&by={n % 3}", content) for url, content in TRACKED for n in (content, content + 1)]
     assert {rule.key for rule in learned(both)} == {"ref", "by"}
