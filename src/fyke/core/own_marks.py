@@ -19,6 +19,7 @@ LEAST_CHARS = 8  # of an id: what is shorter stands in a page for other reasons
 MOST_MARKS = 4  # of a URL
 LEAST_LINKS = 4  # of a page, that have an id which was issued there; half of all, too
 _TOKEN = re.compile(r"[0-9A-Za-z]+")
+_LONG = re.compile(rf"[0-9A-Za-z]{{{LEAST_CHARS}}}")
 
 
 class OwnMark(NamedTuple):
@@ -69,9 +70,12 @@ def without_marks(content: bytes, url: str) -> list[bytes]:
 def without_issued(links: Sequence[str]) -> list[str]:
     """`links` of a page to its own host, each from the path on, without ids that most of them have: whoever comes
     without a session is given one, another each time."""
-    found = Counter(mark for link in set(links) for mark in {each._replace(place=-1) for each in _marks_in(link)})
-    least = max(LEAST_LINKS, (len(set(links)) + 1) // 2)
-    issued = [mark for mark, count in found.most_common(MOST_MARKS) if count >= least]
+    several = set(links)
+    least = max(LEAST_LINKS, (len(several) + 1) // 2)
+    if sum(map(bool, map(_LONG.search, several))) < least:
+        return [*links]
+    found = Counter(mark for link in several for mark in {(key, value) for key, value, _ in _marks_in(link)})
+    issued = [OwnMark(*mark) for mark, count in found.most_common(MOST_MARKS) if count >= least]
     return [_all_out(link, issued) for link in links] if issued else [*links]
 
 

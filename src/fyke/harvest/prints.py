@@ -81,9 +81,10 @@ def _read(content: bytes, url: str) -> Print:
     unseen = [node.attributes.get("src" if node.tag == "iframe" else "href") or "" for node in tree.body.css(_UNSEEN)]
     for node in reversed(tree.body.css(NEVER)):  # what is within others first
         node.decompose()
-    led = _led(filter(None, (node.attributes.get("href") for node in tree.body.css("[href]"))), url)
+    site = main_name(url.partition("//")[2].partition("/")[0])
+    led = _led(filter(None, (node.attributes.get("href") for node in tree.body.css("[href]"))), site)
     links = (node.attributes.get("href") for node in tree.body.css(_BESIDE))
-    inner = (link for link in unseen if _within(link, url) is not None)
+    inner = (link for link in unseen if _within(link, site) is not None)
     frame = islice((led.get(link, link) for link in chain(inner, links) if link), MOST_FRAME)
     for node in reversed(tree.body.css(BESIDE)):
         node.decompose()
@@ -98,19 +99,18 @@ def _read(content: bytes, url: str) -> Print:
     return Print(xxhash.xxh3_64_intdigest(whole), _leading(frame, url), tuple(said))
 
 
-def _within(link: str, url: str) -> str | None:
-    """`link` on the page `url` from its path on, if it leads to the page's own site; advertisements lead elsewhere."""
+def _within(link: str, site: str) -> str | None:
+    """`link` on a page of `site` from its path on, if it leads to that; advertisements lead elsewhere."""
     link = link.strip()
     host = _HOST.match(link)
     if host is None:
         return link
-    is_own = main_name(host[1].lower()) == main_name(url.partition("//")[2].partition("/")[0])
-    return (link[host.end() :] or "/") if is_own else None
+    return (link[host.end() :] or "/") if main_name(host[1].lower()) == site else None
 
 
-def _led(links: Iterable[str], url: str) -> Mapping[str, str]:
-    """Of `links` of the page `url` those to its own site, with what of each says where it leads."""
-    own = {link: path for link in links if (path := _within(link, url)) is not None}
+def _led(links: Iterable[str], site: str) -> Mapping[str, str]:
+    """Of `links` of a page of `site` those to the site, with what of each says where it leads."""
+    own = {link: path for link in links if (path := _within(link, site)) is not None}
     return dict(zip(own, without_issued([*own.values()]), strict=True))
 
 
