@@ -108,6 +108,21 @@ def test_a_few_contradictions_are_borne_and_no_more() -> None:
     assert not learned([(url, content + 10_000 * (n % 41 == 0)) for n, (url, content) in enumerate(there)])
 
 
+@given(st.integers(100, 200), st.sets(st.integers(0, 99), max_size=6))
+@settings(max_examples=15, deadline=None)
+def test_what_speaks_against_a_rule_is_shown(count: int, translated: set[int]) -> None:
+    """Two URLs that it makes one, and which are two pages; none where nothing does."""
+    there = [(f"p{n}{lang}", n + 1) for n in range(count) for lang in ("", "?lang=en", "?lang=de")]
+    truth = {url: content + 1000 * (url[-2:] == "de" and content in translated) for url, content in there}
+    for rule in learned(list(truth.items())):
+        assert (rule.against != ("", "")) == (rule.contradictions > 0)
+        if rule.contradictions:
+            rewriter = Rewriter([rule])
+            one, other = rule.against
+            assert rewriter.rewrite(one).url == rewriter.rewrite(other).url
+            assert truth[one.split("/", 3)[3]] != truth[other.split("/", 3)[3]]
+
+
 TRACKED = [(f"p{n}?ref={ref}", n + 1) for n in range(400) for ref in ("home", "menu", n % 40)]
 
 

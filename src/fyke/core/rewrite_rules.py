@@ -33,7 +33,8 @@ _HEAD = """\
 #   letters and digits with a digit among them, then `suffix`.
 # host: pages of `host` are at the host `to`.
 # support: contents that were found under several URLs which the rule makes one; contradictions: such URLs that
-# differed. example: what becomes of a URL.
+# differed. example: what becomes of a URL. against: two URLs that the rule makes one, and that differed: look whether
+# they are two pages, which the rule would lose one of, or one that changed meanwhile.
 """
 
 
@@ -71,6 +72,7 @@ class Rule(BaseModel):
     support: Count = 0
     contradictions: Count = 0
     example: tuple[str, str] = ("", "")
+    against: tuple[str, str] = ("", "")
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
