@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fyke.core.errors import ConfigurationError
-from fyke.core.own_marks import without_marks
+from fyke.core.own_marks import LEAST_LINKS, is_id, without_issued, without_marks
 from fyke.core.rewrite_rules import Rule, Shape, load, render
 from fyke.core.rewriting import Rewriter
 from fyke.core.urls import canonical, split
@@ -29,7 +29,7 @@ urls = st.builds(
 hosts = st.sampled_from(HOSTS)
 plain_rules = st.one_of(
     st.builds(Rule, shape=st.just(Shape.DROP_KEY), host=hosts, key=st.sampled_from(["sid", "print"]),
-              value=st.sampled_from([None, "a", ""])),
+              value=st.sampled_from([None, "a", ""]), path=st.sampled_from(["", "a", "index.html", "a/index.html"])),
     st.builds(Rule, shape=st.just(Shape.SORT_KEYS), host=hosts),
     st.builds(Rule, shape=st.just(Shape.INDEX_PAGE), host=hosts, key=st.just("index.html")),
     st.builds(Rule, shape=st.just(Shape.DROP_PARAMETER), host=hosts, key=st.sampled_from(["sid", "b"])),
@@ -75,6 +75,20 @@ def test_only_a_rule_of_hosts_changes_the_host(url: str, some: list[Rule]) -> No
     assert split(without.url).host == before.host
 
 
+@given(urls, hosts, st.sampled_from(["a", "index.html", "a/index.html"]))
+def test_a_rule_of_one_path_does_nothing_at_others(url: str, host: str, path: str) -> None:
+    here, anywhere = (Rewriter([Rule(shape=Shape.DROP_KEY, host=host, key="sid", path=one)]) for one in (path, ""))
+    is_there = url.split("/", 3)[3].partition("?")[0] == path
+    assert here.rewrite(url).url == (anywhere.rewrite(url).url if is_there else url)
+
+
+@given(urls, rules)
+def test_what_a_query_may_select_stays_at_its_index_page(url: str, some: list[Rule]) -> None:
+    made = Rewriter(some).rewrite(url)
+    dropped = any(rule.shape is Shape.INDEX_PAGE for rule in made.rules)
+    assert not (dropped and "?" in made.url)
+
+
 @given(urls, rules)
 def test_a_rule_not_in_use_does_nothing(url: str, some: list[Rule]) -> None:
     off = [rule.model_copy(update={"use": False}) for rule in some]
@@ -94,9 +108,11 @@ def test_a_file_says_what_was_written(rules: list[Rule], tmp_path_factory: pytes
         ("[[rule]]\nshape = 'drop-keys'\nhost = 'a.test'", "shape"),
         ("[[rule]]\nshape = 'drop-key'\nhost = 'a.test'", "key"),
         ("[[rule]]\nshape = 'drop-key'\nhost = 'A test'\nkey = 'k'", "host"),
-        ("[[rule]]\nshape = 'drop-key'\nhost = 'a.test'\nkey = 'k'\ncolour = 1", "colour"),
+        ("[[rule]]\nshape = 'drop-key'\nhost = 'a.test'\nkey = 'k'\ncolour = 1", "1 of 'a.test': colour"),
         ("[[rule]]\nshape = 'drop-segment'\nhost = 'a.test'\nlength = [1, 9]", "length"),
         ("[[rule]]\nshape = 'host'\nhost = 'a.test'\nto = 'a.test'", "another host"),
+        ("[[rule]]\nshape = 'sort-keys'\nhost = 'a.test'\npath = 'a'", "path"),
+        ("[[rule]]\nshape = 'drop-key'\nhost = 'a.test'\nkey = 'k'\npath = 'a?b'", "path"),
         ("[crawl]\n", "nothing else"),
         ("rule = 1", "[[rule]]"),
         ("nonsense", "TOML"),
@@ -114,6 +130,25 @@ def test_hosts_in_a_circle_are_a_mistake() -> None:
     circle = [Rule(shape=Shape.HOST, host="a.test", to="b.test"), Rule(shape=Shape.HOST, host="b.test", to="a.test")]
     with pytest.raises(ConfigurationError, match="circle"):
         Rewriter(circle)
+
+
+HREFS = st.lists(st.sampled_from([f"/{name}" for name in "abcdefgh"]), min_size=LEAST_LINKS, max_size=12, unique=True)
+IDS = st.text("0123456789abcdef", min_size=8, max_size=32).filter(is_id)
+
+
+@given(
+    HREFS, IDS, st.sampled_from(["{0}?sid={1}", "{0}?x=1&sid={1}", "{0};sid={1}", "/s-{1}{0}", "{0}?sid={1}&amp;x=1"])
+)
+def test_a_session_in_most_links_of_a_page_does_not_count(links: list[str], token: str, form: str) -> None:
+    plain = [form.format(link, "0" * 8 + "x").replace("0" * 8 + "x", "") for link in links]
+    asked = [form.format(link, token) for link in links]
+    other = [form.format(link, token[::-1] + "7") for link in links]
+    assert without_issued(asked) == without_issued(other) != asked
+    assert without_issued(plain) == plain
+    few = asked[: LEAST_LINKS - 1]
+    assert without_issued(few) == few, "of few links each counts"
+    ids = [f"{link}?id={token}{number}" for number, link in enumerate(links)]
+    assert without_issued(ids) == ids, "what differs from link to link is no session"
 
 
 def test_a_page_is_compared_without_its_own_session() -> None:

@@ -190,6 +190,23 @@ def test_pages_that_change_at_every_request_revoke_no_rule_that_holds(tmp_path: 
         shard.close()
 
 
+@pytest.mark.parametrize(
+    "session", [Session("query", "sid"), Session("parameter", "jsid"), Session("segment", before="s-")]
+)
+def test_a_session_that_is_issued_to_who_has_none_revokes_no_rule(tmp_path: Path, session: Session) -> None:
+    """Every page that a rule makes is asked for without one, and has another in its links."""
+    site = replace(SMALL, session=session, sessions=3, issues=True, out=6)
+    pages = walked(site)
+    rules = rules_of_site(site.host, pages)
+    assert any(rule.shape.value.startswith("drop") and rule.key not in ("print", "utm") for rule in rules)
+    shard = shard_of(tmp_path, rules, site)
+    while step(shard, site):
+        pass
+    assert not shard.stage.revoked
+    assert pages_of(site, list(shard.model.fetched)) == pages_of(site, [page.url for page in pages])
+    shard.close()
+
+
 def test_what_a_rule_made_and_is_not_there_is_fetched_as_it_was(tmp_path: Path) -> None:
     """The session is needed: without it every page but the first is an error."""
     site = Dust(seed=6, host="needs.sim", articles=40, folders=0, things=8, session=Session("segment", before="s-"))

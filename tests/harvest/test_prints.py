@@ -41,6 +41,15 @@ def test_the_session_of_the_own_url_does_not_count() -> None:
     assert number_of(plain, "text/html") not in prints_of(asked, "text/html", "http://a.test/")
 
 
+@pytest.mark.parametrize("host", ["a.test", "www.a.test", "m.a.test"])
+def test_a_link_to_the_own_site_counts_from_its_path_on(host: str) -> None:
+    of = f"http://{host}/p"
+    there, here = (number_of(page(link=link), "text/html", of) for link in (f"http://{host}/m", "/m"))
+    assert there == here == number_of(page(link="//www.a.test/m"), "text/html", of)
+    for other in ("http://b.test/m", f"http://{host}/n", f"http://x.{host}/m"):
+        assert number_of(page(link=other), "text/html", of) != here
+
+
 @given(st.binary(max_size=300), st.sampled_from(["text/html", "text/plain", ""]))
 def test_equal_bytes_have_equal_numbers(content: bytes, media_type: str) -> None:
     assert number_of(content, media_type) == number_of(bytes(content), media_type) != 0

@@ -86,6 +86,18 @@ def test_a_page_that_is_not_there_without_the_key_speaks_against_it() -> None:
     assert not learned([*there, *((f"p{n}", 0) for n in range(40))])
 
 
+@given(st.integers(30, 60), st.integers(0, 60))
+@settings(max_examples=10, deadline=None)
+def test_an_index_page_that_selects_by_its_query_is_not_its_folder(folders: int, selected: int) -> None:
+    """Also where its folder was never asked for with a query."""
+    pages = [(f"f{n}/{name}", n + 1) for n in range(folders) for name in ("", "index.php")]
+    rules = learned([*pages, *((f"index.php?id={n}", 500 + n) for n in range(selected))])
+    rewriter = Rewriter(rules)
+    assert [rule.key for rule in rules] == ["index.php"]
+    for url in (f"http://a.test/index.php?id={n}" for n in range(selected)):
+        assert rewriter.rewrite(url).url == url
+
+
 def test_too_little_teaches_nothing() -> None:
     assert not learned([(f"p{n}?sid={sid}", n + 1) for n in range(9) for sid in (1, 2, 3)])
 
@@ -94,6 +106,21 @@ def test_a_few_contradictions_are_borne_and_no_more() -> None:
     there = [(f"p{n}?sid={sid}", n + 1) for n in range(400) for sid in (1, 2)]
     assert learned([(url, content + 10_000 * (n in (1, 301))) for n, (url, content) in enumerate(there)])
     assert not learned([(url, content + 10_000 * (n % 41 == 0)) for n, (url, content) in enumerate(there)])
+
+
+@given(st.integers(100, 200), st.sets(st.integers(0, 99), max_size=6))
+@settings(max_examples=15, deadline=None)
+def test_what_speaks_against_a_rule_is_shown(count: int, translated: set[int]) -> None:
+    """Two URLs that it makes one, and which are two pages; none where nothing does."""
+    there = [(f"p{n}{lang}", n + 1) for n in range(count) for lang in ("", "?lang=en", "?lang=de")]
+    truth = {url: content + 1000 * (url[-2:] == "de" and content in translated) for url, content in there}
+    for rule in learned(list(truth.items())):
+        assert (rule.against != ("", "")) == (rule.contradictions > 0)
+        if rule.contradictions:
+            rewriter = Rewriter([rule])
+            one, other = rule.against
+            assert rewriter.rewrite(one).url == rewriter.rewrite(other).url
+            assert truth[one.split("/", 3)[3]] != truth[other.split("/", 3)[3]]
 
 
 TRACKED = [(f"p{n}?ref={ref}", n + 1) for n in range(400) for ref in ("home", "menu", n % 40)]
@@ -105,6 +132,21 @@ def test_what_holds_at_many_paths_merges_no_list_at_another(count: int) -> None:
     """Though the list is one group of URLs."""
     assert [rule.key for rule in learned(TRACKED)] == ["ref"]
     assert not learned([*TRACKED, *((f"parts?ref={n}", 5000 + n) for n in range(count))])
+
+
+@given(st.integers(30, 60), st.integers(12, 60), st.integers(2, 9))
+@settings(max_examples=10, deadline=None)
+def test_what_selects_at_one_path_is_dropped_at_another(topics: int, lists: int, forums: int) -> None:
+    """A topic is the same whatever forum it is met from; a list of topics is that of its forum."""
+    shown = [(f"topic?t={n}&f={f}", n + 1) for n in range(topics) for f in (n % forums, (n + 1) % forums)]
+    listed = [(f"list?f={n}", 500 + n) for n in range(lists)]
+    rules = learned([*shown, *listed])
+    assert [(rule.key, rule.path) for rule in rules] == [("f", "topic")]
+    rewriter = Rewriter(rules)
+    assert len({rewriter.rewrite(f"http://a.test/{url}").url for url, _ in shown}) == topics
+    assert all(rewriter.rewrite(f"http://a.test/{url}").url == f"http://a.test/{url}" for url, _ in listed)
+    chosen = [(f"topic?t={n}&f={f}", 1000 + 9 * n + f) for n in range(topics) for f in (1, 2)]
+    assert not learned([*chosen, *listed])
 
 
 def test_two_keys_that_hold_elsewhere_do_not_excuse_each_other() -> None:

@@ -1,4 +1,4 @@
-"""What a page says of its own URL: a session id that the server writes into every link of a page.
+"""Session ids that the server writes into every link of a page: that of its own URL, or one that is issued there.
 
 Two answers to the same page under two session ids differ by just that. Here those marks are taken out, so that what is
 left can be compared with the page as it is without them. Each of them by itself, too: what a link to a page was tagged
@@ -10,13 +10,16 @@ content, for each of `MOST_MARKS`.
 """
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 LEAST_CHARS = 8  # of an id: what is shorter stands in a page for other reasons
 MOST_MARKS = 4  # of a URL
+LEAST_LINKS = 4  # of a page, that have an id which was issued there; half of all, too
 _TOKEN = re.compile(r"[0-9A-Za-z]+")
+_LONG = re.compile(rf"[0-9A-Za-z]{{{LEAST_CHARS}}}")
 
 
 class OwnMark(NamedTuple):
@@ -34,7 +37,12 @@ def is_id(text: str) -> bool:
 
 def marks_of(url: str) -> Iterator[OwnMark]:
     """The ids in a canonical URL: in its path (parameters such as ;sid=... too), then in its query."""
-    path, _, query = url.split("/", 3)[3].partition("?")
+    return _marks_in(url.split("/", 3)[3])
+
+
+def _marks_in(target: str) -> Iterator[OwnMark]:
+    """The ids in a URL from its path on."""
+    path, _, query = target.partition("?")
     for place, segment in enumerate(path.split("/")):
         name, *parameters = segment.split(";")
         if any(map(is_id, _TOKEN.findall(name))):
@@ -57,6 +65,25 @@ def without_marks(content: bytes, url: str) -> list[bytes]:
             found.append(_without(content, mark))
             left = _without(left, mark)
     return [*found, left] if len(found) > 1 else found
+
+
+def without_issued(links: Sequence[str]) -> list[str]:
+    """`links` of a page to its own host, each from the path on, without ids that most of them have: whoever comes
+    without a session is given one, another each time."""
+    several = set(links)
+    least = max(LEAST_LINKS, (len(several) + 1) // 2)
+    if sum(map(bool, map(_LONG.search, several))) < least:
+        return [*links]
+    found = Counter(mark for link in several for mark in {(key, value) for key, value, _ in _marks_in(link)})
+    issued = [OwnMark(*mark) for mark, count in found.most_common(MOST_MARKS) if count >= least]
+    return [_all_out(link, issued) for link in links] if issued else [*links]
+
+
+def _all_out(link: str, marks: Sequence[OwnMark]) -> str:
+    content = link.encode("utf-8", "surrogatepass")
+    for mark in marks:
+        content = _without(content, mark)
+    return content.decode("utf-8", "surrogatepass")
 
 
 def _shown(content: bytes, value: str) -> bool:

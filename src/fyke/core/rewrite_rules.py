@@ -25,15 +25,16 @@ LEAST_TOKEN = 8  # characters of a session id in a path
 _HEAD = """\
 # The same page under many URLs: rules learned from what a crawl fetched, one a table. Delete those you do not want.
 # Nothing uses them but fyke crawl --rewrite FILE, and of these only those with use = true.
-# drop-key: the query does without `key` (where its value is `value`, if that is given).
+# drop-key: the query does without `key` (where its value is `value`, and at the path `path`, if these are given).
 # sort-keys: the order of the keys of the query does not matter.
-# index-page: the path does without a last segment `key`.
+# index-page: the path does without a last segment `key`, where no query is left.
 # drop-parameter: segments of the path do without ;key=...
 # drop-segment: the path does without segment `place` (from 0), where that is `prefix`, then `length` (least, most)
 #   letters and digits with a digit among them, then `suffix`.
 # host: pages of `host` are at the host `to`.
 # support: contents that were found under several URLs which the rule makes one; contradictions: such URLs that
-# differed. example: what becomes of a URL.
+# differed. example: what becomes of a URL. against: two URLs that the rule makes one, and that differed: look whether
+# they are two pages, which the rule would lose one of, or one that changed meanwhile.
 """
 
 
@@ -62,6 +63,7 @@ class Rule(BaseModel):
     use: bool = True
     key: str = ""
     value: str | None = None
+    path: str = ""
     place: Count = 0
     prefix: str = ""
     suffix: str = ""
@@ -70,6 +72,7 @@ class Rule(BaseModel):
     support: Count = 0
     contradictions: Count = 0
     example: tuple[str, str] = ("", "")
+    against: tuple[str, str] = ("", "")
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -79,6 +82,8 @@ class Rule(BaseModel):
             raise ValueError(f"to = {self.to!r} is not the name of another host")
         if self.shape in _NEEDS_KEY and (not self.key or any(sign in self.key for sign in "/?#&;=")):
             raise ValueError(f"key = {self.key!r} is none: it has to be as URLs have it")
+        if self.path and (self.shape is not Shape.DROP_KEY or not _is_path(self.path)):
+            raise ValueError(f"path = {self.path!r} is none: drop-key has it as URLs do, without the first slash")
         whole = "/" not in self.prefix + self.suffix and LEAST_TOKEN <= self.length[0] <= self.length[1]
         if self.shape is Shape.DROP_SEGMENT and not whole:
             raise ValueError(f"length has to be least and most, {LEAST_TOKEN} at least; prefix, suffix without /")
@@ -88,7 +93,8 @@ class Rule(BaseModel):
     def name(self) -> str:
         """What it does, in words: the same for two rules that do the same."""
         what = {
-            Shape.DROP_KEY: self.key if self.value is None else f"{self.key}={self.value}",
+            Shape.DROP_KEY: (self.key if self.value is None else f"{self.key}={self.value}")
+            + (f" at /{self.path}" if self.path else ""),
             Shape.DROP_SEGMENT: f"{self.place} {self.prefix}[{self.length[0]}-{self.length[1]}]{self.suffix}",
             Shape.HOST: f"{self.host} to {self.to}",
         }.get(self.shape, self.key)
@@ -98,6 +104,10 @@ class Rule(BaseModel):
 
 def _is_host(name: str) -> bool:
     return canonical(f"http://{name}/") == f"http://{name}/"
+
+
+def _is_path(path: str) -> bool:
+    return "?" not in path and canonical(f"http://a.test/{path}") == f"http://a.test/{path}"
 
 
 def load(path: Path) -> list[Rule]:
@@ -116,7 +126,10 @@ def load(path: Path) -> list[Rule]:
             first = error.errors()[0]
             place = ".".join(str(step) for step in first["loc"])
             message = first["msg"].removeprefix("Value error, ")
-            raise ConfigurationError(f"{path}: rule {number}: {f'{place}: ' if place else ''}{message}") from None
+            if first["type"] == "extra_forbidden":
+                message = "a rule has no such key"
+            of = f" of {table['host']!r}" if isinstance(table, dict) and "host" in table else ""
+            raise ConfigurationError(f"{path}: rule {number}{of}: {f'{place}: ' if place else ''}{message}") from None
     return rules
 
 

@@ -113,10 +113,12 @@ class _RewritesOfHost:
     def apply(self, target: str, used: list[Rule]) -> str:
         """What becomes of path and query, both without their first slash; adds to `used` the rules that did it."""
         path, mark, query = target.partition("?")
-        if self._indexes or self._parameters or self._segments:
+        if self._parameters or self._segments:
             path = self._path(path, used)
         if mark and (self._keys or self._sorts is not None):
-            query = self._query(query, used)
+            query = self._query(path, query, used)
+        if self._indexes and not query:  # by which an index page may choose what it shows
+            path = self._folder(path, used)
         return f"{path}?{query}" if query else path
 
     def _path(self, path: str, used: list[Rule]) -> str:
@@ -130,11 +132,15 @@ class _RewritesOfHost:
                 end += min(sum(1 for _ in run), len(segments) - 2)
             del segments[found.place : end]
             _note(found, used)
-        index = self._indexes.get(segments[-1])
-        if index is not None:
-            segments[-1] = ""
-            _note(index, used)
         return "/".join(segments)
+
+    def _folder(self, path: str, used: list[Rule]) -> str:
+        folder, slash, name = path.rpartition("/")
+        index = self._indexes.get(name)
+        if index is None:
+            return path
+        _note(index, used)
+        return folder + slash
 
     def _without_parameters(self, segment: str, used: list[Rule]) -> str:
         if ";" not in segment:
@@ -155,13 +161,13 @@ class _RewritesOfHost:
                 return rule
         return None
 
-    def _query(self, query: str, used: list[Rule]) -> str:
+    def _query(self, path: str, query: str, used: list[Rule]) -> str:
         kept = []
         pairs = query.split("&")
         for pair in pairs:
             key, _, value = pair.partition("=")
             rules = self._keys.get(key, ())
-            rule = next((one for one in rules if one.value is None or one.value == value), None)
+            rule = next((one for one in rules if one.value in (None, value) and one.path in ("", path)), None)
             if rule is None:
                 kept.append((key, pair))
             else:

@@ -23,6 +23,7 @@ SCHEMES = frozenset(DEFAULT_PORTS)  # those that Fyke fetches without a plug-in
 MAX_URL_BYTES = 2048  # as in sitemaps: what is longer is seldom a page, and all the crawl has URLs by the thousand
 MAX_HREF_CHARS = 8 * MAX_URL_BYTES  # as written: fragments go, escapes shrink
 MAX_HOST_BYTES = 255  # no name in the DNS is longer
+SITE_PREFIXES = ("www.", "m.", "mobile.")
 HOSTS_REMEMBERED = 1 << 14  # some 350 bytes each, in each of three caches
 
 UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -149,6 +150,14 @@ def split(url: str) -> UrlParts:
 def has_own_port(parts: UrlParts) -> bool:
     """Whether the port is the one that its scheme has where none is named."""
     return parts.port == DEFAULT_PORTS.get(parts.scheme, 0)
+
+
+def main_name(host: str) -> str:
+    """The name of the site of `host`: without `www.`, `m.` or `mobile.` before it."""
+    for prefix in SITE_PREFIXES:
+        if host.startswith(prefix) and "." in host[len(prefix) :]:
+            return host[len(prefix) :]
+    return host
 
 
 def robots_url(origin: str) -> str:

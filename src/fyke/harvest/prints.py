@@ -3,6 +3,7 @@
 A token in a script, a hidden field, an advertisement, a menu make other bytes of the same page at every request. So an
 HTML page has the number of what it says and shows: its title and words as `same_text` reads them, what it shows
 (`src`, `alt`), where it leads (`href`), and data in it. One with few words, and what is no HTML, has that of its bytes.
+A link to the own site counts from its path on, and without a session that is issued to whoever has none.
 
 Where the menus beside it lead is told apart (`Print.frame`), as is what it shows in an `iframe` of its own host, and
 what is hidden: who knows the other pages of a site tells a list that is in a `nav` from a menu.
@@ -11,7 +12,7 @@ Invariant: pages of the same bytes have the same numbers; linear in the bytes.
 """
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from itertools import chain, islice
 from typing import NamedTuple
@@ -20,8 +21,9 @@ from urllib.parse import unquote
 import xxhash
 
 from fyke.core.markup import TakesLong, has_many_tags, tree_of
-from fyke.core.own_marks import is_id, without_marks
+from fyke.core.own_marks import is_id, without_issued, without_marks
 from fyke.core.pace import haste
+from fyke.core.urls import main_name
 from fyke.core.visits import HTML_TYPES
 from fyke.harvest.same_text import BESIDE, MOST_TEXT_BYTES, NEVER
 
@@ -31,7 +33,7 @@ LEAST_TOKEN = 12  # characters of a value in them that is taken for a session's
 _BESIDE = ",".join(f"{name} [href]" for name in BESIDE.split(","))
 _UNSEEN = "iframe[src],[hidden] [href],noscript [href]"
 _DATA = 'script[type$="json"]'
-_SHOWN = ("src", "srcset", "data", "poster", "href", "alt")
+_SHOWN = ("src", "srcset", "data", "poster", "alt")
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//([^/?#]*)", re.IGNORECASE)
 _PAIR = re.compile(r"[?&;][^=&;#?]*=([^&;#]*)")
 
@@ -57,9 +59,9 @@ def whole_prints(content: bytes, media_type: str, url: str) -> list[Print]:
     return [_print(each, media_type, url) for each in (content, *without_marks(content, url))]
 
 
-def number_of(content: bytes, media_type: str) -> int:
-    """The xxh3-64 of what a page says and shows, or of its bytes, where it takes long to parse."""
-    return _print(content, media_type, "").number
+def number_of(content: bytes, media_type: str, url: str = "") -> int:
+    """The xxh3-64 of what the page `url` says and shows, or of its bytes, where it takes long to parse."""
+    return _print(content, media_type, url).number
 
 
 def _print(content: bytes, media_type: str, url: str) -> Print:
@@ -79,9 +81,11 @@ def _read(content: bytes, url: str) -> Print:
     unseen = [node.attributes.get("src" if node.tag == "iframe" else "href") or "" for node in tree.body.css(_UNSEEN)]
     for node in reversed(tree.body.css(NEVER)):  # what is within others first
         node.decompose()
+    site = main_name(url.partition("//")[2].partition("/")[0])
+    led = _led(filter(None, (node.attributes.get("href") for node in tree.body.css("[href]"))), site)
     links = (node.attributes.get("href") for node in tree.body.css(_BESIDE))
-    inner = (link for link in unseen if _is_within(link, url))
-    frame = islice((link for link in chain(inner, links) if link), MOST_FRAME)
+    inner = (link for link in unseen if _within(link, site) is not None)
+    frame = islice((led.get(link, link) for link in chain(inner, links) if link), MOST_FRAME)
     for node in reversed(tree.body.css(BESIDE)):
         node.decompose()
     words = tree.body.text(separator=" ").split()
@@ -90,14 +94,24 @@ def _read(content: bytes, url: str) -> Print:
     if len(words) >= LEAST_WORDS:
         nodes = tree.body.css("[src],[srcset],[data],[poster],[href]")
         shown = [value for node in nodes for name in _SHOWN if (value := node.attributes.get(name))]
-        whole = "\0".join([*said, *data, *shown]).encode("utf-8", "surrogatepass")
+        leading = [led.get(link, link) for node in nodes if (link := node.attributes.get("href"))]
+        whole = "\0".join([*said, *data, *shown, *leading]).encode("utf-8", "surrogatepass")
     return Print(xxhash.xxh3_64_intdigest(whole), _leading(frame, url), tuple(said))
 
 
-def _is_within(link: str, url: str) -> bool:
-    """Whether `link` on the page `url` leads to its own host; advertisements lead elsewhere."""
-    elsewhere = _HOST.match(link.strip())
-    return elsewhere is None or elsewhere[1].lower() == url.partition("//")[2].partition("/")[0]
+def _within(link: str, site: str) -> str | None:
+    """`link` on a page of `site` from its path on, if it leads to that; advertisements lead elsewhere."""
+    link = link.strip()
+    host = _HOST.match(link)
+    if host is None:
+        return link
+    return (link[host.end() :] or "/") if main_name(host[1].lower()) == site else None
+
+
+def _led(links: Iterable[str], site: str) -> Mapping[str, str]:
+    """Of `links` of a page of `site` those to the site, with what of each says where it leads."""
+    own = {link: path for link in links if (path := _within(link, site)) is not None}
+    return dict(zip(own, without_issued([*own.values()]), strict=True))
 
 
 def _leading(links: Iterable[str], url: str) -> frozenset[str]:

@@ -96,6 +96,26 @@ def values(host: str, dropped: Container[str], contents: Sequence[Sequence[Split
             yield Rule(shape=Shape.DROP_KEY, host=host, key=key, value=value)
 
 
+def at_paths(host: str, dropped: Container[str], contents: Sequence[Sequence[SplitUrl]]) -> Iterator[Rule]:
+    """Rules that drop keys, other than those `dropped`, at one path each: the key may select at others."""
+    at: dict[tuple[str, ...], list[list[SplitUrl]]] = defaultdict(list)
+    for urls in contents:
+        there: dict[tuple[str, ...], list[SplitUrl]] = defaultdict(list)
+        for url in urls:
+            there[url.segments].append(url)
+        for segments, some in there.items():
+            if any(segments) and len(some) > 1 and not any(url.parameters for url in some):
+                at[segments].append(some)
+    busiest = sorted(at.items(), key=lambda found: (-len(found[1]), found[0]))
+    rules = (
+        Rule(shape=Shape.DROP_KEY, host=host, key=key, path="/".join(segments))
+        for segments, some in busiest
+        for key in _differing(some, attrgetter("query"))
+        if key not in dropped
+    )
+    yield from islice(rules, MOST_CANDIDATES)
+
+
 def _segments(host: str, contents: Sequence[Sequence[SplitUrl]]) -> Iterator[Rule]:
     """Rules that drop session ids from paths: what surrounds them is alike, and their lengths."""
     differ: Counter[tuple[int, str, str]] = Counter()

@@ -23,11 +23,10 @@ from fyke.archive.lost import require_rows
 from fyke.archive.reading import scan_table
 from fyke.core.outcomes import Outcome
 from fyke.core.rewrite_rules import FILE
-from fyke.core.urls import key_of, split
+from fyke.core.urls import key_of, main_name, split
 from fyke.disk.files import writing
 from fyke.disk.scratch import scratch
 
-PREFIXES = ("www.", "m.", "mobile.")
 SITE_ROWS = 1 << 15
 PART_ROWS = 1 << 16
 MOST_PARTS = 256
@@ -47,14 +46,6 @@ class AnsweredPage(NamedTuple):
     host: str
     fingerprint: int
     row: dict[str, Any]
-
-
-def main_name(host: str) -> str:
-    """The name of the site of `host`."""
-    for prefix in PREFIXES:
-        if host.startswith(prefix) and "." in host[len(prefix) :]:
-            return host[len(prefix) :]
-    return host
 
 
 def sites(folder: Path) -> Iterator[tuple[str, list[AnsweredPage]]]:

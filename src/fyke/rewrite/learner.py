@@ -16,10 +16,10 @@ from fyke.core.own_marks import marks_of
 from fyke.core.rewrite_rules import FILE, Rule, Shape, render
 from fyke.core.rewriting import Rewriter
 from fyke.core.telling import Tell
-from fyke.core.urls import split
+from fyke.core.urls import main_name, split
 from fyke.disk.files import write_whole
 from fyke.harvest.prints import number_of, whole_prints
-from fyke.rewrite.candidates import candidates, contents_of, is_index_page, values
+from fyke.rewrite.candidates import at_paths, candidates, contents_of, is_index_page, values
 from fyke.rewrite.fetched import AnsweredPage, places, sites
 from fyke.rewrite.learning import LEAST_SUPPORT, Alike, Content, accepted, hosts_that_merge
 from fyke.rewrite.likeness import Beside, usual_words, without
@@ -40,6 +40,7 @@ def learn(folder: Path, told: Tell) -> list[Rule]:
         for number, (name, pages) in enumerate(sites(folder), 1):
             told(f"site {number:,}: {name}", 0, 0)
             rules += rules_of_site(name, _printed(pages, reader))
+        rules.sort(key=lambda rule: main_name(rule.host))
         told("copies of hosts", 0, 0)
         rules += mirrors(lambda: places(folder), lambda page: _said_by(page, reader))
     write_whole(folder / FILE, render(rules).encode())
@@ -71,7 +72,7 @@ def _printed(pages: Sequence[AnsweredPage], reader: ArchiveReader) -> list[Conte
 def _said_by(page: AnsweredPage, reader: ArchiveReader) -> int:
     """The number of what `page` says; 0 where it cannot be read."""
     found = reader.read(page.row) if page.row["warc_file"] else None
-    return 0 if found is None else number_of(found.content, page.row["media_type"])
+    return 0 if found is None else number_of(found.content, page.row["media_type"], page.url)
 
 
 def _path(url: str) -> str:
@@ -115,8 +116,10 @@ def _of_host(host: str, pages: Sequence[Content], moves: Sequence[Rule]) -> list
     pages = _without_header(pages, likely)
     rules = accepted(likely, pages)
     dropped = {rule.key for rule in rules if rule.shape is Shape.DROP_KEY}
-    more = list(values(host, dropped, contents))
-    return accepted([*rules, *more], pages) if more else rules
+    for further in (at_paths, values):
+        more = list(further(host, dropped, contents))
+        rules = accepted([*rules, *more], pages) if more else rules
+    return rules
 
 
 def _without_header(pages: Sequence[Content], likely: Sequence[Rule]) -> list[Content]:

@@ -17,7 +17,7 @@ Invariant: what is accepted satisfies that bound on what was fetched, for all ac
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -111,21 +111,37 @@ class RewrittenGroups:
 
     def evidence(self, rule: Rule, groups: Mapping[str, Sequence[Content]]) -> Evidence:
         """What some `groups` say of `rule`, one of the rules."""
-        without = Rewriter(one for one in self.rules if one is not rule)
         agreeing: Counter[int] = Counter()
         contradictions = 0
-        for url, group in groups.items():
-            apart: dict[str, list[Content]] = defaultdict(list)
-            for page in group:
-                apart[without.rewrite(page.url).url].append(page)
-            if len(apart) < 2:
-                continue
+        for url, group, apart in self._acted_on(rule, groups):
             if not is_contradicted(url, group):
                 if sum(page.content != 0 for page in group) > 1:
                     agreeing.update({page.content for page in group if page.content})
             elif not _overlap(apart, url):
                 contradictions += max(1, _pages(group) - max(map(_pages, apart.values())))
         return Evidence(agreeing, contradictions)
+
+    def _acted_on(
+        self, rule: Rule, groups: Mapping[str, Sequence[Content]]
+    ) -> Iterator[tuple[str, Sequence[Content], dict[str, list[Content]]]]:
+        """Those of `groups` on which `rule` acts, each with its URL, and by what the other rules make."""
+        without = Rewriter(one for one in self.rules if one is not rule)
+        for url, group in groups.items():
+            apart: dict[str, list[Content]] = defaultdict(list)
+            for page in group:
+                apart[without.rewrite(page.url).url].append(page)
+            if len(apart) > 1:
+                yield url, group, apart
+
+    def against(self, rule: Rule) -> tuple[str, str]:
+        """Two URLs that `rule` makes one, and whose contents differ; empty where it is not contradicted."""
+        for url, group, apart in self._acted_on(rule, self.several):
+            if is_contradicted(url, group) and not _overlap(apart, url):
+                firsts = sorted((min(pages, key=_plain) for pages in apart.values()), key=_plain)
+                other = next((page for page in firsts if page.content != firsts[0].content), None)
+                if other is not None:
+                    return firsts[0].url, other.url
+        return "", ""
 
     def example(self, rule: Rule) -> tuple[str, str]:
         """A URL, and what `rule` makes of it with as few other rules as possible."""
@@ -137,6 +153,10 @@ class RewrittenGroups:
                 if rule in made.rules and plainness < best:
                     best, shown = plainness, (page.url, made.url)
         return shown
+
+
+def _plain(page: Content) -> tuple[int, str]:
+    return len(page.url), page.url
 
 
 def _pages(group: Iterable[Content]) -> int:
@@ -190,7 +210,7 @@ def _worth(first: Evidence, second: Evidence) -> float:
 def _told(groups: RewrittenGroups, rule: Rule, whole: Evidence) -> dict[str, object]:
     """What the file says of an accepted rule."""
     told = {"support": whole.support, "contradictions": whole.contradictions}
-    return {**told, "example": groups.example(rule)}
+    return {**told, "example": groups.example(rule), "against": groups.against(rule)}
 
 
 def _that_hold_alone(candidates: Sequence[Rule], pages: Sequence[Content]) -> list[Rule]:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
 from fyke.core.rewrite_rules import Rule, Shape
-from fyke.rewrite.fetched import AnsweredPage, main_name
+from fyke.core.urls import main_name
+from fyke.rewrite.fetched import AnsweredPage
 
 LEAST_EQUAL = 10  # different contents that both have at equal paths
 LEAST_AGREEMENT = 0.9  # of the paths that both have

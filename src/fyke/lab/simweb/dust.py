@@ -40,6 +40,7 @@ class Dust:
     aliases: tuple[str, ...] = ()
     session: Session | None = None
     sessions: int = 2
+    issues: bool = False  # whether who comes without a session is given one, in every link
     ignored: tuple[tuple[str, tuple[str, ...]], ...] = ()
     index: str = ""
     shuffled: bool = False
@@ -105,11 +106,12 @@ class Dust:
         return path
 
     def session_of(self, target: str) -> str:
-        """The session id in a target; empty without."""
-        for token in self.tokens():
+        """The session id in a target, or that which is issued there; empty without."""
+        tokens = list(self.tokens())
+        for token in tokens:
             if token in target:
                 return token
-        return ""
+        return self._chance("issued", target).choice(tokens) if self.issues and tokens else ""
 
     def tokens(self) -> Iterator[str]:
         """The session ids."""
