@@ -66,6 +66,7 @@ _RAW: dict[str, Script] = {
     "fields-folded": (b"HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\tc\r\n\r\n" + PAGE,),
     "lines-end-in-cr": (b"HTTP/1.1 200 OK\rContent-Type: text/html\r\r" + PAGE,),
     "cookies-by-the-thousand": (head(*(f"Set-Cookie: c{n}={n}" for n in range(2000))) + PAGE,),
+    "link-of-no-relation": whole(PAGE, 'Link: </a>; rel=""'),
     "length-twice": whole(PAGE, f"Content-Length: {len(PAGE)}"),
     "lengths-that-differ": whole(PAGE, "Content-Length: 7"),
     "length-negative": (head("Content-Length: -1") + PAGE,),
