@@ -55,6 +55,7 @@ _RAW: dict[str, Script] = {
     "switches-protocols": (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\x81\x05hello", Pause()),
     "reset-in-head": (b"HTTP/1.1 200 OK\r\nContent-Ty", Reset()),
     "close-in-head": (b"HTTP/1.1 200 OK\r\nContent-Ty",),
+    "close-in-fold": (b"HTTP/1.1 200 OK\r\nX: y\r\n ",),
     "reset-in-body": (head("Content-Length: 100000") + PAGE, Reset()),
     "close-in-body": (head("Content-Length: 100000") + PAGE,),
     "head-without-end": (b"HTTP/1.1 200 OK\r\n", Many(b"X-Field: " + b"y" * 8000 + b"\r\n")),
