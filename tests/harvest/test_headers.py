@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Page
@@ -39,6 +41,25 @@ def test_the_link_header_also_has_requisites_and_nofollow(read: Read) -> None:
     page = read("", fields='LINK: <a.css>; rel=preload\nlink: <x>; rel="next nofollow"', requisites=True)
     assert page.links.requisites == ["http://example.com/dir/a.css"]
     assert page.links.nofollow == ["http://example.com/dir/x"]
+
+
+_PARTS = ["<", ">", ",", "=", '"', "'", " ", ":", "0", "url=", "none", '; rel=""', "; rel=", "; title"]
+_FIELDS = ["Link: <x>", "Link: ", "Refresh: 0;", "X-Robots-Tag: ", "Location: ", "Content-Type: ", "Content-Encoding: "]
+
+
+@given(
+    st.lists(st.builds("{}{}".format, st.sampled_from(_FIELDS), st.lists(st.sampled_from(_PARTS)).map("".join))),
+    st.sampled_from([(200, Outcome.OK), (302, Outcome.REDIRECTED)]),
+)
+def test_whatever_a_header_says_the_page_is_read(read: Read, fields: list[str], answered: tuple[int, Outcome]) -> None:
+    status, outcome = answered
+    page = read("", fields="\n".join(fields), status=status, outcome=outcome, requisites=True)
+    assert all(link.startswith("http") for link in page.links.pages)
+
+
+def test_a_link_of_an_empty_relation_has_none(read: Read) -> None:
+    page = read("", fields='Link: <x>; rel="", <y>; rel=, <z>; rel=next')
+    assert page.links.pages == ["http://example.com/dir/z"]
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,18 @@ def test_preformatted_lines_are_paragraphs() -> None:
     assert article_of(f"<body><div><pre>{between.join(broken)}</pre></div>") == "\n".join(words)
 
 
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["div", "article", "pre", "p", "td", "form", "h2", "a href=/x", "/pre", "/div"]), max_size=9
+    )
+)
+def test_whatever_is_in_preformatted_text_its_words_are_of_the_article(tags: list[str]) -> None:
+    opened = "".join(f"<{tag}>" for tag in tags)
+    found = main_text(page(f"<body><pre>{opened}one two three"), parts=True)
+    assert "one two three" in found.parts.article or "h2" in tags or "a href=/x" in tags
+
+
 def test_lines_that_are_cut_are_of_other_pages() -> None:
     said = paragraphs(Random(3), 4)
     for cut in ("…", "..."):

@@ -109,7 +109,7 @@ def _read_links(page: Page, requisites: bool) -> None:
     matches = chain.from_iterable(_LINK.finditer(value) for value in page.exchange.headers("link"))
     for target, parameters in (match.groups() for match in islice(matches, MOST_TARGETS)):
         rel = _REL.search(parameters)
-        means = rel_of(rel[1] or rel[2]) if rel else Rel(False, False, False)
+        means = rel_of(rel[1] or rel[2] or "") if rel else Rel(False, False, False)
         if means.page:
             (page.links.nofollow if means.nofollow else page.links.pages).extend(_resolved(target, page.url))
         elif means.requisite and requisites:

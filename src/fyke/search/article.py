@@ -66,12 +66,12 @@ def mark_parts(tree: HTMLTree) -> bool:
     if body is None:
         return False
     _drop_cards(body)
+    for pre in reversed(body.query_selector_all("pre")[:]):  # before holders are found: what is in it is gone then
+        pre.text = _BROKEN.sub(" ", pre.text or "")
     holders = _Holders(body)
     article = holders.article()
     if article is None:
         return False
-    for pre in body.query_selector_all("pre")[:]:
-        pre.text = _BROKEN.sub(" ", pre.text or "")
     for holder, (begins, ends) in ((article, _ARTICLE), *((one, _REPEATED) for one in holders.repeated(article))):
         holder.insert_before(tree.create_text_node(begins), holder.first_child)
         holder.append_child(tree.create_text_node(ends))

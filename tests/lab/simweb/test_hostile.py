@@ -17,6 +17,7 @@ NORMAL_HOSTS, NORMAL_PAGES = 10, 21
 SOME = [
     "closes-at-once", "resets-at-once", "zeros", "ssh-server", "http-09", "status-words", "close-in-body",
     "head-without-end", "length-negative", "chunk-of-an-exabyte", "chunks-of-one-byte", "gzip-cut", "teapot",
+    "link-of-no-relation",
     "leads-to-itself", "leads-on-without-end", "leads-to-metadata", "leads-to-this-machine", "leads-to-a-long-url",
     "rests-for-a-day", "throttles-for-an-hour", "rules-forbid-all", "rules-resting", "rules-of-wildcards",
     "delay-of-31-years", "gopher-with-escapes", "ftp-refuses", "tags-a-million-deep", "attributes-by-the-thousand",

@@ -1,7 +1,7 @@
 """Handles of libcurl that wait for their next request, and the TLS sessions that they share.
 
 Called by `CurlEngine`. Invariant: `most` handles are idle, and none of them holds what the last answer left: no body,
-no long head. Sessions are of `SESSION_CACHES` times 25 hosts, libcurl's bound.
+no long head, nor one that broke off. Sessions are of `SESSION_CACHES` times 25 hosts, libcurl's bound.
 """
 
 from collections.abc import Iterable
@@ -47,9 +47,10 @@ class Pool:
 
     def rest(self, slot: Slot) -> None:
         """The request of `slot` has ended."""
-        dialect, host, long = slot.request.dialect, slot.request.visit.host, len(slot.lines) > MOST_LINES
+        dialect, host = slot.request.dialect, slot.request.visit.host
+        unfit = slot.alone or slot.in_head or len(slot.lines) > MOST_LINES
         slot.forget()
-        if slot.alone or long or self.idle >= self._most:
+        if unfit or self.idle >= self._most:
             slot.curl.close()
             return
         slot.keep_to(self.sessions(host))

@@ -276,6 +276,12 @@ class Slot:
         return 0 if self.endless_head or self.refused else None
 
     @property
+    def in_head(self) -> bool:
+        """Whether an answer ended before its head did. Of a field that may be folded libcurl keeps that for the next
+        answer it reads with this handle, whose first line then is none: a server could spoil those of others."""
+        return not (self.lines and self.lines[-1].isspace())
+
+    @property
     def said_more(self) -> bool:
         """Whether, on a new connection, much came that is no part of the answer: tickets, which sessions keep."""
         return self.fd >= 0 and received_bytes(self.fd) > LARGE_BYTES + 1.25 * (self._head_bytes + self.body.size)

@@ -58,6 +58,7 @@ _PAGES: dict[str, Script] = {
     "image-as-html": whole(b"\x89PNG\r\n\x1a\n" + bytes(_MB)),
     "pdf-that-is-none": whole(b"%PDF-1.7\n" + b"<<" * 100_000, kind="application/pdf"),
     "title-of-control-signs": whole(b"<title>\x1b]0;owned\x07\x1b[2J</title>"),
+    "article-in-preformatted-text": whole(b"<pre><article>Words of an article</article></pre>"),
     "frames-of-itself": whole(b"<iframe src=/%NEXT%></iframe>" * 100),
 }
 _XML: dict[str, Script] = {
