@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fyke.core.own_marks import LEAST_LINKS
 from fyke.harvest.prints import number_of, prints_of, whole_prints
 
 WORDS = " ".join(f"word{number}" for number in range(40))
@@ -41,13 +42,20 @@ def test_the_session_of_the_own_url_does_not_count() -> None:
     assert number_of(plain, "text/html") not in prints_of(asked, "text/html", "http://a.test/")
 
 
-@pytest.mark.parametrize("host", ["a.test", "www.a.test", "m.a.test"])
-def test_a_link_to_the_own_site_counts_from_its_path_on(host: str) -> None:
-    of = f"http://{host}/p"
-    there, here = (number_of(page(link=link), "text/html", of) for link in (f"http://{host}/m", "/m"))
-    assert there == here == number_of(page(link="//www.a.test/m"), "text/html", of)
-    for other in ("http://b.test/m", f"http://{host}/n", f"http://x.{host}/m"):
-        assert number_of(page(link=other), "text/html", of) != here
+@given(st.lists(st.sampled_from("abcdefghij"), min_size=LEAST_LINKS, max_size=10, unique=True), st.integers(0, 3))
+def test_a_copy_that_names_itself_in_its_links_is_one(names: list[str], elsewhere: int) -> None:
+    """Links to the site to which most lead count from their path on; of few, and elsewhere, the host counts."""
+
+    def linking(host: str, names: list[str], out: str = "out.test") -> int:
+        links = [f"{host}/{name}" for name in names] + [f"http://{out}/{n}" for n in range(elsewhere)]
+        return number_of(page(text=WORDS + "".join(f"<a href='{link}'>x</a>" for link in links)), "text/html")
+
+    hosts = ["", "http://a.test", "http://www.a.test", "//m.a.test", "https://mirror.test"]
+    assert len({linking(host, names) for host in hosts}) == 1
+    assert linking("", names) != linking("", [*names[1:], "other"])
+    assert (linking("", names) == linking("", names, "out2.test")) == (elsewhere == 0)
+    few = names[: LEAST_LINKS - 1]
+    assert linking("http://a.test", few) != linking("http://b.test", few)
 
 
 @given(st.binary(max_size=300), st.sampled_from(["text/html", "text/plain", ""]))

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 LEAST_CHARS = 8  # of an id: what is shorter stands in a page for other reasons
 MOST_MARKS = 4  # of a URL
-LEAST_LINKS = 4  # of a page, that have an id which was issued there; half of all, too
+LEAST_LINKS = 4  # of a page: of fewer nothing is concluded
 _TOKEN = re.compile(r"[0-9A-Za-z]+")
 _LONG = re.compile(rf"[0-9A-Za-z]{{{LEAST_CHARS}}}")
 
@@ -68,7 +68,7 @@ def without_marks(content: bytes, url: str) -> list[bytes]:
 
 
 def without_issued(links: Sequence[str]) -> list[str]:
-    """`links` of a page to its own host, each from the path on, without ids that most of them have: whoever comes
+    """`links` of a page to its own site, each from the path on, without ids that half of them have: whoever comes
     without a session is given one, another each time."""
     several = set(links)
     least = max(LEAST_LINKS, (len(several) + 1) // 2)

@@ -37,7 +37,7 @@ class Printing:
             return None
         code, content, prints = code_of(outcome), 0, list[int]()
         if code == OK and page.fingerprint:
-            content = number_of(page.content, page.media_type, visit.url)
+            content = number_of(page.content, page.media_type)
             if self._rewriter.rewrite(visit.url).rules:
                 prints = [page.fingerprint, *prints_of(page.content, page.media_type, visit.url)]
         rows = ([visit.key] * len(domains), domains, *([value] * len(domains) for value in (code, content, prints)))

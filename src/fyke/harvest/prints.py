@@ -3,7 +3,8 @@
 A token in a script, a hidden field, an advertisement, a menu make other bytes of the same page at every request. So an
 HTML page has the number of what it says and shows: its title and words as `same_text` reads them, what it shows
 (`src`, `alt`), where it leads (`href`), and data in it. One with few words, and what is no HTML, has that of its bytes.
-A link to the own site counts from its path on, and without a session that is issued to whoever has none.
+Links to the site to which most lead, if several do, count from their path on, so that a copy which names itself in them
+is one; and without a session that is issued to whoever has none.
 
 Where the menus beside it lead is told apart (`Print.frame`), as is what it shows in an `iframe` of its own host, and
 what is hidden: who knows the other pages of a site tells a list that is in a `nav` from a menu.
@@ -21,7 +22,7 @@ from urllib.parse import unquote
 import xxhash
 
 from fyke.core.markup import TakesLong, has_many_tags, tree_of
-from fyke.core.own_marks import is_id, without_issued, without_marks
+from fyke.core.own_marks import LEAST_LINKS, is_id, without_issued, without_marks
 from fyke.core.pace import haste
 from fyke.core.urls import main_name
 from fyke.core.visits import HTML_TYPES
@@ -59,9 +60,9 @@ def whole_prints(content: bytes, media_type: str, url: str) -> list[Print]:
     return [_print(each, media_type, url) for each in (content, *without_marks(content, url))]
 
 
-def number_of(content: bytes, media_type: str, url: str = "") -> int:
-    """The xxh3-64 of what the page `url` says and shows, or of its bytes, where it takes long to parse."""
-    return _print(content, media_type, url).number
+def number_of(content: bytes, media_type: str) -> int:
+    """The xxh3-64 of what a page says and shows, or of its bytes, where it takes long to parse."""
+    return _print(content, media_type, "").number
 
 
 def _print(content: bytes, media_type: str, url: str) -> Print:
@@ -81,10 +82,9 @@ def _read(content: bytes, url: str) -> Print:
     unseen = [node.attributes.get("src" if node.tag == "iframe" else "href") or "" for node in tree.body.css(_UNSEEN)]
     for node in reversed(tree.body.css(NEVER)):  # what is within others first
         node.decompose()
-    site = main_name(url.partition("//")[2].partition("/")[0])
-    led = _led(filter(None, (node.attributes.get("href") for node in tree.body.css("[href]"))), site)
+    led = _led(filter(None, (node.attributes.get("href") for node in tree.body.css("[href]"))))
     links = (node.attributes.get("href") for node in tree.body.css(_BESIDE))
-    inner = (link for link in unseen if _within(link, site) is not None)
+    inner = (link for link in unseen if _is_within(link, url))
     frame = islice((led.get(link, link) for link in chain(inner, links) if link), MOST_FRAME)
     for node in reversed(tree.body.css(BESIDE)):
         node.decompose()
@@ -99,18 +99,25 @@ def _read(content: bytes, url: str) -> Print:
     return Print(xxhash.xxh3_64_intdigest(whole), _leading(frame, url), tuple(said))
 
 
-def _within(link: str, site: str) -> str | None:
-    """`link` on a page of `site` from its path on, if it leads to that; advertisements lead elsewhere."""
-    link = link.strip()
-    host = _HOST.match(link)
-    if host is None:
-        return link
-    return (link[host.end() :] or "/") if main_name(host[1].lower()) == site else None
+def _is_within(link: str, url: str) -> bool:
+    """Whether `link` on the page `url` leads to its own host; advertisements lead elsewhere."""
+    elsewhere = _HOST.match(link.strip())
+    return elsewhere is None or elsewhere[1].lower() == url.partition("//")[2].partition("/")[0]
 
 
-def _led(links: Iterable[str], site: str) -> Mapping[str, str]:
-    """Of `links` of a page of `site` those to the site, with what of each says where it leads."""
-    own = {link: path for link in links if (path := _within(link, site)) is not None}
+def _led(links: Iterable[str]) -> Mapping[str, str]:
+    """Of `links` of a page those without a host and those to the site to which most lead, and what counts of each."""
+    own: dict[str, str] = {}
+    of_site: dict[str, dict[str, str]] = {}
+    for link in links:
+        host = _HOST.match(link)
+        if host is None:
+            own[link] = link
+        else:
+            of_site.setdefault(main_name(host[1].lower()), {})[link] = link[host.end() :] or "/"
+    most = max(of_site.values(), key=len, default={})
+    if len(most) >= LEAST_LINKS:
+        own |= most
     return dict(zip(own, without_issued([*own.values()]), strict=True))
 
 

@@ -72,7 +72,7 @@ def _printed(pages: Sequence[AnsweredPage], reader: ArchiveReader) -> list[Conte
 def _said_by(page: AnsweredPage, reader: ArchiveReader) -> int:
     """The number of what `page` says; 0 where it cannot be read."""
     found = reader.read(page.row) if page.row["warc_file"] else None
-    return 0 if found is None else number_of(found.content, page.row["media_type"], page.url)
+    return 0 if found is None else number_of(found.content, page.row["media_type"])
 
 
 def _path(url: str) -> str:
