@@ -3,8 +3,10 @@
 Each function answers one address and is run in a thread, since it reads files. Invariant: they only read.
 """
 
+import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
@@ -31,6 +33,7 @@ from fyke.serve.shelf import Shelf, ShelvedCrawl
 from fyke.serve.wording import query_string
 
 INLINKS = 300
+COPIES_AT_ONCE = 2  # that are read or made: each may take some 100 MB while it is
 SIMILAR = 8
 Held = tuple[ShelvedCrawl, Capture]
 _UNSAFE_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
@@ -44,6 +47,7 @@ class ArchivePages:
         self._pages = pages
 
     def routes(self) -> list[Route]:
+        heavy, light = asyncio.Semaphore(COPIES_AT_ONCE), nullcontext()
         paths: dict[str, Callable[[Request], Response]] = {
             "/": self.search,
             "/copy": self.copy,
@@ -51,7 +55,10 @@ class ArchivePages:
             "/diff": self.diff,
             "/page": self.about,
         }
-        return [Route(path, _threaded(function), methods=["GET"]) for path, function in paths.items()]
+        return [
+            Route(path, _threaded(function, light if path == "/" else heavy), methods=["GET"])
+            for path, function in paths.items()
+        ]
 
     # --- search
 
@@ -208,9 +215,12 @@ def _by_page(links: Sequence[InLink]) -> list[dict[str, Any]]:
     return list(pages.values())
 
 
-def _threaded(function: Callable[[Request], Response]) -> Callable[[Request], Any]:
+def _threaded(
+    function: Callable[[Request], Response], room: AbstractAsyncContextManager[None]
+) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
-        return await run_in_threadpool(function, request)
+        async with room:
+            return await run_in_threadpool(function, request)
 
     return answer
 
