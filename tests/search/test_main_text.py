@@ -3,14 +3,15 @@
 from time import process_time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from resiliparse.extract.html2text import extract_plain_text
 
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Page, visit_to
 from fyke.export.prose import markdown, plain
 from fyke.harvest import Parser
-from fyke.search.main_text import HTML_BYTES, main_text
+from fyke.search.main_text import HTML_BYTES, is_deep, main_text
 from search.webs import WORDS
 
 ITEMS = ["Salt the water well before the beans go in.", "Drain them <b>and keep</b> a cup of it.", "Serve at once."]
@@ -140,6 +141,24 @@ def test_work_is_linear_in_a_page_that_is_nearly_too_deep(inner: str) -> None:
         before = process_time() - begun
         main_text(found, parts=True)
         assert process_time() - begun < 3 * before + 3
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["<ul>", "<OL><li>a", "</ul>", "<li>x", "<br>x"]), st.integers(0, 6_000)), max_size=5
+    )
+)
+@example([("<ul><li>a", 900), ("<li>x", 30_000)])
+def test_what_is_not_deep_has_text_in_proportion(tags: list[tuple[str, int]]) -> None:
+    """Each level of lists begins each of its lines with two blanks more."""
+    html = "<body>" + "".join(tag * count for tag, count in tags)
+    assert is_deep(html) or len(extract_plain_text(html)) < (8 << 20) + 8 * len(html)
+
+
+def test_lists_within_lists_are_read_as_lists() -> None:
+    within = "<ul><li>Salt<ul><li>of the sea<li>of the mines</ul></ul>"
+    assert not is_deep("<body>" + within * 2_000 + "</ul>" * 2_000 + "<li>a" * 20_000)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ _DEEP = 1_000  # browsers stop at half of it
 _NESTING_TAG = re.compile(
     r"</|<(?!(?:br|img|meta|link|input|hr|wbr|p|li|td|tr|th|dd|dt|option)\b)(?=[a-z])", re.IGNORECASE
 )
+_MOST_INDENTS = 4 << 20  # levels of lists, of all lines: two blanks each
+_INDENTED = re.compile(r"<(?:(/?)[uo]l\b)?", re.IGNORECASE)
 _LIST_TAG = re.compile(r"<(?:ul(?=[\s/>])|/ul[^<>]*>)", re.IGNORECASE)
 _LISTS = 1_000  # that are put deeper by three elements: resiliparse looks into a list from the fourth below the body on
 
@@ -117,11 +119,16 @@ def is_little(text: str) -> bool:
 
 
 def is_deep(html: str) -> bool:
-    """Whether elements may be nested so deeply that finding the main part, quadratic in depth, takes seconds."""
+    """Whether elements may be nested so deeply that finding the main part, quadratic in depth, takes seconds; or lists,
+    so that each of many lines begins with a thousand blanks."""
     if html.count("<") < _MANY_TAGS:
         return False
     ends = np.array(list(map(len, _NESTING_TAG.findall(html)))) == len("</")
-    return bool(len(ends)) and int(np.cumsum(1 - 2 * ends).max()) > _DEEP
+    if len(ends) and int(np.cumsum(1 - 2 * ends).max()) > _DEEP:
+        return True
+    lists = (len(tag[0]) > 1 and 1 - 2 * len(tag[1]) for tag in _INDENTED.finditer(html))
+    levels = np.cumsum(np.fromiter(lists, np.int8), dtype=np.int64)
+    return int((levels - np.minimum.accumulate(np.minimum(levels, 0))).sum()) > _MOST_INDENTS
 
 
 def _plain_text(tree: HTMLTree, *, main_content: bool, formatting: bool = True) -> str:
