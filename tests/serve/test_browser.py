@@ -60,6 +60,7 @@ def test_search_filter_and_open_a_copy(page: Any, plums: Path) -> None:
         page.keyboard.press("Enter")
         page.wait_for_selector(".hit")
         assert page.locator(".hit").count() == 5
+        page.wait_for_load_state()  # until then nobody listens to keys
         page.keyboard.press("/")
         assert page.evaluate("document.activeElement.id") == "q"
         page.locator("summary", has_text="Filters").click()
