@@ -5,9 +5,7 @@ error, zero means "no limit" where a limit is meant. `render` writes the complet
 sentence a key, as `fyke.toml` in every crawl directory; `load` reads it back.
 """
 
-import errno
 import json
-import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -22,8 +20,8 @@ from fyke.core.extraction import ExtractSection, FieldSection, different_tables
 from fyke.core.gone import without_gone
 from fyke.core.settings import Count, HoursText, Line, Positive, Real, Seconds, Section, Wait, Whole
 from fyke.core.site import SiteSection
+from fyke.core.text_files import text_of
 
-MOST_TEXT = 64 << 20  # characters of a file
 MOST_SHOWN = 200  # characters of a value that cannot be used
 
 
@@ -264,24 +262,6 @@ def build(values: dict[str, Any], source: str) -> Config:
     """A Config from nested values, but for settings that are gone. Raises ConfigurationError that names `source`, key
     and mend."""
     return Config.model_validate(without_gone(values), context={"source": source})
-
-
-def require_writer(path: Path) -> None:
-    """Raises OSError for a pipe that has a name of its own: who opens it waits until somebody writes into it, maybe for
-    ever. That of a shell's `<(command)` or of stdin has its writer, and no such name."""
-    if path.is_fifo() and os.path.lexists(os.path.realpath(path)):
-        raise OSError(errno.EINVAL, "it is a named pipe, into which nobody may ever write: name a file", str(path))
-
-
-def text_of(path: Path, most: int = MOST_TEXT) -> str:
-    """The text of a file that a person wrote, or of a pipe. Raises OSError, as `require_writer` does, ValueError for
-    more than `most` characters and for what is no UTF-8."""
-    require_writer(path)
-    with path.open(encoding="utf-8-sig") as file:
-        text = file.read(most + 1)
-    if len(text) > most:
-        raise ValueError(f"it has more than {most >> 20} MB")
-    return text
 
 
 def load(path: Path) -> Config:

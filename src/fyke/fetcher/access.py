@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fyke.core.config import text_of
 from fyke.core.errors import ConfigurationError
 from fyke.core.site import SECRET_PLACES, SiteSection
+from fyke.core.text_files import text_of
 from fyke.core.urls import canonical, split
 from fyke.fetcher.addresses import literal
 from fyke.fetcher.client_keys import why_unusable
