@@ -1,1 +1,1 @@
-"""What words do we use? The vocabulary every other room is written in."""
+"""The words that every other room uses."""

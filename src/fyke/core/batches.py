@@ -1,8 +1,8 @@
 """URLs are columns: the record batches that travel between stages.
 
-A batch is a `pyarrow.RecordBatch` with the schema `URLS`: fixed-width columns without nulls and the
-text in one byte buffer with offsets, so that Python's cost is paid once a batch. `Visit`
-(`fyke.core.visits`) is the same row as an object, for the few that are about to be fetched.
+A batch is a `pyarrow.RecordBatch` with the schema `URLS`: fixed-width columns without nulls, and the
+text in one byte buffer with offsets. So Python's cost is paid once a batch. `Visit`
+(`fyke.core.visits`) is the same row as an object, for the few URLs that are about to be fetched.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,21 +21,21 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Kind(IntEnum):
-    """How a URL was linked to; LISTING also what it turned out to be."""
+    """How a URL was linked to. LISTING also says what a URL turned out to be."""
 
     PAGE = 0  # a link to follow
-    REQUISITE = 1  # what a page needs to be shown: image, script, style, media
+    REQUISITE = 1  # needed to show a page: image, script, style, media
     SEED = 2  # asked for by a person: no filter but robots applies
-    LISTING = 3  # a sitemap or feed: read for its links, as robots.txt is for its rules, and no page
+    LISTING = 3  # a sitemap or feed: read for its links, as robots.txt is for its rules; not a page
     RULES = 4  # robots.txt, to learn what an origin allows
     PROBE = 5  # made up by the frontier: nothing should be there
     BEYOND = 6  # a requisite beyond the scope, once it is handed out
-    SECOND = 7  # what a requisite beyond the scope needs: wanted beyond it too, such as the fonts of a stylesheet
-    THIRD = 8  # what such a one needs: wanted within the scope alone
+    SECOND = 7  # needed by a BEYOND, as fonts are by a stylesheet: wanted beyond the scope too
+    THIRD = 8  # needed by a SECOND: wanted within the scope alone
 
 
 class LinkKind(IntEnum):
-    """What a row of `links` is."""
+    """The kind of a row of `links`."""
 
     PAGE = 0
     REQUISITE = 1
@@ -48,12 +48,12 @@ URLS = pa.schema(
         ("key", pa.uint64()),  # xxh3-64 of the canonical URL
         ("host", pa.uint64()),  # xxh3-64 of its host name
         ("domain", pa.uint64()),  # xxh3-64 of its pay-level domain
-        ("via", pa.uint64()),  # key of the page it was found on, 0 for a seed; of a probe, what it is about
+        ("via", pa.uint64()),  # key of the page it was found on, 0 for a seed; for a probe, of the place it tests
         ("depth", pa.uint16()),  # links from a seed
         ("kind", pa.uint8()),  # a `Kind`
         ("tries", pa.uint8()),  # visits that failed so far
-        ("budget", pa.uint16()),  # URLs of its domain let through a round; 0 before STAR said so
-        ("in_degree", pa.uint32()),  # other domains known to link to its domain, when STAR said so
+        ("budget", pa.uint16()),  # URLs of its domain let through a round; 0 before STAR sets it
+        ("in_degree", pa.uint32()),  # other domains known to link to its domain, when STAR set the budget
         ("url", pa.binary()),  # the canonical URL, ASCII
     ]
 )
@@ -63,17 +63,17 @@ NO_KEYS: U64 = np.empty(0, np.uint64)
 
 
 def u64(batch: pa.RecordBatch, column: str) -> U64:
-    """A 64-bit column as a NumPy view, uint64[n]."""
+    """Return a 64-bit column as a NumPy view, uint64[n]."""
     return batch.column(column).to_numpy(zero_copy_only=True)  # type: ignore[no-any-return]
 
 
 def numbers(batch: pa.RecordBatch, column: str) -> npt.NDArray[np.integer]:
-    """Any fixed-width column as a NumPy view, [n]."""
+    """Return any fixed-width column as a NumPy view, [n]."""
     return batch.column(column).to_numpy(zero_copy_only=True)  # type: ignore[no-any-return]
 
 
 def binary_array(texts: Sequence[bytes]) -> pa.BinaryArray:
-    """Byte strings as one Arrow array: one join and one cumulative sum (six times `pa.array`)."""
+    """Return byte strings as one Arrow array, by one join and one cumulative sum (six times as fast as `pa.array`)."""
     lengths = np.fromiter(map(len, texts), np.int32, len(texts))
     offsets = np.zeros(len(texts) + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])
@@ -83,7 +83,7 @@ def binary_array(texts: Sequence[bytes]) -> pa.BinaryArray:
 
 
 def url_batch(locators: Sequence[Locator], **columns: Iterable[int] | int) -> pa.RecordBatch:
-    """A batch with the schema `URLS` from n locators; `columns` are the others, by name: n values or one for all."""
+    """Return a `URLS` batch of n locators; `columns` are the other columns by name, n values or one for all rows."""
     count = len(locators)
     if not count:
         return EMPTY
@@ -105,7 +105,7 @@ def url_columns(  # noqa: PLR0913 - the columns of the schema
     budget: Iterable[int] | int = 0,
     in_degree: Iterable[int] | int = 0,
 ) -> pa.RecordBatch:
-    """The same from columns."""
+    """Return a `URLS` batch of columns, as `url_batch` does of locators."""
     count = len(url)
     arrays = [
         *(pa.array(column) for column in (key, host, domain)),
@@ -129,28 +129,28 @@ def _column(values: Iterable[int] | int, dtype: type, count: int) -> npt.NDArray
 
 
 def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """One batch out of many of the schema `URLS`, in order."""
+    """Join batches of the schema `URLS` into one, in order."""
     if not batches:
         return EMPTY
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def with_column(batch: pa.RecordBatch, name: str, values: npt.NDArray[np.integer]) -> pa.RecordBatch:
-    """`batch` with its fixed-width column `name` made of `values` [n], cast to the column's type."""
+    """Return `batch` with `values` [n] as its fixed-width column `name`, cast to the column's type."""
     place = batch.schema.get_field_index(name)
     field = batch.schema.field(place)
     return batch.set_column(place, field, pa.array(values.astype(field.type.to_pandas_dtype(), copy=False)))
 
 
 def keep(batch: pa.RecordBatch, mask: Mask) -> pa.RecordBatch:
-    """The rows of `batch` where `mask` (bool[n]) is true, in order."""
+    """Return the rows of `batch` for which `mask` (bool[n]) is true, in order."""
     if mask.all():
         return batch
     return batch.filter(pa.array(mask)) if mask.any() else batch.slice(0, 0)
 
 
 def first_of_each_key(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """`batch` without the later rows of a key that came before in it, in order."""
+    """Return the first row of each key in `batch`, in order."""
     keys = u64(batch, "key")
     ordered = np.sort(keys)
     if not (ordered[1:] == ordered[:-1]).any():
@@ -160,8 +160,10 @@ def first_of_each_key(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def domain_names(batch: pa.RecordBatch) -> list[str]:
-    """The pay-level domain of each row, as text. Of the names above its host it is the one that has its key: a list of
-    suffixes, asked anew, takes ten times as long."""
+    """Return the pay-level domain of each row, as text.
+
+    It is found as the suffix of the host name that has the row's key; the Public Suffix List takes ten times as long.
+    """
     urls, keys = batch.column("url").to_pylist(), u64(batch, "domain").tolist()
     return [_domain_name(url.split(b"/", 3)[2], key) for url, key in zip(urls, keys, strict=True)]
 
@@ -176,5 +178,5 @@ def _domain_name(authority: bytes, key: int) -> str:
 
 
 def texts(batch: pa.RecordBatch) -> list[str]:
-    """The URLs as Python strings: for the few rows that become objects."""
+    """Return the URLs as Python strings: for the few rows that become objects."""
     return pc.cast(batch.column("url"), pa.string()).to_pylist()  # type: ignore[no-any-return]

@@ -1,15 +1,15 @@
-"""What some settings choose between.
+"""The choices of some settings.
 
-Apart from `fyke.core.config`, so that the command line can name the choices without loading what reads settings.
+Apart from `fyke.core.config`, so that the command line can name the choices without loading that.
 """
 
 from enum import StrEnum
 
 
 class Scope(StrEnum):
-    """How far from the seeds links are followed; where a seed redirects to counts as a seed."""
+    """How far from the seeds links are followed. The target of a seed's redirect counts as a seed."""
 
-    SEEDS = "seeds"  # the seeds, and nothing that they link to
+    SEEDS = "seeds"  # only the seeds
     PREFIX = "prefix"  # below a seed's folder
     HOST = "host"  # on a seed's host
     DOMAIN = "domain"  # in a seed's pay-level domain
@@ -17,7 +17,7 @@ class Scope(StrEnum):
 
 
 class FieldType(StrEnum):
-    """What a field of an extracted table is."""
+    """The type of a field of an extracted table."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -26,7 +26,7 @@ class FieldType(StrEnum):
 
 
 class Enforcement(StrEnum):
-    """What becomes of URLs whose domain is over its budget."""
+    """The treatment of URLs whose domain is over its budget."""
 
     BEAST = "beast"
     NAIVE = "naive"

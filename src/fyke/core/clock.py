@@ -1,7 +1,7 @@
 """Time, passed in.
 
-Nobody in Fyke asks the operating system for the time but `SystemClock`; every decision takes `now`
-or a `Clock`. So the frontier also runs against a virtual web, faster than life.
+Only `SystemClock` asks the operating system for the time; every decision takes `now` or a `Clock`. So the
+frontier also runs against a virtual web, faster than real time.
 """
 
 import time
@@ -11,33 +11,33 @@ from typing import Any, Protocol
 
 from fyke.core.errors import ConfigurationError
 
-EARLIEST_S, LATEST_S = 1_577_836_800, 4_102_444_800  # 2020 and 2100: any other time is a clock that was never set
+EARLIEST_S, LATEST_S = 1_577_836_800, 4_102_444_800  # 2020 and 2100: a clock outside was never set
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Clock(Protocol):
     """Tells the time in seconds since the epoch."""
 
-    set_s: float  # by so much the wall clock was set forward since, or is ahead; negative: back
+    set_s: float  # seconds by which the wall clock was ahead of this one at the start; negative: behind
 
     def now(self) -> float: ...
 
     def noted(self) -> dict[str, Any]:
-        """What a later process must know to go on by this clock; in it `taken_at`, the time."""
+        """Return what a later process needs to continue this clock, with the time as `taken_at`."""
         ...
 
 
 class SystemClock:
-    """The time of a crawl: it goes on as the machine's own does, also while that sleeps, however its wall clock is set.
+    """The time of a crawl. It runs with the time since boot, also while the machine sleeps, and begins by the wall
+    clock.
 
-    It begins by the wall clock. A later process goes on with what this one `noted`: as if it had gone on all the while,
-    or, once the machine was started anew, by the wall clock again, but no sooner. So a wall clock that is set, back or
-    forward, makes no rest longer or shorter, and no copy older than it is.
+    A later process continues it from `noted`, as if it had run all the while. After a reboot it follows the wall clock
+    again, but never goes back. So setting the wall clock makes no rest longer or shorter, and no copy older than it is.
     """
 
     def __init__(self, noted: Mapping[str, Any] | None = None) -> None:
-        # The largest of a few: whatever comes between the two readings makes it smaller, and the clock late. Rests
-        # that an earlier process wrote down must not seem over sooner by that.
+        # The largest of a few: a delay between the two readings makes the offset smaller, and the clock late. If the
+        # clock of an earlier process was late, rests that it wrote down seem over too soon.
         self._offset = wall = max(time.time() - _since_boot() for _ in range(8))
         self._boot_id = BOOT_ID.read_text().strip()
         if noted:
@@ -50,7 +50,7 @@ class SystemClock:
         return _since_boot() + self._offset
 
     def require_sane(self) -> None:
-        """Raises ConfigurationError for a time that cannot be: all dates would be wrong, and stay so."""
+        """Raise ConfigurationError for an impossible time: all dates would be wrong, and stay wrong."""
         now = self.now()
         if not EARLIEST_S <= now < LATEST_S:
             what = "this crawl began by a clock that was wrong: begin another" if self.set_s else "set it"
@@ -62,7 +62,7 @@ class SystemClock:
 
 
 def _since_boot() -> float:
-    """Seconds since the machine was started, also those for which it slept."""
+    """Return the seconds since boot, with those for which the machine slept."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 

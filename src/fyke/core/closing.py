@@ -1,11 +1,11 @@
-"""What is closed when its block ends."""
+"""A base for context managers with `close`."""
 
 from abc import ABC, abstractmethod
 from typing import Self
 
 
 class Closing(ABC):
-    """Who has something to give back, and gives it back once its block ends."""
+    """An object that is closed when its block ends."""
 
     @abstractmethod
     def close(self) -> None: ...

@@ -1,13 +1,14 @@
-"""One layer of coding each: gzip, deflate, br, zstd, chunked, undone within a cap.
+"""Undoes one layer of coding within a cap: gzip, deflate, br, zstd, chunked.
 
-Used by `decoding`, which stacks them. Each is given a stream of the coded bytes, which it reads from its beginning, and
-a cap, and returns what could be had with a word on what was wrong. Each is work in slices (`fyke.core.slices`), priced
-by what goes in: a stream of empty blocks takes a third of a microsecond a byte, and brings nothing.
+Used by `decoding`, which stacks the layers. Each decoder reads a stream of coded bytes from its beginning, and returns
+the content that it could decode and the fault of the stream. Decoders are work in slices (`fyke.core.slices`), priced
+by their input: a stream of empty blocks takes a third of a microsecond a byte, and gives no content.
 
-Invariants: no more than `cap` bytes are ever unfolded, plus at most one `_STEP`; the coded bytes are held in pieces; a
-stream of which more than `MOST_IDLE_BYTES` go in and bring next to nothing is not read further; a stream that is cut
-or corrupt gives what came before the fault; bytes that are not in the coding at all come back as they are, since such
-headers often lie.
+Invariants:
+- At most `cap` bytes and one `_STEP` are unfolded. The coded bytes are held in pieces.
+- A stream is not read on after `MOST_IDLE_BYTES` of input that gave next to nothing.
+- A cut or corrupt stream gives the content before the fault.
+- Bytes that are not in the coding come back as they are, because headers often name a wrong coding.
 """
 
 import re
@@ -29,28 +30,28 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-MOST_IDLE_BYTES = 1 << 20  # input of a layer in pieces that bring less than half of their size
-BEYOND = "more than"  # is in a fault that is none of the stream's: what is beyond one of our limits was left out
+MOST_IDLE_BYTES = 1 << 20  # input of a layer in pieces that give less than half of their size
+BEYOND = "more than"  # in a fault: one of our limits left the rest out, the stream is sound
 CUT, CORRUPT = "is cut", "is corrupt"  # faults after which the rest of the stream is lost
-_PIECE = 8 << 10  # input taken at a time: what is copied when output reaches its limit, and a unit of work
-_FIRST_PIECE = 1 << 10  # and at first, since a stream may be thousands of small members
+_PIECE = 8 << 10  # input taken at a time: copied when output reaches its limit, and a unit of work
+_FIRST_PIECE = 1 << 10  # and at first, because a stream may be thousands of small members
 _STEP = 256 << 10  # output taken at a time: the most that is lost to a corrupt stream
 _MOST_MEMBERS = 1 << 12  # of gzip, or frames of zstd: each costs as much as 10 KB of content
 _MOST_CHUNKS = 1 << 20  # of a body
 _BREATH = 256  # chunks
 _SIZE_BYTES = 16 << 10  # of the line with the size of a chunk, read at a time
-_ZSTD_WINDOW_LOG = 23  # 8 MB: no more may be asked of a client (RFC 9659)
+_ZSTD_WINDOW_LOG = 23  # 8 MB: a client need not support more (RFC 9659)
 _ZSTD_OPTIONS = {int(zstd.DecompressionParameter.window_log_max): _ZSTD_WINDOW_LOG}
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_ZSTD_MAGIC, _SKIPPABLE = b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"  # of a frame, and of one without content but for a byte
+_ZSTD_MAGIC, _SKIPPABLE = b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"  # of a frame; of a skippable one, behind its first byte
 ISAL_ERROR: Any = isal_zlib.error  # its stub takes the class for an instance
 _CORRUPT = (ISAL_ERROR, zlib.error, brotli.error, zstd.ZstdError)
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})(?:[ \t;][^\n]*)?\r?\n")  # extensions as loosely as libcurl
 
 
 class Layer(NamedTuple):
-    """What one layer gave; `fault` is empty when it was sound."""
+    """The content of one layer; `fault` is empty if the stream was sound."""
 
     content: bytes
     fault: str = ""
@@ -61,26 +62,26 @@ class _Cut(Exception):
 
 
 class _TooMany(Exception):
-    """The stream has more members than are unfolded."""
+    """The stream has more than `_MOST_MEMBERS` members."""
 
 
 Decoder = Callable[[BinaryIO, int], Slices[Layer]]
-_Pieces = Iterator[tuple[int, bytes]]  # bytes that went in, and what they brought
+_Pieces = Iterator[tuple[int, bytes]]  # number of input bytes, and their output
 
-# Input of each coding that takes a step of a microsecond, when it is what takes longest.
+# Input bytes of each coding that take a step of a microsecond at worst.
 GZIP_STEP_BYTES, DEFLATE_STEP_BYTES, BROTLI_STEP_BYTES, ZSTD_STEP_BYTES, CHUNKED_STEP_BYTES = 2, 8, 1, 32, 4
 _OUT_STEP_BYTES = 512
 
 
 def gunzip(stream: BinaryIO, cap: int) -> Slices[Layer]:
-    """gzip, any number of members; what follows the last is ignored, as browsers do."""
+    """Undo gzip, any number of members; bytes after the last one are ignored, as by browsers."""
     if _first(stream, 2) != _GZIP_MAGIC:
         return Layer(_first(stream, cap), "is not gzip")
     return (yield from _collect(_gunzip(stream), cap, GZIP_STEP_BYTES))
 
 
 def inflate(stream: BinaryIO, cap: int) -> Slices[Layer]:
-    """deflate, which is two formats: zlib's by the standard, raw by the habit of some servers."""
+    """Undo deflate, in either of two formats: zlib's by the standard, raw from some servers."""
     first = _first(stream, 2)
     if len(first) == 2 and first[0] & 15 == 8 and not (first[0] << 8 | first[1]) % 31:
         layer = yield from _collect(_inflate(stream, zlib.MAX_WBITS), cap, DEFLATE_STEP_BYTES)
@@ -91,13 +92,13 @@ def inflate(stream: BinaryIO, cap: int) -> Slices[Layer]:
 
 
 def unbrotli(stream: BinaryIO, cap: int) -> Slices[Layer]:
-    """br."""
+    """Undo br."""
     layer = yield from _collect(_unbrotli(stream), cap, BROTLI_STEP_BYTES)
     return _or_plain(layer, stream, cap, "br")
 
 
 def unzstd(stream: BinaryIO, cap: int) -> Slices[Layer]:
-    """zstd, any number of frames."""
+    """Undo zstd, any number of frames."""
     first = _first(stream, len(_ZSTD_MAGIC))
     if not _ZSTD_MAGIC.startswith(first) and first[1:] != _SKIPPABLE:
         return Layer(_first(stream, cap), "is not zstd")
@@ -105,7 +106,7 @@ def unzstd(stream: BinaryIO, cap: int) -> Slices[Layer]:
 
 
 def dechunk(stream: BinaryIO, cap: int) -> Slices[Layer]:
-    """chunked (RFC 9112, 7.1); trailers are dropped, a missing last chunk is forgiven."""
+    """Undo chunked (RFC 9112, 7.1); trailers are dropped. Without a last chunk the fault is `CUT`."""
     whole = roomy(min(stream.seek(0, SEEK_END), cap))
     stream.seek(0)
     fault, count, room = "", 0, cap
@@ -137,7 +138,7 @@ def dechunk(stream: BinaryIO, cap: int) -> Slices[Layer]:
 
 
 def _size_line(stream: BinaryIO) -> bytes:
-    """The line with the size of a chunk; of an extension that is long the rest is passed over."""
+    """Read the line with the size of a chunk; skip the rest of a long extension."""
     line = rest = stream.readline(_SIZE_BYTES)
     while len(rest) == _SIZE_BYTES and not rest.endswith(b"\n"):
         rest = stream.readline(_SIZE_BYTES)
@@ -146,7 +147,7 @@ def _size_line(stream: BinaryIO) -> bytes:
 
 
 def _copied(stream: BinaryIO, whole: BytesIO, size: int) -> int:
-    """How many bytes there were, of `size`, to copy."""
+    """Copy up to `size` bytes, and return how many there were."""
     left = size
     while left and (piece := stream.read(min(left, _STEP))):
         left -= whole.write(piece)
@@ -169,8 +170,8 @@ def _too_long(cap: int) -> str:
 
 
 def _collect(pieces: _Pieces, cap: int, step_bytes: int) -> Slices[Layer]:
-    """What a stream of pieces yields up to `cap` bytes, and how it ended; so much of its input takes a step."""
-    whole = roomy(cap)  # it is given out as it is: to join pieces takes twice the memory
+    """Collect up to `cap` bytes of the output of `pieces`, and how it ended; `step_bytes` of input take a step."""
+    whole = roomy(cap)  # joining pieces would take twice the memory
     room, idle_bytes = cap, 0
     fault = ""
     try:
@@ -196,7 +197,7 @@ def _collect(pieces: _Pieces, cap: int, step_bytes: int) -> Slices[Layer]:
 
 
 def _or_plain(layer: Layer, stream: BinaryIO, cap: int, name: str) -> Layer:
-    """Formats without a mark of their own: at fault, and with less in it than came, is something else."""
+    """Return the plain bytes if a coding without a magic number failed and gave no more bytes than it took."""
     if layer.fault == CORRUPT or (layer.fault == CUT and not layer.content):
         plain = _first(stream, cap)
         if len(layer.content) <= len(plain):
@@ -205,8 +206,8 @@ def _or_plain(layer: Layer, stream: BinaryIO, cap: int, name: str) -> Layer:
 
 
 def _stream(decoder: Any, stream: BinaryIO) -> _Pieces:
-    """The output of a zlib-like `decoder` fed with `stream`, in pieces of at most `_STEP`; the stream is left behind
-    what that took. Raises _Cut when it did not end."""
+    """Yield the output of a zlib-like `decoder` fed with `stream`, in pieces of at most `_STEP`. Leaves the stream
+    behind the bytes that it used. Raises _Cut if it did not end."""
     size = _FIRST_PIECE
     while not decoder.eof and (piece := stream.read(size)):
         size = min(2 * size, _PIECE)
@@ -248,7 +249,7 @@ def _unbrotli(stream: BinaryIO) -> _Pieces:
             out = decoder.process(piece, output_buffer_limit=_STEP)
             yield new_bytes, out
             new_bytes = 0
-            # It accepts more while output of what it took is still to come.
+            # It accepts more input while output of earlier input is still to come.
             if decoder.is_finished() or (not out and decoder.can_accept_more_data()):
                 break
             piece = b""
@@ -269,7 +270,7 @@ def _unzstd(stream: BinaryIO) -> _Pieces:
 
 
 def _frame(decoder: zstd.ZstdDecompressor, stream: BinaryIO) -> _Pieces:
-    """What a `decoder` with the interface of `lzma` gives, as `_stream` has it."""
+    """Yield the output of a `decoder` with the interface of `lzma`, as `_stream` does."""
     size = _FIRST_PIECE
     while not decoder.eof:
         piece = stream.read(size) if decoder.needs_input else b""

@@ -1,7 +1,7 @@
-"""What was asked: one TOML file of frozen sections.
+"""The settings of a crawl: one TOML file of frozen sections.
 
-Each section is given to the one room that uses it. Units are in the names, an unknown key is an
-error, zero means "no limit" where a limit is meant. `render` writes the complete file with a
+Each section is given to the one room that uses it. Units are in the names. An unknown key is an
+error. A limit of zero means "no limit". `render` writes the complete file with a
 sentence a key, as `fyke.toml` in every crawl directory; `load` reads it back.
 """
 
@@ -34,7 +34,7 @@ def _product_token(text: str) -> str:
 
 
 class CrawlSection(Section):
-    """What to crawl, and how much of it."""
+    """The pages to crawl, and limits."""
 
     seeds: list[str] = Field([], description="Where the crawl begins: URLs.")
     scope: Scope = Field(
@@ -66,7 +66,7 @@ class CrawlSection(Section):
 
 
 class AgentSection(Section):
-    """Who we say we are."""
+    """The crawler's name and contact."""
 
     user_agent: Annotated[str, AfterValidator(_product_token)] = Field(
         "fyke",
@@ -79,7 +79,7 @@ class AgentSection(Section):
 
 
 class PolitenessSection(Section):
-    """How gently: a host waits for the longest of its delays, an address for its own."""
+    """Rests: a host waits for the longest of its delays, an address for its own."""
 
     host_delay_s: Seconds = Field(1.0, description="Least time between two requests to a host, in seconds.")
     address_delay_s: Seconds = Field(1.0, description="Least time between two requests to a server address.")
@@ -136,7 +136,7 @@ class DnsSection(Section):
 
 
 class FrontierSection(Section):
-    """What is kept in memory of what waits."""
+    """Memory for waiting URLs, budgets of domains, and the order of visits."""
 
     window_visits: Positive = Field(20_000, description="Visits held in memory for politeness to choose from.")
     host_visits: Positive = Field(500, description="Most of them of one host; the rest waits on disk.")
@@ -189,7 +189,7 @@ class RevisitSection(Section):
 
 
 class StoreSection(Section):
-    """Where pages rest."""
+    """The archive and its tables."""
 
     warc_bytes: Positive = Field(1_000_000_000, description="A WARC file is closed when it is this long.")
     table_rows: Positive = Field(200_000, description="Rows in one Parquet file of pages; links: 20 times that.")
@@ -207,7 +207,7 @@ class PluginsSection(Section):
 
 
 class Config(Section):
-    """The whole of `fyke.toml`. Raises ConfigurationError for what cannot be used."""
+    """The whole of `fyke.toml`. Raises ConfigurationError for a value that cannot be used."""
 
     crawl: CrawlSection = CrawlSection()
     agent: AgentSection = AgentSection()
@@ -259,32 +259,32 @@ class Config(Section):
 
 
 def build(values: dict[str, Any], source: str) -> Config:
-    """A Config from nested values, but for settings that are gone. Raises ConfigurationError that names `source`, key
-    and mend."""
+    """Make a Config from nested values, without settings that are gone. Raises ConfigurationError, which names
+    `source`, the key and the remedy."""
     return Config.model_validate(without_gone(values), context={"source": source})
 
 
 def load(path: Path) -> Config:
-    """The Config in the TOML file at `path`. Raises ConfigurationError."""
+    """Return the Config in the TOML file at `path`. Raises ConfigurationError."""
     return build(read(path), str(path))
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The nested values of the TOML file at `path`. Raises ConfigurationError."""
+    """Return the nested values of the TOML file at `path`. Raises ConfigurationError."""
     try:
         return tomllib.loads(text_of(path))
     except PermissionError as error:
         raise ConfigurationError(f"cannot read {path}{whose(path)}: {error.strerror}; {ALLOW}") from None
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError as error:  # also of what is no text, and of a number of thousands of digits
+    except ValueError as error:  # also of bytes that are not text, and of a number of thousands of digits
         raise ConfigurationError(f"{path} is not TOML: {error}") from None
     except RecursionError:
         raise ConfigurationError(f"{path} is not TOML that can be read: tables in tables are too deep") from None
 
 
 def _explain(error: ValidationError, source: str) -> str:
-    first = max(error.errors(), key=lambda each: len(each["loc"]))  # of a field that may be a text or a table, in it
+    first = max(error.errors(), key=lambda each: len(each["loc"]))  # the one within a field's table
     in_field = FieldSection.__name__ in first["loc"]
     place = ".".join(str(step) for step in first["loc"] if step != FieldSection.__name__)
     message = first["msg"].removeprefix("Value error, ")
@@ -310,16 +310,16 @@ def _explain(error: ValidationError, source: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """`value` in a line that a person reads."""
+    """Return `value` as a line of at most `MOST_SHOWN` characters."""
     try:
         text = repr(value)
-    except ValueError:  # Python writes out no number of so many digits
+    except ValueError:  # a number with more digits than Python writes
         return "so large a number"
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
 def _with_nul(value: Any) -> str:
-    """A text within `value` that holds a NUL, which no file's name and no header field may; empty: there is none."""
+    """Return a text within `value` that holds a NUL, which no file name and no header field may, or ""."""
     if isinstance(value, str):
         return value if "\0" in value else ""
     if isinstance(value, dict):
@@ -331,7 +331,7 @@ _TABLES: dict[str, type[Section]] = {"site": SiteSection, "extract": ExtractSect
 
 
 def render(config: Config) -> str:
-    """`config` as complete TOML, one sentence a key."""
+    """Return `config` as complete TOML, one sentence a key."""
     lines = ["# What this crawl was asked. `fyke crawl --config` reads this file.\n"]
     for name, section in config.sections:
         lines.append(f"\n# {type(section).__doc__}\n[{name}]\n")
@@ -345,7 +345,7 @@ def render(config: Config) -> str:
 
 
 def literal(value: Any) -> str:
-    """`value` as TOML."""
+    """Return `value` as TOML."""
     if isinstance(value, dict):
         return f"{{ {', '.join(f'{literal(key)} = {literal(item)}' for key, item in value.items())} }}"
     if isinstance(value, list):

@@ -1,13 +1,12 @@
 """From the bytes on the wire to the content: transfer coding, then content coding, within caps.
 
-Called by the crawl for every answer that is to be parsed; the archive keeps the wire's bytes. Never
-raises for what a server sent: what could be had is returned, and what was wrong is said in `fault`.
+Called by the crawl for every answer that is to be parsed; the archive keeps the wire's bytes. No body raises: the
+content that could be decoded is returned, and `fault` says what was wrong.
 
-What a body may take is known by its size on the wire, when it is in one coding (`expected_steps`): so who must not wait
-for it can tell before.
+The size of a body in one coding bounds the time to decode it (`expected_steps`), so a caller that must not wait
+can ask before.
 
-Invariant: no layer unfolds to more than `most_bytes`, nor to more than `MOST_RATIO`
-times the bytes on the wire.
+Invariant: no layer unfolds to more than `most_bytes` or `MOST_RATIO` times the bytes on the wire.
 """
 
 import re
@@ -38,7 +37,7 @@ from fyke.core.visits import Exchange
 
 MAX_LAYERS = 3
 ASKED_STEPS = 20_000
-MOST_RATIO = 1000  # bytes that a body may unfold to, for each byte on the wire
+MOST_RATIO = 1000  # bytes that each byte on the wire may unfold to
 
 _DECODERS: dict[str, Decoder] = {
     "gzip": gunzip,
@@ -61,27 +60,27 @@ _NO_CODING = frozenset({"", "identity", "none"})
 
 
 class Decoded(NamedTuple):
-    """The content, and what was wrong on the way to it (empty when nothing was)."""
+    """The content, and the faults of its layers (empty if there were none)."""
 
     content: bytes
     fault: str
-    is_cut: bool = False  # whether a limit of ours left something of a layer out
-    is_broken: bool = False  # whether the rest of a layer is lost, since it is cut or corrupt
+    is_cut: bool = False  # whether one of our limits left a part of a layer out
+    is_broken: bool = False  # whether the rest of a layer is lost, because it is cut or corrupt
 
 
 def accepted_codings() -> tuple[str, ...]:
-    """The content codings to offer a server."""
+    """Return the content codings to offer a server."""
     return ("gzip", "deflate", "br", "zstd")
 
 
 def unfolds(exchange: Exchange) -> bool:
-    """Whether the content may be longer than the body, as its headers have it."""
+    """Return whether the content may be longer than the body, by its headers."""
     return any(coding != "chunked" for coding in _codings_of(exchange))
 
 
 def expected_steps(exchange: Exchange) -> float:
-    """How many steps (`fyke.core.slices`) it may take at most to decode an answer; infinite, where that depends on
-    what is in it."""
+    """Return the most steps (`fyke.core.slices`) that decoding an answer may take; infinite if that depends on its
+    content."""
     body = exchange.body
     if not _CODED.search(exchange.head) or not body.size:
         return 0
@@ -92,8 +91,8 @@ def expected_steps(exchange: Exchange) -> float:
 
 
 def decode_in_time(exchange: Exchange, most_bytes: int, is_late: Callable[[], bool]) -> Decoded | None:
-    """As `decode_body`, for who must not wait: None where it `is_late` before the end, which is asked only of what may
-    take long."""
+    """Decode as `decode_body` does, but return None if it `is_late` before the end: for callers that must not wait.
+    `is_late` is asked every `ASKED_STEPS` steps."""
     work, steps = decoding(exchange, most_bytes), 0
     try:
         while True:
@@ -108,15 +107,15 @@ def decode_in_time(exchange: Exchange, most_bytes: int, is_late: Callable[[], bo
 
 
 def decode_body(exchange: Exchange, most_bytes: int, most_ratio: int = MOST_RATIO) -> Decoded:
-    """The content of an answer: its body after transfer and content coding, of `most_bytes` at most."""
+    """Return the content of an answer: its body after transfer and content coding, at most `most_bytes`."""
     return whole(decoding(exchange, most_bytes, most_ratio))
 
 
 def decoding(exchange: Exchange, most_bytes: int, most_ratio: int = MOST_RATIO) -> Slices[Decoded]:
-    """The same in slices; the body must stay open.
+    """Decode in slices; the body must stay open.
 
-    A coding that is unknown, or that the body is not in, is passed over: the bytes are as they were
-    before it, and `fault` says so.
+    A coding that is unknown, or that the body is not in, is skipped: the bytes stay as they were, and `fault`
+    says so.
     """
     body = exchange.body
     if not _CODED.search(exchange.head):
@@ -134,7 +133,7 @@ def decoding(exchange: Exchange, most_bytes: int, most_ratio: int = MOST_RATIO) 
     of = body
     with ExitStack() as held:
         for place, coding in enumerate(coded):
-            if place:  # it may be as long as what comes of it: one of them at a time is in memory
+            if place:  # input and output of a layer may both be large: only one of them is in memory
                 of, content = _beside(body, content), b""
                 held.close()
                 held.callback(of.close)
@@ -147,7 +146,7 @@ def decoding(exchange: Exchange, most_bytes: int, most_ratio: int = MOST_RATIO) 
 
 
 def _beside(body: Document, content: bytes) -> Document:
-    """`content`, which came of `body`, where that is held; in memory where the disk is full."""
+    """Return `content`, decoded from `body`, held where `body` is, or in memory if the disk is full."""
     document = body.beside()
     with suppress(OSError):
         document.write(content)
@@ -155,8 +154,8 @@ def _beside(body: Document, content: bytes) -> Document:
 
 
 def _codings_of(exchange: Exchange) -> list[str]:
-    """The codings of a body, in the order they were applied. It is `chunked` once, and last, however often that is
-    named (RFC 9112, 6.1): servers behind others name it again."""
+    """Return the codings of a body in the order they were applied. `chunked` counts once, as the last, however often it
+    is named (RFC 9112, 6.1): servers behind others name it again."""
     coded = _codings(exchange, "content-encoding") + _codings(exchange, "transfer-encoding")
     if coded.count("chunked") > 1:
         coded = [*(coding for coding in coded if coding != "chunked"), "chunked"]
@@ -164,6 +163,6 @@ def _codings_of(exchange: Exchange) -> list[str]:
 
 
 def _codings(exchange: Exchange, field: str) -> list[str]:
-    """The codings named by header `field`, in the order they were applied."""
+    """Return the codings named by header `field`, in the order they were applied."""
     names = (name.partition(";")[0].strip().lower() for value in exchange.headers(field) for name in value.split(","))
     return [name for name in names if name not in _NO_CODING]

@@ -2,7 +2,7 @@
 
 Mercator's RewindInputStream (section 3.4): a protocol module writes it once, then the archive and
 any number of processing modules read it, each from the beginning. Differs: no subclass by source,
-and the disk copy is an unnamed temporary file, so that nothing is left behind by a crash.
+and the disk copy is an unnamed temporary file, so that a crash leaves nothing behind.
 """
 
 import io
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 MEMORY_BYTES = 1 << 20
-PIECE_BYTES = 1 << 20  # that are read at a time
+PIECE_BYTES = 1 << 20  # read at a time
 SMALL_BYTES = 128 << 10
-SMALL_SHARE = 4  # one part in so many of what is shared
+SMALL_SHARE = 4  # small documents have one part in 4 of the shared memory for themselves
 
 
 class SharedMemory:
-    """Memory that many documents share; a part of it is for small ones alone, lest large ones keep them out."""
+    """Memory that many documents share. A part is reserved for small ones, so that large ones cannot fill it."""
 
     __slots__ = ("_kept_bytes", "left_bytes")
 
@@ -28,15 +28,15 @@ class SharedMemory:
         self._kept_bytes = most_bytes // SMALL_SHARE
 
     def has_room(self, size_bytes: int) -> bool:
-        """Whether a document that has grown to this size, and is counted, may stay."""
+        """Return whether a document that has grown to `size_bytes`, and is counted, may stay."""
         return self.left_bytes >= (0 if size_bytes <= SMALL_BYTES else self._kept_bytes)
 
 
 class Document:
     """Bytes written once and read as often as needed.
 
-    Held in memory up to `memory_bytes`, and as long as there is some of `shared`, then moved to an unnamed file in
-    `folder` (the system's temporary folder if None).
+    They are in memory up to `memory_bytes` and while `shared` has room, then in an unnamed file in `folder` (the
+    system's temporary folder if None).
     """
 
     __slots__ = ("_chunks", "_file", "_folder", "_held_bytes", "_memory_bytes", "_shared", "packed", "size")
@@ -54,9 +54,9 @@ class Document:
         self._memory_bytes = memory_bytes
         self._folder = folder
         self._shared = shared
-        self._held_bytes = 0  # of what is shared
+        self._held_bytes = 0  # of the shared memory
         self.size = len(data)
-        self.packed: Packed | None = None  # where somebody made it ready for the archive
+        self.packed: Packed | None = None  # set if it was made ready for the archive
 
     def __repr__(self) -> str:
         return f"Document({self.size} bytes {'on disk' if self._file else 'in memory'})"
@@ -66,7 +66,7 @@ class Document:
         self.size += len(chunk)
         if self._file is not None:
             self._file.write(chunk)
-            self._file.flush()  # who writes is told that the disk is full, and nobody else
+            self._file.flush()  # so that the writer, and no reader, meets a full disk
             return
         self._chunks.append(chunk)
         if self._shared is not None:
@@ -76,7 +76,7 @@ class Document:
             self.to_disk()
 
     def to_disk(self) -> None:
-        """Hold it on disk, whatever its size. Raises OSError when that is full."""
+        """Move it to disk, whatever its size. Raises OSError when the disk is full."""
         if self._file is None:
             file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed by `close`
             try:
@@ -90,10 +90,10 @@ class Document:
             self._let_go()
 
     def read(self, limit: int = -1) -> bytes:
-        """The first `limit` bytes, or all."""
+        """Return the first `limit` bytes, or all."""
         if self._file is not None:
             self._file.seek(0)
-            data = self._file.read(self.size if limit < 0 else limit)  # of how many it is not told, it holds two copies
+            data = self._file.read(self.size if limit < 0 else limit)  # without a size it holds two copies
             self._file.seek(0, io.SEEK_END)
             return data
         if len(self._chunks) > 1:
@@ -102,18 +102,18 @@ class Document:
         return data if limit < 0 else data[:limit]
 
     def open(self) -> BinaryIO:
-        """A stream at the first byte. One at a time when the document is on disk."""
+        """Return a stream at the first byte; on disk there is only one stream at a time."""
         if self._file is None:
             return io.BytesIO(self.read())
         self._file.seek(0)
         return self._file
 
     def beside(self) -> "Document":
-        """An empty one, held where this one is."""
+        """Return an empty document that is held where this one is."""
         return Document(memory_bytes=self._memory_bytes, folder=self._folder)
 
     def close(self) -> None:
-        """Let go of the memory or the file."""
+        """Free the memory or the file."""
         self._let_go()
         files = [self._file] if self.packed is None else [self._file, self.packed.deflated]
         self._file = self.packed = None
@@ -129,19 +129,19 @@ class Document:
             self._held_bytes = 0
 
     def __del__(self) -> None:
-        """A document that is dropped unclosed gives back its part of the shared memory, and its file."""
+        """Give back its shared memory and its file if it was not closed."""
         self.close()
 
 
 def first(content: bytes | Document, most_bytes: int = -1) -> bytes:
-    """So many bytes of `content`, wherever it is held, or all."""
+    """Return the first `most_bytes` of `content`, or all."""
     if isinstance(content, Document):
         return content.read(most_bytes)
     return content if most_bytes < 0 else content[:most_bytes]
 
 
 def read_on(stream: BinaryIO) -> Iterator[bytes]:
-    """What `stream` holds, from its beginning, in pieces of `PIECE_BYTES`."""
+    """Yield `stream` from its beginning, in pieces of `PIECE_BYTES`."""
     at = 0
     while stream.seek(at) == at and (piece := stream.read(PIECE_BYTES)):  # others may read it meanwhile
         at += len(piece)
@@ -150,8 +150,8 @@ def read_on(stream: BinaryIO) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What an archive needs of a body, whatever stands around it there."""
+    """A body made ready for an archive, whatever stands around it in a record."""
 
-    digest: str  # of the bytes, as records have it
-    deflated: Document  # they as raw DEFLATE, in whole bytes, to be followed by more (RFC 1951)
-    checksum: int  # their CRC-32, xor that of as many zeros
+    digest: str  # of the bytes, as in records
+    deflated: Document  # the bytes as raw DEFLATE, ending at a byte, to be followed by more (RFC 1951)
+    checksum: int  # CRC-32 of the bytes, xor that of as many zeros

@@ -1,7 +1,7 @@
-"""What can go wrong with *us*: our configuration, our directory, our disk.
+"""Errors of *ours*: of our configuration, our directory, our disk.
 
-What the web does wrong is a value (`fyke.core.outcomes.Outcome`), never an exception. Each error
-here says in one line what happened, to what, and what to do; `fyke.cli` prints that line and exits
+A fault of the web is a value (`fyke.core.outcomes.Outcome`), never an exception. Each error here
+says in one line what happened, to what, and what to do; `fyke.cli` prints that line and exits
 with the class's `exit_status`.
 """
 
@@ -10,17 +10,17 @@ from pathlib import Path
 
 EXIT_UNABLE = 2  # as for wrong usage; 1 is an answer of some commands: nothing was found, links are broken
 EXIT_NO_PAGE = 6  # of a crawl that came to its end, and servers answered with nothing but errors (4xx, 5xx)
-EXIT_INTERRUPTED = 130  # what a shell shows of a command that Ctrl-C ended
-ROOM = "free some space"  # what to do where a disk is full
-LIMIT = "raise the limit of a file's length (ulimit -f)"  # the same where the file may not grow
+EXIT_INTERRUPTED = 130  # of a command that Ctrl-C ended, as shells show it
+ROOM = "free some space"  # what to do if a disk is full
+LIMIT = "raise the limit of a file's length (ulimit -f)"  # the same if the file may not grow
 ALLOW = "mend its permissions or this process's limits, then run the command again"
 
 
 def whose(path: Path) -> str:
-    """Of whom the file is, as a part of a sentence about it; empty where nobody can say."""
+    """Return the owner of the file as a part of a sentence, empty if unknown."""
     try:
         return f", which is {path.owner()}'s"
-    except (OSError, KeyError):  # in a folder that may not be looked into; of a user without a name
+    except (OSError, KeyError):  # a folder that may not be read; a user without a name
         return ""
 
 
@@ -41,19 +41,19 @@ class BadUrl(ConfigurationError):
 
 
 class MissingExtra(FykeError):
-    """What was asked needs packages that were not installed with Fyke."""
+    """The command needs packages that were not installed with Fyke."""
 
     exit_status = EXIT_UNABLE
 
     def __init__(self, missing: ModuleNotFoundError, extra: str) -> None:
-        """`extra` of the package has what is `missing`."""
+        """`extra` of the package has the `missing` module."""
         super().__init__(
             f"this needs {missing.name}, of the extra {extra}: {sys.executable} -m pip install 'fyke[{extra}]'"
         )
 
 
 class Stopped(FykeError):
-    """A signal asked to end before there was a crawl that could be stopped: Ctrl-C, or (`terminated`) SIGTERM."""
+    """A signal came before there was a crawl to stop: Ctrl-C, or (`terminated`) SIGTERM."""
 
     def __init__(self, said: str, *, terminated: bool) -> None:
         super().__init__(said)
@@ -61,7 +61,7 @@ class Stopped(FykeError):
 
 
 class BadQuery(ConfigurationError):
-    """A search whose filter says nothing, or what it cannot say."""
+    """A search whose filter is empty or wrong."""
 
 
 class PluginError(ConfigurationError):
@@ -91,24 +91,24 @@ class StateDamaged(DirectoryError):
 
 
 class OtherVersion(DirectoryError):
-    """A file of the state that is whole, and in a form that this version of Fyke does not know."""
+    """A whole file of the state in a form that this version of Fyke does not know."""
 
 
 class DiskFull(FykeError):
-    """A write failed; what was safe before is safe still."""
+    """A write failed; earlier data is safe."""
 
     exit_status = 4
 
 
 class LimitMet(DiskFull):
-    """The same, by a limit of this user or process: waiting makes no room."""
+    """A write failed by a limit of this user or process: waiting makes no room."""
 
 
 class AgentFailed(FykeError):
-    """One of several agents failed by a fault of Fyke's own, or its process does not stay alive."""
+    """One of several agents failed by a fault of Fyke, or its process does not stay alive."""
 
 
 class NetworkDown(FykeError):
-    """Nothing at all could be reached."""
+    """No server could be reached."""
 
     exit_status = 5

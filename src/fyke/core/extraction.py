@@ -1,4 +1,4 @@
-"""What is read out of pages: the tables `[[extract]]`."""
+"""Tables made of pages: the settings `[[extract]]`."""
 
 import re
 from typing import Self
@@ -12,7 +12,7 @@ RESERVED_TABLES = {"pages", "links", "hosts", "domains", "near", "pagerank", "do
 
 
 class FieldSection(Section):
-    """Where a column of a table comes from."""
+    """The source of a column of a table."""
 
     select: str = Field("", description="A CSS selector, also with ::attr(NAME), or json: and a path into JSON-LD.")
     type: FieldType = Field(FieldType.TEXT, description="text, number, integer or url.")
@@ -20,7 +20,7 @@ class FieldSection(Section):
 
 
 class ExtractSection(Section):
-    """A table of what pages say, made while crawling: as many of these as it takes."""
+    """A table of fields of pages, made while crawling; there may be many."""
 
     table: str = Field(description="Its name: tables/NAME-*.parquet.")
     match: str = Field("", description="Pages whose URL matches this RE2 expression; empty: all.")
@@ -40,7 +40,7 @@ class ExtractSection(Section):
 
 
 def different_tables(tables: list[ExtractSection]) -> list[ExtractSection]:
-    """`tables`, if each has a name of its own. Raises ValueError."""
+    """Return `tables` if each has a name of its own. Raises ValueError otherwise."""
     names = [table.table for table in tables]
     for name in names:
         if names.count(name) > 1:

@@ -1,14 +1,14 @@
-"""Settings of earlier versions that are none any more: nobody had a reason to change them.
+"""Settings of earlier versions that are gone, because nobody had a reason to change them.
 
-Every crawl of an earlier version has them in its `fyke.toml`, which is still read: they are passed over. Whoever reads
-settings to crawl by them says so once, where one was changed (`said_of_gone`).
+The `fyke.toml` of every crawl of an earlier version has them. They are skipped when it is read. A command that crawls
+by a file in which one was changed says so once (`said_of_gone`).
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-# By section and key, the value that holds for good.
+# By section and key, the value that always holds now.
 GONE: Mapping[str, Mapping[str, float | bool]] = MappingProxyType(
     {
         "politeness": {
@@ -23,14 +23,14 @@ GONE: Mapping[str, Mapping[str, float | bool]] = MappingProxyType(
     }
 )
 
-# Of those that another setting says now, by which.
+# Keys whose value another setting gives now.
 FOLLOWS: Mapping[str, str] = MappingProxyType(
     {"throttle_delay_s": "twice failure_delay_s", "max_decoded_bytes": "max_body_bytes"}
 )
 
 
 def without_gone(values: Mapping[str, Any]) -> dict[str, Any]:
-    """`values` (keys in sections) without settings that are gone."""
+    """Return `values` (keys in sections) without settings that are gone."""
     return {
         name: {key: value for key, value in section.items() if key not in GONE.get(name, {})}
         if isinstance(section, dict)
@@ -40,8 +40,8 @@ def without_gone(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def said_of_gone(values: Mapping[str, Any], source: str) -> str:
-    """One line about settings in `values` (keys in sections), read from `source`, that are gone and had another value
-    than the one that holds now; empty for none."""
+    """Return one line about settings in `values` (keys in sections, read from `source`) that are gone and had another
+    value than the one that holds now, or ""."""
     changed = [
         f"{name}.{key} (always {FOLLOWS.get(key, str(value).lower())} now)"
         for name, section in GONE.items()

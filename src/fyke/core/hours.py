@@ -1,8 +1,8 @@
 """The hours of the day in which sites may be asked: `hours` of the settings.
 
 `22-6` is from ten in the evening to six in the morning, by the clock of this machine; `22:30-6 Europe/Berlin` by that
-of a named zone. Where a clock is set forward or back, hours begin and end as it shows; of an hour that it shows twice
-the first counts, one that it leaves out begins when it would have.
+of a named zone. If that clock is set forward or back, hours begin and end as it shows. Of an hour that it shows twice,
+the first counts; an hour that it leaves out begins when it would have.
 
 Invariant: no clock is read here; times are unix seconds.
 """
@@ -20,7 +20,7 @@ _HOURS = re.compile(r"(\d{1,2})(?::(\d\d))?-(\d{1,2})(?::(\d\d))?(?: ([A-Za-z][A
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """From `begin_min` to `end_min`, minutes since midnight, which may be those of the next day."""
+    """From `begin_min` to `end_min`, minutes since midnight; `end_min` may be on the next day."""
 
     begin_min: int
     end_min: int
@@ -28,7 +28,7 @@ class Hours:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """The hours that `text` says. Raises ValueError."""
+        """Return the hours that `text` says. Raises ValueError."""
         found = _HOURS.fullmatch(text)
         if found is None:
             raise ValueError("hours are such as 22-6, or 22:30-6 Europe/Berlin")
@@ -41,9 +41,9 @@ class Hours:
         return cls(begin_min, end_min if end_min > begin_min else end_min + DAY_MIN, _zone(found[5]))
 
     def opens_at(self, at: float) -> float:
-        """`at`, if that is within the hours; else when they begin next."""
+        """Return `at` if it is within the hours, or when they begin next."""
         today = datetime.fromtimestamp(at, self.zone).date()
-        for days in range(-1, 3):  # where clocks are set forward, nothing may be left of a day's hours
+        for days in range(-1, 3):  # a clock set forward may leave out a day's hours
             day = today + timedelta(days)
             begin, end = self._instant(day, self.begin_min), self._instant(day, self.end_min)
             if begin < end and at < end:
@@ -63,14 +63,14 @@ def _zone(name: str | None) -> ZoneInfo | None:
 
 
 def valid_hours(text: str) -> str:
-    """`text`, which says hours or is empty. Raises ValueError."""
+    """Return `text`, which says hours or is empty. Raises ValueError."""
     if text:
         Hours.of(text)
     return text
 
 
 class SiteHours(Protocol):
-    """What a table `[[site]]` says of hours (`fyke.core.site`)."""
+    """The part of a table `[[site]]` (`fyke.core.site`) about hours."""
 
     @property
     def match(self) -> str: ...
@@ -82,7 +82,7 @@ class SiteHours(Protocol):
 
 
 class HostHours:
-    """When each host may be asked: as the last table says that says something of it, else as is `usual`."""
+    """The hours of each host: those of the last table with hours that has the host, or the `usual` ones."""
 
     def __init__(self, usual: str = "", tables: Sequence[SiteHours] = ()) -> None:
         self._usual = usual
@@ -99,21 +99,21 @@ class HostHours:
 
     @property
     def in_words(self) -> str:
-        """What the settings say, the usual hours first; empty where they say nothing."""
+        """All hours in the settings, the usual ones first; empty without hours."""
         said = [(table.match, table.hours) for table in reversed(self._tables)]
         own = [f"{hours} for {match}" for match, hours in said]
         return ", ".join([*filter(None, [self._usual]), *own])
 
     def text_of(self, host: str) -> str:
-        """The hours of `host` (a name, lower case), as they are in the settings; empty for any."""
+        """Return the hours of `host` (a name, lower case), as in the settings; empty for any hour."""
         return next((table.hours for table in self._tables if table.has_host(host)), self._usual)
 
     def opens_at(self, host: str, at: float) -> float:
-        """`at`, if `host` may be asked then, as far as hours go; else when it may next."""
+        """Return `at` if the hours of `host` allow it, or the next time that they do."""
         text = self.text_of(host)
         return self._hours[text].opens_at(at + self.set_s) - self.set_s if text else at
 
     def begin_at(self, at: float) -> bool:
-        """Whether the hours of any host begin at `at`: who waits for that was asked to."""
+        """Return whether the hours of any host begin at `at`. The crawl waits for that, however long it takes."""
         wall = at + self.set_s
         return any(abs(hours.opens_at(wall - 1.0) - wall) < 0.5 for hours in self._hours.values())

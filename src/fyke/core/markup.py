@@ -1,13 +1,12 @@
-"""What of a page an HTML parser may be given: a guard before any tree is made.
+"""Which part of a page may an HTML parser be given? A guard before any tree is made.
 
-Used wherever trees are made. A page is parsed as far as `fyke.core.walk` finds that it costs no more than a page may,
-and the rest by itself. In haste, which is where others wait for it, a page that takes long is not parsed.
+Used wherever trees are made. A page is parsed up to the cost that `fyke.core.walk` allows, and the rest by itself. In
+haste, while others wait, a page that takes long is not parsed.
 
-A parser of HTML takes `<script/>` for the beginning of a script, and all that follows for the script. In XHTML it is an
-empty one, and `written_out` says so in words that both understand.
+An HTML parser takes `<script/>` for the beginning of a script that has all that follows. In XHTML it is an empty
+element; `written_out` gives it an end tag, which both understand.
 
-Invariant: parsing what `bounded` returns takes at most some 150 MB, and end tags that are there to mislead cost time
-alone.
+Invariant: parsing the result of `bounded` takes at most some 150 MB; misleading end tags cost only time.
 """
 
 import re
@@ -22,12 +21,12 @@ from fyke.core.pace import breathe, in_haste
 from fyke.core.walk import walk
 
 MAX_BYTES = 8 << 20
-WRITTEN_BYTES = 1 << 18  # that are written out at a time: each tag takes ten times its bytes meanwhile
+WRITTEN_BYTES = 1 << 18  # written out at a time: each tag takes ten times its bytes meanwhile
 COUNTED_BYTES = 1 << 18  # in which tags are counted at a time: there may be too many long before the end
-LONG_BYTES = 1 << 16  # of text without a tag: it may be parted
-NULS_BYTES = 1 << 20  # that are looked through for them at a time
+LONG_BYTES = 1 << 16  # a text without a tag of this length may be split
+NULS_BYTES = 1 << 20  # from which NULs are removed at a time
 MOST_NULS = 1_000  # each costs 17 bytes, though the standard drops those in text
-LONG_US = 30_000  # that parsing may take, in haste, beside what all pages take
+LONG_US = 30_000  # that parsing in haste may take more than an ordinary page
 
 _LESS_THAN = b"<"[0]
 _MANY_TAGS = 30_000  # pages of today have up to 25,000
@@ -37,7 +36,7 @@ _EMPTY_TAG = re.compile(  # of few attributes, each read once
 )
 
 
-TREE_OPTIONS = LexborDocumentOptions.WO_EVENTS  # events of changing trees: a tenth of the cost, and all of <option>'s
+TREE_OPTIONS = LexborDocumentOptions.WO_EVENTS  # events of changing trees cost a tenth, and for <option> all
 
 
 class TakesLong(Exception):
@@ -45,12 +44,12 @@ class TakesLong(Exception):
 
 
 def written_out(xhtml: bytes) -> bytes:
-    """`xhtml` (UTF-8) with an end tag for each element that is empty and may not be so in HTML."""
+    """Return `xhtml` (UTF-8) with an end tag for each empty element that may not be empty in HTML."""
     return b"".join(_EMPTY_TAG.sub(rb"<\1\2></\1>", piece) for piece in pieces(BytesIO(xhtml), WRITTEN_BYTES))
 
 
 def pieces(stream: BinaryIO, most_bytes: int = MAX_BYTES) -> Iterator[bytes]:
-    """What `stream` holds, in pieces of `most_bytes` at most that end before a tag, or behind a line of long text."""
+    """Yield `stream` in pieces of at most `most_bytes` that end before a tag, or behind a line of long text."""
     at, is_last = 0, False
     while not is_last:
         stream.seek(at)  # others may read it meanwhile
@@ -71,8 +70,8 @@ def _end_of_piece(piece: bytes, most_bytes: int) -> int:
 
 
 def parts(content: bytes) -> Iterator[bytes]:
-    """`content` (UTF-8), in as many parts as it takes for each to be safe. A tag that no part may have is left out.
-    Raises TakesLong."""
+    """Yield `content` (UTF-8) in parts that are safe to parse. A tag that is not safe in any part is left out. Raises
+    TakesLong."""
     content = _without_many_nuls(content)
     at = 0
     while 0 <= at < len(content):
@@ -83,12 +82,12 @@ def parts(content: bytes) -> Iterator[bytes]:
 
 
 def bounded(content: bytes) -> bytes:
-    """`content` (UTF-8), or as much from its beginning as may be parsed. Raises TakesLong."""
+    """Return the beginning of `content` (UTF-8) that may be parsed, or all. Raises TakesLong."""
     return _safe(_without_many_nuls(content[:MAX_BYTES]))[0]
 
 
 def tree_of(content: bytes) -> LexborHTMLParser:
-    """The tree of as much of `content` (UTF-8) as is safe to parse. Raises TakesLong."""
+    """Return the tree of as much of `content` (UTF-8) as is safe to parse. Raises TakesLong."""
     return LexborHTMLParser(bounded(content), options=TREE_OPTIONS)
 
 
@@ -110,7 +109,7 @@ def _without_many_nuls(content: bytes) -> bytes:
 
 
 def has_many_tags(content: bytes) -> bool:
-    """Whether reading `content`, as it came, may take a tenth of a second, since it has so many tags."""
+    """Return whether `content`, as it came, has so many tags that reading it may take a tenth of a second."""
     tags = at = 0
     while tags <= _MANY_TAGS < len(content) - at + tags:
         piece = np.frombuffer(content, np.uint8, min(COUNTED_BYTES, len(content) - at), at)

@@ -1,11 +1,11 @@
-"""What the engines say to each other: three messages, all columns.
+"""The messages between the engines: three kinds, all columns.
 
-    Links      harvest -> frontier    what pages point at
-    Visits     frontier -> fetcher    what may be fetched now: a batch of the schema `URLS`
-    Outcomes   fetcher, harvest -> frontier    how visits ended, what was learned by them, which have to wait
+    Links      harvest -> frontier    the links of pages
+    Visits     frontier -> fetcher    URLs that may be fetched now: a batch of the schema `URLS`
+    Outcomes   fetcher, harvest -> frontier    how visits ended, what they taught, and which must wait
 
-The loop (`fyke.crawl.loop`) alone moves them. A message holds columns and nothing else, so that it can cross
-to another process as it is.
+The loop (`fyke.crawl.loop`) alone moves them. A message holds only columns, so it can cross to another process as it
+is.
 
 Invariant: a message does not change once it is made.
 """
@@ -23,16 +23,16 @@ from fyke.core.visits import Visit, batch_of
 
 _CODES = {outcome: code for code, outcome in enumerate(Outcome)}
 OK = _CODES[Outcome.OK]
-SOON_S = 60.0  # what may be made within this time is handed out; a host that rests for longer sleeps
+SOON_S = 60.0  # a visit that may be made within this time is handed out; a host that rests for longer sleeps
 
 
 class Rules(IntEnum):
-    """What is known of an origin's robots.txt."""
+    """The state of an origin's robots.txt."""
 
     UNKNOWN = 0
-    OPEN = 1  # URLs go to the fetcher: it asks the lines about each, or ends it if its host is gone
+    OPEN = 1  # URLs go to the fetcher, which asks the lines about each, or ends the visit if its host is gone
     CLOSED = 2  # nothing may be fetched
-    UNREACHABLE = 3  # could not be had: nothing may be fetched until it is tried again
+    UNREACHABLE = 3  # robots.txt could not be had: nothing may be fetched until it is tried again
 
 
 ENDED = pa.schema(
@@ -42,15 +42,15 @@ ENDED = pa.schema(
         ("domain", pa.uint64()),
         ("outcome", pa.uint8()),  # place in the list `Outcome`
         ("kind", pa.uint8()),  # the `Kind` that the URL turned out to be
-        ("rest_s", pa.float32()),  # how long its host rests after it; below 0: nothing was asked of it
-        ("again", pa.bool_()),  # whether it had been visited before
+        ("rest_s", pa.float32()),  # how long the host rests after the visit; below 0: the host was not asked
+        ("again", pa.bool_()),  # whether the URL had been visited before
     ]
 )
 PUT_OFF = pa.schema(
     [
         *URLS,
-        ("host_until", pa.float64()),  # its host is not asked before; unix seconds
-        ("until", pa.float64()),  # nor is this visit made before
+        ("host_until", pa.float64()),  # the host is not asked before; unix seconds
+        ("until", pa.float64()),  # this visit is not made before
     ]
 )
 JUDGED = pa.schema([*URLS, ("fresh", pa.bool_())])  # whether the page brought new text; null for a redirect
@@ -58,23 +58,23 @@ LEARNED = pa.schema(
     [
         ("origin", pa.binary()),  # scheme://host:port
         ("rules", pa.uint8()),  # a `Rules`
-        ("until", pa.float64()),  # unix seconds; of UNREACHABLE: when it is tried again
+        ("until", pa.float64()),  # unix seconds; for UNREACHABLE: when robots.txt is tried again
     ]
 )
 DATED = pa.schema(
     [
         ("key", pa.uint64()),
         ("domain", pa.uint64()),
-        ("at", pa.float64()),  # unix seconds: when a list says that the page changed
+        ("at", pa.float64()),  # unix seconds: when the page changed, by a list
     ]
 )
 PRINTED = pa.schema(
     [
-        ("key", pa.uint64()),  # of a page whose host rewrite rules speak of
-        ("domain", pa.uint64()),  # whose shard is to know
+        ("key", pa.uint64()),  # of a page whose host has rewrite rules
+        ("domain", pa.uint64()),  # the shard of this domain is to know
         ("outcome", pa.uint8()),  # as in ENDED
-        ("content", pa.uint64()),  # its number (`harvest/prints`); 0 where there is no page
-        ("prints", pa.list_(pa.uint64())),  # all its numbers, where rules would change its URL
+        ("content", pa.uint64()),  # the page's number (`harvest/prints`); 0 without a page
+        ("prints", pa.list_(pa.uint64())),  # all its numbers, if rules would change its URL
     ]
 )
 NONE_ENDED = pa.RecordBatch.from_pylist([], ENDED)
@@ -87,29 +87,36 @@ NONE_PUT_OFF = pa.RecordBatch.from_pylist([], PUT_OFF)
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """`urls` (schema `URLS`, n rows), each met on a page of the domain in `sources` (uint64[n], 0 for none); those that
-    are `given` (bool[n]; None: none of them) stay as they are, since a server redirects to them."""
+    """`urls` (schema `URLS`, n rows), each met on a page of the domain in `sources` (uint64[n], 0 without a domain).
+
+    Rewrite rules leave `given` URLs (bool[n]; None: no URL) as they are, because a server redirects to them.
+    """
 
     urls: pa.RecordBatch
     sources: U64
     given: Mask | None = None
 
     def keep(self, mask: Mask) -> "Links":
-        """The rows where `mask` (bool[n]) is true, in order."""
+        """Return the rows for which `mask` (bool[n]) is true, in order."""
         return Links(keep(self.urls, mask), self.sources[mask], None if self.given is None else self.given[mask])
 
     def part(self, rows: slice) -> "Links":
-        """These `rows`, one after the other."""
+        """Return the links in `rows`."""
         given = None if self.given is None else self.given[rows]
         return Links(self.urls[rows], self.sources[rows], given)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Visits that are over (schema `ENDED`), what was learned of robots.txt files (schema `LEARNED`), visits that
-    were handed out and come back, since their host does not come to them soon (schema `PUT_OFF`), ended ones whose
-    pages were read for new text (schema `JUDGED`), what lists say of when pages changed (schema `DATED`), and what
-    pages say that rewrite rules speak of (schema `PRINTED`)."""
+    """Results of visits, a batch of each schema.
+
+    - `ENDED`: visits that are over.
+    - `LEARNED`: rules of robots.txt files.
+    - `PUT_OFF`: visits that were handed out and come back, because their host does not come to them soon.
+    - `JUDGED`: ended visits whose pages were read for new text.
+    - `DATED`: when pages changed, by lists.
+    - `PRINTED`: the content of pages whose host has rewrite rules.
+    """
 
     ended: pa.RecordBatch = field(default_factory=lambda: NONE_ENDED)
     learned: pa.RecordBatch = field(default_factory=lambda: NONE_LEARNED)
@@ -120,19 +127,20 @@ class Outcomes:
 
 
 def code_of(outcome: Outcome) -> int:
-    """How columns have `outcome`: its place in the list."""
+    """Return the code of `outcome` in columns: its place in the list."""
     return _CODES[outcome]
 
 
 def soon_visits(rest_s: float, most: int) -> int:
-    """To how many visits a host comes soon that rests for `rest_s` after each: none if it sleeps, `most` at most."""
+    """Return how many visits a host that rests for `rest_s` after each makes within `SOON_S`: at most `most`, and 0
+    for a host that sleeps."""
     if rest_s > SOON_S:
         return 0
     return most if rest_s * most <= SOON_S else int(SOON_S / rest_s)
 
 
 def links_of(messages: Sequence[Links]) -> Links:
-    """One message out of many, in order."""
+    """Join messages into one, in order."""
     if len(messages) == 1:
         return messages[0]
     sources = [NO_KEYS, *(message.sources for message in messages)]
@@ -144,7 +152,7 @@ def links_of(messages: Sequence[Links]) -> Links:
 
 
 def ended_batch(ended: Iterable[tuple[Visit, Outcome]]) -> pa.RecordBatch:
-    """The rows of `ENDED` for visits and their outcomes."""
+    """Return the rows of `ENDED` for visits and their outcomes."""
     rows = [
         (visit.key, visit.host, visit.domain, _CODES[outcome], visit.kind, visit.rest_s, visit.earlier is not None)
         for visit, outcome in ended
@@ -158,7 +166,7 @@ def ended_batch(ended: Iterable[tuple[Visit, Outcome]]) -> pa.RecordBatch:
 
 
 def learned_batch(learned: Sequence[tuple[str, Rules, float]]) -> pa.RecordBatch:
-    """The rows of `LEARNED` for (origin, rules, until)."""
+    """Return the rows of `LEARNED` for (origin, rules, until)."""
     if not learned:
         return NONE_LEARNED
     origins, rules, until = zip(*learned, strict=True)
@@ -171,7 +179,7 @@ def learned_batch(learned: Sequence[tuple[str, Rules, float]]) -> pa.RecordBatch
 
 
 def put_off_batch(visits: Sequence[tuple[Visit, float]]) -> pa.RecordBatch:
-    """The rows of `PUT_OFF` for visits and the times before which their hosts are not asked."""
+    """Return the rows of `PUT_OFF` for visits and the times before which their hosts are not asked."""
     if not visits:
         return NONE_PUT_OFF
     urls = batch_of(visit for visit, _ in visits)
@@ -181,7 +189,7 @@ def put_off_batch(visits: Sequence[tuple[Visit, float]]) -> pa.RecordBatch:
 
 
 def judged_batch(judged: Sequence[tuple[Visit, bool | None]]) -> pa.RecordBatch:
-    """The rows of `JUDGED` for visits and whether their pages were fresh; None for redirects."""
+    """Return the rows of `JUDGED` for visits and whether their pages were fresh (None for redirects)."""
     if not judged:
         return NONE_JUDGED
     urls = batch_of(visit for visit, _ in judged)

@@ -1,12 +1,11 @@
-"""Session ids that the server writes into every link of a page: that of its own URL, or one that is issued there.
+"""Own marks: session ids that a server writes into every link of a page, from the page's URL or newly issued.
 
-Two answers to the same page under two session ids differ by just that. Here those marks are taken out, so that what is
-left can be compared with the page as it is without them. Each of them by itself, too: what a link to a page was tagged
-with may stand in links of that page by chance. Used by those who learn rewrite rules, and by the crawl where
-it verifies one.
+Two answers with the same page under two session ids differ only by these marks. This module takes them out, so that
+the rest can be compared. It also takes out each mark by itself, because a tag in the URL of a page may stand in the
+page's links by chance. Used to learn rewrite rules, and by the crawl to verify one.
 
-Invariant: what is shown (`src=...`) counts: a page that names an image by such a mark is left as it is. Linear in the
-content, for each of `MOST_MARKS`.
+Invariant: a mark in the address of something shown (`src=...`) stays. Linear in the content, for each of at most
+`MOST_MARKS` marks.
 """
 
 import re
@@ -15,33 +14,33 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-LEAST_CHARS = 8  # of an id: what is shorter stands in a page for other reasons
+LEAST_CHARS = 8  # of an id: a shorter text stands in a page for other reasons
 MOST_MARKS = 4  # of a URL
-LEAST_LINKS = 4  # of a page: of fewer nothing is concluded
+LEAST_LINKS = 4  # of a page: fewer prove nothing
 _TOKEN = re.compile(r"[0-9A-Za-z]+")
 _LONG = re.compile(rf"[0-9A-Za-z]{{{LEAST_CHARS}}}")
 
 
 class OwnMark(NamedTuple):
-    """An id in a URL: where `key` is empty a segment of the path, else the value of that key."""
+    """An id in a URL: the value of `key`, or if that is empty a segment of the path."""
 
     key: str
     value: str
-    place: int = -1  # of the segment that it is
+    place: int = -1  # of the segment
 
 
 def is_id(text: str) -> bool:
-    """Whether `text` may be an id that was made up: long, letters and digits, and a digit among them."""
+    """Return whether `text` may be a generated id: long, of letters and digits, with at least one digit."""
     return len(text) >= LEAST_CHARS and text.isalnum() and text.isascii() and any(map(str.isdigit, text))
 
 
 def marks_of(url: str) -> Iterator[OwnMark]:
-    """The ids in a canonical URL: in its path (parameters such as ;sid=... too), then in its query."""
+    """Yield the ids in a canonical URL: in its path (also parameters such as ;sid=...), then in its query."""
     return _marks_in(url.split("/", 3)[3])
 
 
 def _marks_in(target: str) -> Iterator[OwnMark]:
-    """The ids in a URL from its path on."""
+    """Yield the ids in a URL from its path on."""
     path, _, query = target.partition("?")
     for place, segment in enumerate(path.split("/")):
         name, *parameters = segment.split(";")
@@ -58,7 +57,7 @@ def _marks_in(target: str) -> Iterator[OwnMark]:
 
 
 def without_marks(content: bytes, url: str) -> list[bytes]:
-    """What is left of `content`, the decoded body of `url`, without each of the marks of that URL, and without all."""
+    """Return `content`, the decoded body of `url`, without each mark of that URL, and last without all of them."""
     found, left = [], content
     for mark in islice(marks_of(url), MOST_MARKS):
         if mark.value.encode() in left and not _shown(left, mark.value):
@@ -68,8 +67,8 @@ def without_marks(content: bytes, url: str) -> list[bytes]:
 
 
 def without_issued(links: Sequence[str]) -> list[str]:
-    """`links` of a page to its own site, each from the path on, without ids that half of them have: whoever comes
-    without a session is given one, another each time."""
+    """Return `links` of a page to its own site, each from the path on, without ids that half of them have: a server
+    gives a visitor without a session a new one each time."""
     several = set(links)
     least = max(LEAST_LINKS, (len(several) + 1) // 2)
     if sum(map(bool, map(_LONG.search, several))) < least:
@@ -87,7 +86,7 @@ def _all_out(link: str, marks: Sequence[OwnMark]) -> str:
 
 
 def _shown(content: bytes, value: str) -> bool:
-    """Whether the address of something that `content` shows has `value`."""
+    """Return whether `value` is in the address of something that `content` shows."""
     addresses = re.finditer(rb"""\ssrc(?:set)?\s{0,9}=\s{0,9}["']?([^"'<>]{0,2048})""", content, re.IGNORECASE)
     return any(value.encode() in found[1] for found in addresses)
 

@@ -1,11 +1,11 @@
-"""Light work goes first: what is heavy takes one part in so many of the time, for as long as light work is going on.
+"""Light work goes first: while it is going on, each kind of heavy work takes only a share of the time.
 
-A page of some kilobytes is light. What is heavy grows with what a server chose to send: bodies without end, pages of
-many megabytes, rules by the ten thousand. Each room that does such work takes a `Share` of the crawl's `Pace`, does it
-in pieces, and begins none before `wait_s` is over. `light` is told by who sees that light work ended.
+Light work is a page of some kilobytes. Heavy work grows with the bytes that a server sends: bodies without end, pages
+of many megabytes, rules by the ten thousand. A room that does heavy work takes a `Share` of the crawl's `Pace`, works
+in pieces, and begins no piece before `wait_s` is over. The fetcher calls `light` when light work ended.
 
-Invariant: while light work is going on, a share of one in n takes one part in n of the time, but for what a piece takes
-beyond what was expected of it: that is made up for after it. While none is, nothing is waited for.
+Invariant: while light work is going on, a share of one in n takes one part in n of the time. If a piece takes longer
+than expected, the share waits for that after it. Without light work, heavy work waits for nothing.
 """
 
 import threading
@@ -19,12 +19,12 @@ from math import inf
 from fyke.core.clock import Clock
 
 LIGHT_S = 0.05
-MANY = 4  # pieces of light work that end within that time: less leaves time enough
+MANY = 4  # pieces of light work that end within that time: fewer leave time enough
 PARTS = 40
 PIECE_S = 0.005  # of work in a thread of its own, which has the interpreter meanwhile
-GLANCE_S = 0.0005  # at whether the loop has something to do
+GLANCE_S = 0.0005  # for a look whether the loop is busy
 
-_own = threading.local()  # `share`: whose time the work of this thread takes; `hasty`: whether others wait for it
+_own = threading.local()  # `share`: counts the time of this thread; `hasty`: whether others wait for its work
 
 
 class Pace:
@@ -33,17 +33,17 @@ class Pace:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._ended = deque([-inf], MANY)
-        self.loop_cpu_s = _own_cpu()  # CPU seconds of the thread that made this, which is the loop's
+        self.loop_cpu_s = _own_cpu()  # CPU seconds of the thread that made this: the loop's
 
     def __repr__(self) -> str:
         return f"Pace({'busy' if self.busy else 'idle'})"
 
     def light(self) -> None:
-        """Something light ended."""
+        """Note that light work ended."""
         self._ended.append(self._clock.now())
 
     def now(self) -> float:
-        """The time by its clock, unix seconds."""
+        """Return the time by its clock, unix seconds."""
         return self._clock.now()
 
     @property
@@ -52,20 +52,20 @@ class Pace:
         return self._clock.now() - self._ended[0] < LIGHT_S
 
     def go_on(self) -> None:
-        """Light work is going on."""
+        """Note that light work is going on."""
         self._ended.extend([self._clock.now()] * MANY)
 
     def held_up(self, held_s: float) -> None:
-        """Nothing light could end for so long: that says nothing of whether it is going on."""
+        """Leave out the last `held_s`, in which light work could not end, from the judgement whether it is going on."""
         self._ended = deque((at + held_s for at in self._ended), MANY)
 
     def share(self, parts: int = PARTS) -> "Share":
-        """One part in `parts` of the time."""
+        """Return a share of one part in `parts` of the time."""
         return Share(self, self._clock, parts)
 
 
 def _own_cpu() -> Callable[[], float]:
-    """What CPU this thread took, to be asked by others; always 0 where the system does not say."""
+    """Return a function that tells other threads the CPU seconds of this one; always 0 if the system cannot say."""
     if not hasattr(time, "pthread_getcpuclockid"):
         return lambda: 0.0
     return partial(time.clock_gettime, time.pthread_getcpuclockid(threading.get_ident()))
@@ -82,11 +82,11 @@ class Share:
         self._pace = pace
         self._clock = clock
         self._parts = parts
-        self._free_at = clock.now()  # all that was taken until then has been made up for
+        self._free_at = clock.now()  # a piece of which nothing is expected may begin from then on
         self._begun_at = 0.0
         self._expected_s = 0.0
-        self.hurried = False  # nothing is waited for
-        self.given_up = False  # nobody waits for what is done beside the loop: it ends where it would breathe
+        self.hurried = False  # pieces begin without waiting
+        self.given_up = False  # nobody waits for the work beside the loop: it ends at its next `breathe`
 
     def __repr__(self) -> str:
         return f"Share(1 in {self._parts}, waits {self.wait_s():.3f} s)"
@@ -97,14 +97,14 @@ class Share:
         return self._pace.busy
 
     def wait_s(self, expected_s: float = 0.0) -> float:
-        """Seconds after which it is to be asked again, at most `LIGHT_S`; 0: a piece of which so much is expected may
-        begin now."""
+        """Return 0 if a piece that is expected to take `expected_s` may begin now, or the seconds after which to ask
+        again, at most `LIGHT_S`."""
         left_s = self._free_at + expected_s * (self._parts - 1) - self._clock.now()
         return min(left_s, LIGHT_S) if left_s > 0 and self._pace.busy and not self.hurried else 0.0
 
     @contextmanager
     def taken(self, expected_s: float = 0.0) -> Iterator[None]:
-        """Count the time that passes within: it is that of a piece, of which so much had been expected."""
+        """Count the time of the block as a piece that was expected to take `expected_s`."""
         self._begin(expected_s)
         try:
             yield
@@ -114,7 +114,7 @@ class Share:
 
     @contextmanager
     def taken_beside(self, expected_s: float = 0.0) -> Iterator[None]:
-        """The same beside the loop, in a thread of its own: where work says `breathe`, a piece may end."""
+        """Count the time of the block, which runs in a thread beside the loop. Each `breathe` in it may end a piece."""
         self._begin(expected_s)
         _own.share = self
         try:
@@ -124,8 +124,8 @@ class Share:
             self._end()
 
     def took(self, piece_s: float) -> None:
-        """A piece that nobody had expected took so long, and is over. What was taken before is made up for as well,
-        while light work is going on."""
+        """Count `piece_s` of an unexpected piece that is over. While light work is going on, its wait is added to the
+        wait for earlier pieces."""
         now = self._clock.now()
         before = max(self._free_at, now) if self._pace.busy else now
         self._free_at = before + piece_s * (self._parts - 1)
@@ -139,7 +139,7 @@ class Share:
         self._free_at = now + max(0.0, now - self._begun_at - self._expected_s) * (self._parts - 1)
 
     def breathe(self) -> None:
-        """Wait until another piece may begin, if this one took long enough. Raises GivenUp."""
+        """Wait until another piece may begin, if this one took `PIECE_S`. Raises GivenUp."""
         if self.given_up:
             raise GivenUp
         if self._clock.now() - self._begun_at < PIECE_S:
@@ -151,8 +151,11 @@ class Share:
         self._begin(0.0)
 
     def give_way(self) -> None:
-        """Let the loop do what it has to, for its part of the time at most. It gives up the interpreter at each system
-        call; a thread that took it each time would hold up the very work by which light work is seen to go on."""
+        """Wait while the loop is busy, for its part of the time at most.
+
+        The loop gives up the interpreter at each system call. A thread that took it each time would hold up the light
+        work, and the pace would take the crawl for idle.
+        """
         ran_s = self._pace.loop_cpu_s()
         while not self.hurried and self._clock.now() < self._free_at:
             time.sleep(GLANCE_S)
@@ -162,8 +165,7 @@ class Share:
 
 
 def breathe() -> None:
-    """Between two steps of work that may be long: where a share counts its time in this thread, it may be made to wait
-    there."""
+    """Wait, if a share counts the time of this thread and is used up. Called between steps of work that may be long."""
     share: Share | None = getattr(_own, "share", None)
     if share is not None:
         share.breathe()
@@ -171,7 +173,7 @@ def breathe() -> None:
 
 @contextmanager
 def haste() -> Iterator[None]:
-    """Others wait for what this thread does meanwhile."""
+    """Mark the block as work of this thread for which others wait."""
     before, _own.hasty = in_haste(), True
     try:
         yield
@@ -180,5 +182,5 @@ def haste() -> Iterator[None]:
 
 
 def in_haste() -> bool:
-    """Whether this thread is."""
+    """Return whether others wait for this thread's work."""
     return getattr(_own, "hasty", False)

@@ -1,9 +1,8 @@
-"""The seams: what a plug-in is, one small protocol each.
+"""The protocols of plug-ins, one for each kind.
 
 A plug-in is named in `fyke.toml` under `[plugins]` as `module:Name` (or by the name of an entry
-point in the group `fyke.<kind>`), made by calling it without arguments, and used in list order. One
-that raises costs its page, is counted by name, and never widens the crawl: a filter that raises
-refuses.
+point in the group `fyke.<kind>`), made by calling it without arguments, and used in list order. A plug-in
+that raises costs its page and is counted by name. It never widens the crawl: a filter that raises refuses.
 """
 
 import re
@@ -33,9 +32,9 @@ class UrlFilter(Protocol):
     """Says which URLs may enter the frontier."""
 
     def accept(self, urls: pa.RecordBatch) -> Mask:
-        """True for each row of `urls` (schema `fyke.core.batches.URLS`) that may be fetched: bool[n].
+        """Return which rows of `urls` (schema `fyke.core.batches.URLS`) may be fetched: bool[n].
 
-        A pure function of the rows: it is asked again by `fyke why`, and for the same URL met twice.
+        Must be a pure function of the rows: it is asked again by `fyke why`, and for a URL that is met twice.
         """
         ...
 
@@ -45,11 +44,11 @@ class BudgetFunction(Protocol):
     """Says how many URLs of a domain may pass in a round."""
 
     def budgets(self, domains: U64, in_degree: U64, standing: Shares) -> Numbers:
-        """URLs a round for each of n domains, 0 to 65,535: integers [n].
+        """Return the URLs a round for each of n domains, 0 to 65,535: integers [n].
 
         `domains`: the keys of their names (`fyke.core.urls.key_of`), uint64[n]. `in_degree`: how many other domains
-        link to each, uint64[n]. `standing`: float64[n], the share that it stands above of the first places, a hundredth
-        of the domains met and 10,000 at most; 0 for one that is not among them.
+        link to each, uint64[n]. `standing`: float64[n]; the first places are a hundredth of the domains met, at most
+        10,000, and a domain's standing is the share of them that it stands above; 0 for a domain not among them.
         """
         ...
 
@@ -59,7 +58,7 @@ class CrawlOrder(Protocol):
     """Says what is fetched first among the URLs that may be fetched."""
 
     def levels(self, urls: pa.RecordBatch) -> Numbers:
-        """The priority of each row of `urls` (schema `fyke.core.batches.URLS`), 0 (first) to 7: integers [n]."""
+        """Return the priority of each row of `urls` (schema `fyke.core.batches.URLS`), 0 (first) to 7: integers [n]."""
         ...
 
 
@@ -67,15 +66,15 @@ class CrawlOrder(Protocol):
 class ProtocolModule(Protocol):
     """Fetches the URLs of some schemes.
 
-    A scheme may be one that Fyke does not have. Its URLs are `scheme://host/path` then, with a port only where one is
-    written; the host is a name or an address, and looked up like any. robots.txt is obeyed there as everywhere: the
-    module is asked for `scheme://host/robots.txt` first. Where there is none it says `Outcome.CLIENT_ERROR`, and all
-    is allowed; until any other failure is over, nothing is.
+    A scheme may be one that Fyke does not have. Its URLs are `scheme://host/path`, with a port only if one is written.
+    The host is a name or an address, and looked up like any other. robots.txt is obeyed as everywhere: the module is
+    asked for `scheme://host/robots.txt` first. If there is none, it returns `Outcome.CLIENT_ERROR`, and all URLs are
+    allowed; until any other failure is over, no URL is.
     """
 
     @property
     def schemes(self) -> Sequence[str]:
-        """In small letters, for instance `["http", "news"]`."""
+        """Schemes in small letters, for instance `["http", "news"]`."""
         ...
 
     def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
@@ -88,11 +87,11 @@ class ProtocolModule(Protocol):
 
 @runtime_checkable
 class ProcessingModule(Protocol):
-    """Reads pages of some media types: extracts, counts, whatever one wants to know."""
+    """Reads pages of some media types, for instance to extract or count something."""
 
     @property
     def media_types(self) -> Sequence[str]:
-        """For instance `["text/html", "image/*"]`."""
+        """Media types, for instance `["text/html", "image/*"]`."""
         ...
 
     def process(self, page: Page) -> None: ...
@@ -111,9 +110,9 @@ _KINDS = {"filters": UrlFilter, "protocols": ProtocolModule, "processors": Proce
 
 
 def schemes_of(modules: Iterable[ProtocolModule]) -> frozenset[str]:
-    """The schemes that a crawl with the protocol modules `modules` fetches: Fyke's own and theirs.
+    """Return the schemes that a crawl with the protocol modules `modules` fetches: Fyke's own and theirs.
 
-    Raises PluginError for what is no scheme.
+    Raises PluginError for a text that is not a scheme.
     """
     schemes = set(SCHEMES)
     for module in modules:
@@ -127,7 +126,7 @@ def schemes_of(modules: Iterable[ProtocolModule]) -> frozenset[str]:
 
 
 def named(plugins: PluginsSection, kind: str) -> list[Any]:
-    """Those of `kind` ("filters", "protocols", "processors" or "sinks") that `plugins` names, made, in their order.
+    """Make the plug-ins of `kind` ("filters", "protocols", "processors" or "sinks") in `plugins`, in their order.
 
     Raises PluginError.
     """
@@ -135,9 +134,9 @@ def named(plugins: PluginsSection, kind: str) -> list[Any]:
 
 
 def load_plugin(reference: str, kind: str, protocol: type) -> Any:
-    """The plug-in named `reference` (`module:Name`, or an entry point of group `fyke.<kind>`), made.
+    """Make the plug-in named `reference` (`module:Name`, or an entry point of group `fyke.<kind>`).
 
-    Raises PluginError when it cannot be made, or lacks what `protocol` asks.
+    Raises PluginError if it cannot be made, or does not fit `protocol`.
     """
     try:
         if ":" in reference:
@@ -161,7 +160,7 @@ def load_plugin(reference: str, kind: str, protocol: type) -> Any:
 
 
 def _listed(plugin: Any, protocol: type) -> list[Any]:
-    """What `plugin` lists, as `protocol` asks."""
+    """Return the lists of `plugin` that `protocol` has: schemes or media types."""
     return [getattr(plugin, name) for name in ("schemes", "media_types") if hasattr(protocol, name)]
 
 

@@ -1,7 +1,7 @@
-"""Which ports belong to other protocols, so that no link may lead there?
+"""Ports of other protocols, to which no link may lead.
 
-A mail server takes each line for a command, and says what it thinks of it: a link to its port would have the crawler
-speak to it in the name of whoever wrote the link. The numbers are those of the Fetch standard, "port blocking".
+A mail server takes each line for a command and answers it: a link to its port would have the crawler speak to it for
+the author of the link. The numbers are those of the Fetch standard, "port blocking".
 """
 
 OTHERS_PORTS = frozenset(

@@ -1,20 +1,23 @@
-"""From what pages say to where it points: the links of many pages resolved at once, as columns.
+"""Where do links lead? Resolves the links of many pages at once, as columns.
 
 Called for each batch of pages with every href in it, some sixty a page: beside the HTML parser this is the hottest
-code. Most links are *plain*: a URL parser would find nothing to normalise in them. Such a link leads to what stands
-before it (nothing, or the root or a directory of the page's base) and itself, without its fragment. `joiner`, in C,
-reads and joins those; where it was not compiled, all hrefs become one text, and a few passes over its bytes do the
-same, in three times the time. The others go to the WHATWG parser, one by one, at ten microseconds each; so does each
-host that was not met lately. A page may have thirty thousand such links: who must not wait for them asks before how
-many there are (`slow_links`). Nothing is remembered but the keys of hosts, so a link costs the same however many
-different ones there are.
+code.
 
-A short link below a long base is a long URL: what the links of one page come to is bounded by `most_bytes`, or by
-what they are as written where that is more, up to `MOST_WRITTEN_BYTES`; links behind that are dropped, and it is said
-of which pages.
+- Most links are *plain*: a URL parser would find nothing to normalise in them. The URL of a plain link is a prefix
+  (nothing, or the root or a directory of the page's base) and the link without its fragment. `joiner`, in C, joins
+  them. If it was not compiled, all hrefs become one text, and a few passes over its bytes do the same in three times
+  the time.
+- The other links go to the WHATWG parser one by one, at ten microseconds each; so does each host that was not met
+  lately. A page may have thirty thousand of them. A caller that must not wait counts them first (`slow_links`).
 
-Invariant: within that bound, `resolve` gives exactly what `canonical` and `locate` of `fyke.core.urls` give of the
-schemes that are fetched, in order, repeats included.
+No link is remembered, only the keys of hosts: a link costs the same however many different links there are.
+
+Bounded: a short link below a long base is a long URL. The URLs of one page take at most `most_bytes`, or the size of
+its links as written if that is more, up to `MOST_WRITTEN_BYTES`. Later links are dropped, and their pages are told
+(`Located.cut`).
+
+Invariant: within that bound, `resolve` gives exactly what `canonical` and `locate` of `fyke.core.urls` give for the
+schemes that are fetched, in order, with repeats.
 """
 
 import re
@@ -39,23 +42,23 @@ except ImportError:  # there was no compiler when Fyke was installed
     join = None  # type: ignore[assignment]
 
 MOST_BYTES = 8 << 20
-MOST_WRITTEN_BYTES = 12 << 20  # of those that are written out, as in a sitemap of 50,000 with 250 bytes each
+MOST_WRITTEN_BYTES = 12 << 20  # of links that are written out, as in a sitemap of 50,000 with 250 bytes each
 PORTION = 256  # links looked at, or parsed, between two steps
-SLACK = 8  # bytes that a link written out may lack of its URL, beside the root
+SLACK = 8  # bytes by which a URL may be longer than its link as written, beside the root
 
 Int = npt.NDArray[np.int64]
 
-# What a byte means in a link; those of class 0 stand for themselves wherever they are.
+# Classes of bytes in a link; bytes of class 0 stand for themselves wherever they are.
 _NEWLINE, _HASH, _ASK, _PERCENT, _QUOTE, _DOT, _COLON, _ODD = range(1, 9)
 _CLASS = np.full(256, _ODD, np.uint8)
 _CLASS[list(UNRESERVED | frozenset(b"!$&()*+,;=@/"))] = 0
 _CLASS[list(b"\n#?%'.:")] = range(1, 8)
 _MEANS_SOMETHING = bytes(map(bool, _CLASS))
 _SLASH = ord("/")
-_BEGINS_NAME = (_CLASS == 0) | (_CLASS == _PERCENT)  # of a file or folder, at the beginning of a link
+_BEGINS_NAME = (_CLASS == 0) | (_CLASS == _PERCENT)  # bytes that begin a relative link with a file's or folder's name
 _BEGINS_NAME[_SLASH] = False
 
-# The value of an escape is that of its digits; those of other characters make it too large for this table.
+# An escape has the value of its digits; other characters in it make the value an index beyond all escapes.
 _DIGIT = np.full(256, 256, np.int64)
 _DIGIT[list(b"0123456789ABCDEF")] = range(16)
 _STAYS = np.zeros(256 * 17 + 1, np.bool_)
@@ -63,21 +66,21 @@ _STAYS[[value for value in range(256) if value not in UNRESERVED]] = True
 
 _HTTP, _HTTPS = (int.from_bytes(start, "little") for start in (b"http://", b"https://"))
 _SEVEN_BYTES = (1 << 56) - 1
-_PADDING = 8  # bytes behind the last link, so that as many can be read at any place
+_PADDING = 8  # bytes behind the last link, so that 8 can be read at any place
 _UPS = 8  # folders that a plain link may leave
 _LONGEST_ROOT = 255  # bytes; no name in the DNS is longer
 
-# Of a base: its root, its path up to the last slash, and its file.
+# A base: its root, its path up to the last slash, and its file.
 _BASE = re.compile(r"((([a-z][a-z0-9+.-]*):)//[^/?#\\]+)(/(?:[^?#\\]*/)?)([^/?#\\]*)(?:[?#][!-~]*)?")
-# A root that is canonical: the last part of its host is no number, and none is encoded.
+# A canonical root: the last label of its host is not a number, and no label is encoded.
 _PLAIN_ROOT = re.compile(r"https?://((?:(?!xn--)[a-z0-9][a-z0-9-]*\.)*(?!xn--)[a-z][a-z0-9-]*)")
-_PLAIN_PATH = re.compile(r"(?:/(?!\.)[A-Za-z0-9_~!$&()*+,;=@.-]*)+")  # canonical below a root that is
+_PLAIN_PATH = re.compile(r"(?:/(?!\.)[A-Za-z0-9_~!$&()*+,;=@.-]*)+")  # canonical below a canonical root
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Canonical URLs with their keys, a row each; `link` is the number of the link that a row came from, and `cut` has
-    the numbers of the pages of which links were dropped."""
+    """Canonical URLs with their keys, a row each. `link` is the number of the link that a row came from; `cut` has the
+    numbers of the pages whose last links were dropped."""
 
     urls: list[bytes]
     url: pa.BinaryArray  # the same
@@ -88,7 +91,7 @@ class Located:
     cut: frozenset[int] = frozenset()
 
     def locators(self) -> list[Locator]:
-        """The rows as objects."""
+        """Return the rows as objects."""
         keys = (column.tolist() for column in (self.key, self.host, self.domain))
         return list(map(Locator, self.urls, *keys))
 
@@ -97,10 +100,7 @@ NOWHERE = Located([], binary_array([]), NO_KEYS, NO_KEYS, NO_KEYS, np.empty(0, n
 
 
 class LinkResolver:
-    """Resolves links against the pages they are on.
-
-    What has none of `schemes` is no link to anything that can be fetched. Those of http and https always are.
-    """
+    """Resolves links against their pages. Leaves out schemes not in `schemes`, which has http and https at least."""
 
     def __init__(self, schemes: Collection[str] = SCHEMES, *, most_bytes: int = MOST_BYTES) -> None:
         self._schemes = frozenset(schemes)
@@ -110,7 +110,7 @@ class LinkResolver:
         return f"LinkResolver({', '.join(sorted(self._schemes))})"
 
     def resolve(self, pages: Sequence[tuple[str, Sequence[str]]]) -> Located:
-        """Where the links of `pages` lead: of each page its base URL and its hrefs. Links count through all pages."""
+        """Return where the links of `pages` (base URL and hrefs of each) lead. Links are numbered through all pages."""
         bases = [_base(url, self._schemes) for url, _ in pages]
         urls, keys, others, cut = self._read(bases, [hrefs for _, hrefs in pages])
         room, of = MOST_WRITTEN_BYTES, 0
@@ -130,8 +130,8 @@ class LinkResolver:
         return _located(urls, keys, frozenset(cut))
 
     def slow_links(self, pages: Sequence[tuple[str, Sequence[str]]], most: int) -> int:
-        """How many links of `pages` must be parsed, or name a host that was not met lately; not counted far beyond
-        `most`."""
+        """Return how many links of `pages` must be parsed or name a host that was not met lately. Counting stops soon
+        after `most`."""
         count, met = 0, _keys_of_root.cache_info().misses
         for url, hrefs in pages:
             base = _base(url, self._schemes)
@@ -142,11 +142,11 @@ class LinkResolver:
         return count + _keys_of_root.cache_info().misses - met
 
     def _read(self, bases: Sequence["_Base"], hrefs_of: Sequence[Sequence[str]]) -> "_Resolved":
-        """The links of pages but for those that must be parsed."""
+        """Resolve the plain links of pages."""
         return self._by_columns(bases, hrefs_of) if join is None else self._one_by_one(bases, hrefs_of)
 
     def _one_by_one(self, bases: Sequence["_Base"], hrefs_of: Sequence[Sequence[str]]) -> "_Resolved":
-        """With `joiner`, in C: a page at a time."""
+        """Resolve them with `joiner`, in C, a page at a time."""
         urls: list[bytes] = []
         others: list[tuple[int, str, int]] = []
         cut: set[int] = set()
@@ -166,7 +166,7 @@ class LinkResolver:
         return urls, keys, others, cut
 
     def _by_columns(self, bases: Sequence["_Base"], hrefs_of: Sequence[Sequence[str]]) -> "_Resolved":
-        """With NumPy: all pages at once."""
+        """Resolve them with NumPy, all pages at once."""
         hrefs = list(chain.from_iterable(hrefs_of))
         counts = np.array([len(hrefs) for hrefs in hrefs_of], np.int64)
         page = np.repeat(np.arange(len(bases)), counts)
@@ -188,14 +188,14 @@ class LinkResolver:
         return urls, keys, others, set(page[~within].tolist())
 
     def _room(self, base: "_Base", hrefs: Sequence[str]) -> int:
-        """Bytes that the URLs of one page may come to."""
+        """Return how many bytes the URLs of one page may take."""
         if len(hrefs) * MAX_URL_BYTES <= self._most_bytes:
             return self._most_bytes
         slack = SLACK + len(base.root)
         return max(self._most_bytes, min(sum(map(len, hrefs)) + slack * len(hrefs), MOST_WRITTEN_BYTES))
 
     def _parsed(self, href: str, base: str) -> Locator | None:
-        """`href` by the WHATWG parser; None when it is no URL that can be fetched."""
+        """Return `href` by the WHATWG parser, None if it is not a URL that can be fetched."""
         url = canonical(href, base)
         return locate(url) if url is not None and url[: url.index(":")] in self._schemes else None
 
@@ -204,17 +204,17 @@ class LinkResolver:
 
 
 class _Base(NamedTuple):
-    """What the links of a page are relative to; without a folder when only a parser can tell."""
+    """The base of a page's links. `folder` is empty if only a parser can resolve against it."""
 
     url: str
     scheme: bytes = b""
     root: bytes = b""
     folder: bytes = b""
-    file: bytes = b""  # with all before it
+    file: bytes = b""  # the whole URL without its query
     keys: tuple[int, int] = (0, 0)  # of host and domain
 
     def above(self, ups: int) -> bytes:
-        """The folder that many levels up, or the highest there is."""
+        """Return the folder `ups` levels up, or the root's."""
         folder = self.folder
         while ups and len(folder) > len(self.root) + 1:
             folder = folder[: folder.rindex(b"/", 0, -1) + 1]
@@ -235,19 +235,19 @@ def _base(url: str, schemes: frozenset[str]) -> _Base:
     return _Base(url, scheme.encode(), root.encode(), f"{root}{path}".encode(), whole.encode(), keys)
 
 
-# URLs, empty where there is none yet; keys of host and domain, a row each; what a parser must read: number, link, page;
-# pages of which links were dropped.
+# URLs, empty if not resolved yet; keys of host and domain, a row each; links for a parser: number, link, page; pages
+# whose last links were dropped.
 _Resolved = tuple[list[bytes], npt.NDArray[np.uint64], list[tuple[int, str, int]], set[int]]
 
 
 def _keys_of_bases(bases: Sequence[_Base], hrefs_of: Sequence[Sequence[str]]) -> npt.NDArray[np.uint64]:
-    """For each link the keys of its page's host and domain."""
+    """Return for each link the keys of its page's host and domain."""
     keys = np.array([base.keys for base in bases], np.uint64).reshape(-1, 2)
     return np.repeat(keys, [len(hrefs) for hrefs in hrefs_of], axis=0)
 
 
 class _Prefixes:
-    """What stands before the plain links: `of` (int64[n]) says which of `texts`."""
+    """The prefixes of the plain links: link i has `texts[of[i]]` (`of`: int64[n])."""
 
     def __init__(self, bases: Sequence[_Base], links: "_LinkText", page: Int) -> None:
         self.texts = [b"", *chain.from_iterable(base[1:5] for base in bases)]
@@ -260,23 +260,23 @@ class _Prefixes:
             self.texts += [bases[pair // (_UPS + 1)].above(pair % (_UPS + 1)) for pair in pairs.tolist()]
 
     def sizes(self) -> Int:
-        """Bytes that stand before each link."""
+        """Return the length of each link's prefix in bytes."""
         sizes: Int = np.fromiter(map(len, self.texts), np.int64, len(self.texts))[self.of]
         return sizes
 
 
 # -- links --------------------------------------------------------------------------------------
 
-_ABSOLUTE, _ACROSS, _ROOTED, _RELATIVE, _QUERY = range(5)  # `http://h/x`; others by prefix: `//h/x`, `/x`, `x`, `?x`
+_ABSOLUTE, _ACROSS, _ROOTED, _RELATIVE, _QUERY = range(5)  # `http://h/x`; with a prefix: `//h/x`, `/x`, `x`, `?x`
 
 
 class _LinkText:
-    """n links in one text: what of them is part of the URL, and how that begins."""
+    """n links in one text: places in the text, [n] each, and the kind of each link."""
 
     def __init__(self, start: Int, begin: Int, query: Int, end: Int, ups: Int, kind: Int, plain: Mask) -> None:
-        self.start = start  # of what is written
-        self.begin = begin  # of what stands for itself
-        self.query = query  # its question mark, or its end
+        self.start = start  # of the link as written
+        self.begin = begin  # of the part that goes into the URL, behind `./` and `../`
+        self.query = query  # of the question mark, or the end
         self.end = end
         self.ups = ups  # folders to leave
         self.kind = kind
@@ -288,7 +288,7 @@ class _LinkText:
 
 
 def _text(hrefs: Sequence[str]) -> bytes:
-    """The links, a line each; those that only a parser can read are empty lines."""
+    """Return the links, a line each; a link that only a parser can read is an empty line."""
     text = "\n".join([*hrefs, ""])
     if not text.isascii() or text.count("\n") != len(hrefs):
         text = "\n".join([*(href if href.isascii() and "\n" not in href else "" for href in hrefs), ""])
@@ -296,7 +296,7 @@ def _text(hrefs: Sequence[str]) -> bytes:
 
 
 def _read(text: bytes) -> _LinkText:
-    """What the links in `text` are. A link that is not plain has a character that stands for something else."""
+    """Find the parts of the links in `text`. A character that does not stand for itself makes a link not plain."""
     data = np.frombuffer(text, np.uint8)
     marked = text.translate(_MEANS_SOMETHING)  # five times as fast as NumPy's way
     at = np.flatnonzero(np.frombuffer(marked, np.bool_)[:-_PADDING])
@@ -325,14 +325,14 @@ def _read(text: bytes) -> _LinkText:
 
 
 def _first(at: Int, link: Int, which: Mask, otherwise: Int) -> Int:
-    """The place of the first mark of each link that is one of `which`."""
+    """Return the place of the first mark in `which` of each link, `otherwise` for a link without one."""
     found = otherwise.copy()
     found[link[which][::-1]] = at[which][::-1]
     return found
 
 
 def _after_dots(data: npt.NDArray[np.uint8], start: Int) -> tuple[Int, Int]:
-    """Where each link goes on behind its `./` and `../`, and how many of the latter it has."""
+    """Return the place behind the leading `./` and `../` of each link, and how many `../` it has."""
     begin, ups = start.copy(), np.zeros_like(start)
     dotted = np.flatnonzero(data[start] == ord("."))
     begin[dotted[data[start[dotted] + 1] == _SLASH]] += 2
@@ -347,7 +347,7 @@ def _after_dots(data: npt.NDArray[np.uint8], start: Int) -> tuple[Int, Int]:
 
 
 def _kinds(data: npt.NDArray[np.uint8], start: Int, begin: Int) -> Int:
-    """How each link begins; -1 where it begins as none that is plain."""
+    """Return the kind of each link by its beginning, -1 if no plain link begins that way."""
     word = data[start[:, None] + np.arange(_PADDING)].view("<u8").ravel()
     first, second = data[start], data[start + 1]
     kind = np.full(len(start), -1)
@@ -360,7 +360,7 @@ def _kinds(data: npt.NDArray[np.uint8], start: Int, begin: Int) -> Int:
 
 
 def _read_roots(text: bytes, links: _LinkText, prefixes: _Prefixes, keys: npt.NDArray[np.uint64]) -> None:
-    """Put the keys of hosts that links name into `keys`; a link whose root is not canonical is not plain."""
+    """Put the keys of the hosts that links name into `keys`. A link whose root is not canonical is not plain."""
     named = np.flatnonzero(links.plain & (links.kind <= _ACROSS))
     starts = links.start[named].tolist()
     hosts = np.where(links.absolute[named], 8, 2) + links.start[named]
@@ -377,7 +377,7 @@ def _read_roots(text: bytes, links: _LinkText, prefixes: _Prefixes, keys: npt.ND
 
 @lru_cache(maxsize=1 << 14)
 def _keys_of_root(root: bytes) -> tuple[int, int] | None:
-    """The keys of host and domain; None when `root` is no canonical scheme, host and port."""
+    """Return the keys of host and domain, None if `root` is not canonical scheme, host and port."""
     text = root.decode()
     if plain := _PLAIN_ROOT.fullmatch(text):
         return host_keys(plain[1])
@@ -385,7 +385,7 @@ def _keys_of_root(root: bytes) -> tuple[int, int] | None:
 
 
 def _joined(text: bytes, links: _LinkText, prefixes: _Prefixes, wanted: Mask) -> list[bytes]:
-    """The URLs of the `wanted` links, and nothing for the others."""
+    """Return the URLs of the `wanted` links, and an empty one for each other link."""
     of, begin, end = (np.where(wanted, column, 0).tolist() for column in (prefixes.of, links.begin, links.end))
     texts = prefixes.texts
     return [texts[before] + text[first:last] for before, first, last in zip(of, begin, end, strict=True)]

@@ -1,10 +1,10 @@
-"""Rules that make one URL of many which lead to the same page, and the file in which a person reads and edits them.
+"""Rules that make one URL of the many that lead to the same page, and the file in which a person edits them.
 
-Such URLs are DUST, different URLs with similar text (Bar-Yossef, Keidar, Schonfeld: Do not crawl in the DUST, WWW
-2007). `fyke.rewrite` learns rules from what was fetched, `core/rewriting` applies them to URLs. A rule has one of six
-shapes and speaks of one host. No shape is a regular expression: each is linear in the URL.
+These URLs are DUST, different URLs with similar text (Bar-Yossef, Keidar, Schonfeld: Do not crawl in the DUST, WWW
+2007). `fyke.rewrite` learns rules from fetched pages; `core/rewriting` applies them to URLs. A rule has one of six
+shapes and is for one host. No shape is a regular expression: each takes time linear in the URL.
 
-Invariant: `load` gives what `render` wrote.
+Invariant: `load` returns the rules that `render` wrote.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ _HEAD = """\
 
 
 class Shape(StrEnum):
-    """What a rule does to a URL."""
+    """The effect of a rule on a URL."""
 
     DROP_KEY = "drop-key"
     SORT_KEYS = "sort-keys"
@@ -54,7 +54,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Rule(BaseModel):
-    """One rule. Raises ValidationError for what is none."""
+    """One rule. Raises ValidationError if the values make no rule."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -91,7 +91,7 @@ class Rule(BaseModel):
 
     @property
     def name(self) -> str:
-        """What it does, in words: the same for two rules that do the same."""
+        """The effect in words: the same for two rules with the same effect."""
         what = {
             Shape.DROP_KEY: (self.key if self.value is None else f"{self.key}={self.value}")
             + (f" at /{self.path}" if self.path else ""),
@@ -111,7 +111,7 @@ def _is_path(path: str) -> bool:
 
 
 def load(path: Path) -> list[Rule]:
-    """The rules of the file at `path`, in its order. Raises ConfigurationError."""
+    """Return the rules of the file at `path`, in its order. Raises ConfigurationError."""
     values = read(path)
     tables = values.pop("rule", [])
     if values or not isinstance(tables, list):
@@ -134,7 +134,7 @@ def load(path: Path) -> list[Rule]:
 
 
 def render(rules: Sequence[Rule]) -> str:
-    """`rules` as TOML, for people."""
+    """Return `rules` as TOML, for people."""
     lines = [_HEAD]
     for rule in rules:
         keys = rule.model_dump(mode="json", exclude_defaults=True)
@@ -143,5 +143,5 @@ def render(rules: Sequence[Rule]) -> str:
 
 
 def identity(rules: Sequence[Rule]) -> int:
-    """A key of what `rules` do together."""
+    """Return a key of the joint effect of `rules`."""
     return key_of("\n".join(sorted(rule.name for rule in rules)))

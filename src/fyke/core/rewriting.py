@@ -1,9 +1,9 @@
 """Applies the rules of `core/rewrite_rules` to URLs.
 
-Called by the crawl for links (`fyke.crawl.rewriting`), by `fyke why`, and by those who learn rules. Pure.
+Called by the crawl for links (`fyke.crawl.rewriting`), by `fyke why`, and by `fyke.rewrite`. Pure.
 
 Invariants: a rewritten URL is canonical; rewriting is idempotent; only a rule of the shape `host` changes the host, and
-none the scheme or the port.
+no rule changes the scheme or the port.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,14 +20,14 @@ MOST_MOVES = 16  # rules that change the host, one after the other
 
 
 class Rewritten(NamedTuple):
-    """What rules make of a URL, and those that had a part in it: none, where it stays as it is."""
+    """A rewritten URL, and the rules that changed it: no rules if it stays as it is."""
 
     url: str
     rules: tuple[Rule, ...] = ()
 
 
 class Rewriter:
-    """`rules` in use, by host. Raises ConfigurationError where hosts lead to each other in a circle."""
+    """`rules` in use, by host. Raises ConfigurationError if hosts lead to each other in a circle."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = tuple(rule for rule in rules if rule.use)
@@ -49,16 +49,16 @@ class Rewriter:
 
     @property
     def hosts(self) -> dict[str, list[str]]:
-        """The hosts that the rules speak of, each with those that it becomes in turn."""
+        """The hosts of the rules, each with the hosts that it becomes in turn."""
         return {host: [rule.to for rule in self._path(host)] for host in self._moves.keys() | self._of_host.keys()}
 
     @property
     def host_keys(self) -> list[int]:
-        """Keys of these hosts, sorted."""
+        """Keys of the hosts of the rules, sorted."""
         return sorted(map(key_of, self.hosts))
 
     def _path(self, host: str) -> list[Rule]:
-        """The rules that lead from `host` on."""
+        """Return the rules that lead from `host` on."""
         path: dict[str, Rule] = {}
         while (rule := self._moves.get(host)) is not None:
             if host in path or len(path) == MOST_MOVES:
@@ -69,7 +69,7 @@ class Rewriter:
         return list(path.values())
 
     def rewrite(self, url: str) -> Rewritten:
-        """What becomes of `url`, which is canonical."""
+        """Rewrite `url`, which is canonical."""
         scheme, _, authority, target = url.split("/", 3)
         if scheme not in _SCHEMES:
             return Rewritten(url)
@@ -111,13 +111,13 @@ class _RewritesOfHost:
             self._segments.append(rule)
 
     def apply(self, target: str, used: list[Rule]) -> str:
-        """What becomes of path and query, both without their first slash; adds to `used` the rules that did it."""
+        """Rewrite `target`, path and query without the first slash; add the rules that changed it to `used`."""
         path, mark, query = target.partition("?")
         if self._parameters or self._segments:
             path = self._path(path, used)
         if mark and (self._keys or self._sorts is not None):
             query = self._query(path, query, used)
-        if self._indexes and not query:  # by which an index page may choose what it shows
+        if self._indexes and not query:  # a query may choose what an index page shows
             path = self._folder(path, used)
         return f"{path}?{query}" if query else path
 
@@ -127,7 +127,7 @@ class _RewritesOfHost:
             segments = [self._without_parameters(segment, used) for segment in segments]
         while (found := self._token(segments)) is not None and len(segments) > 1:
             end = found.place + 1
-            if len(self._segments) == 1:  # the same rule drops all that follow: at once, for there may be hundreds
+            if len(self._segments) == 1:  # one rule drops all like segments at once: there may be hundreds
                 run = takewhile(lambda segment: is_token(segment, found), islice(segments, end, None))
                 end += min(sum(1 for _ in run), len(segments) - 2)
             del segments[found.place : end]
@@ -155,7 +155,7 @@ class _RewritesOfHost:
         return ";".join(kept)
 
     def _token(self, segments: Sequence[str]) -> Rule | None:
-        """The first rule that drops one of `segments`."""
+        """Return the first rule that drops one of `segments`."""
         for rule in self._segments:
             if rule.place < len(segments) and is_token(segments[rule.place], rule):
                 return rule
@@ -186,7 +186,7 @@ def _note(rule: Rule, used: list[Rule]) -> None:
 
 
 def is_token(segment: str, rule: Rule) -> bool:
-    """Whether `segment` of a path is what `rule`, of the shape `drop-segment`, drops."""
+    """Return whether `rule`, of the shape `drop-segment`, drops `segment` of a path."""
     if not (segment.startswith(rule.prefix) and segment.endswith(rule.suffix)):
         return False
     token = segment[len(rule.prefix) : len(segment) - len(rule.suffix)]

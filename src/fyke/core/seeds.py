@@ -1,8 +1,8 @@
 """What does a person mean by a seed?
 
-A URL, or a name such as `example.org` for its front page. Never a user's name and password: Fyke sends none, and
-`fyke.toml` would keep them in clear. (On pages, links that have them are followed without, as everybody else would.)
-Used by the agent, which begins there, by the directory, which compares the seeds of two commands, and by `fyke why`.
+A URL, or a name such as `example.org` for its front page. A seed with a user name or password is refused: Fyke sends
+none, and `fyke.toml` would keep them in clear. (Links on pages are followed without them.) Used by the agent, which
+begins with the seeds, by the directory, which compares the seeds of two commands, and by `fyke why`.
 """
 
 import re
@@ -11,16 +11,16 @@ from collections.abc import Collection, Iterable
 from fyke.core.errors import BadUrl
 from fyke.core.urls import DEFAULT_PORTS, Locator, canonical, has_credentials, locate
 
-MOST_SHOWN = 100  # characters of what is no URL
+MOST_SHOWN = 100  # characters of a seed in a message
 _SCHEMELESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?)(?::\d+)?(?:[/?#]|\Z)")
 _SEVERAL = re.compile(r"\S\s+[A-Za-z][A-Za-z0-9+.-]*://")
 _BEFORE_LOGIN = re.compile(r"(?:\w{1,20}:[/\\]{2}|mailto:)?[/\\]{0,2}")
 
 
 def seed_url(seed: str, schemes: Collection[str] | None = None) -> str:
-    """What is meant by `seed`, as a canonical URL.
+    """Return the canonical URL meant by `seed`.
 
-    Raises BadUrl when that is no URL, has a user's name, or none of `schemes`, where it matters which are fetched.
+    Raises BadUrl if that is not a URL, has a user name or password, or has none of `schemes` (None: any scheme).
     """
     if _SEVERAL.search(seed):
         raise BadUrl(f"{_shown(seed)} are several URLs: give each as an argument, or on a line, of its own")
@@ -39,7 +39,7 @@ def seed_url(seed: str, schemes: Collection[str] | None = None) -> str:
 
 
 def bad_url(seed: str, why: str) -> BadUrl:
-    """The error for `seed`, in a line that shows neither all of a long one nor a password."""
+    """Return the error for `seed`, which shows neither all of a long one nor a password."""
     return BadUrl(f"{_shown(seed)} is not a URL Fyke can fetch: {why}")
 
 
@@ -49,7 +49,7 @@ def _shown(seed: str) -> str:
 
 
 def _without_password(seed: str) -> str:
-    """`seed`, which is no URL, without what may be a password in it."""
+    """Return `seed`, which is not a URL, without a text that may be a password."""
     before, at, after = seed.rpartition("@")
     begin = len(_BEFORE_LOGIN.match(before)[0])  # type: ignore[index]  # it matches anything
     user, colon, _ = before[begin:].partition(":")
@@ -57,10 +57,10 @@ def _without_password(seed: str) -> str:
 
 
 def seed_of(seed: str, schemes: Collection[str] | None = None) -> Locator:
-    """What is meant by `seed`, as a locator. Raises BadUrl as `seed_url` does."""
+    """Return the locator meant by `seed`. Raises BadUrl as `seed_url` does."""
     return locate(seed_url(seed, schemes))
 
 
 def seeds_of(seeds: Iterable[str], schemes: Collection[str] | None = None) -> list[Locator]:
-    """The `seeds` as locators. Raises BadUrl for the first that is none."""
+    """Return the `seeds` as locators. Raises BadUrl for the first wrong one."""
     return [seed_of(seed, schemes) for seed in seeds]

@@ -1,4 +1,4 @@
-"""What sections of settings are made of: their base, and kinds of values."""
+"""The base of sections of settings, and kinds of values."""
 
 import re
 from typing import Annotated, Any
@@ -35,7 +35,7 @@ def _number(value: Any) -> Any:
 Whole = Annotated[int, BeforeValidator(_number)]
 Real = Annotated[float, BeforeValidator(_number)]
 Seconds = Annotated[Real, Field(ge=0, le=1e9)]
-Wait = Annotated[Real, Field(gt=0, le=1e9)]  # seconds too, but never none
+Wait = Annotated[Real, Field(gt=0, le=1e9)]  # seconds, more than 0
 Count = Annotated[Whole, Field(ge=0, le=10**15)]
 Positive = Annotated[Whole, Field(gt=0, le=10**15)]
 HoursText = Annotated[str, AfterValidator(valid_hours)]

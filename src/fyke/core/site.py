@@ -1,4 +1,4 @@
-"""How some sites are asked: the tables `[[site]]`, and where secrets in them come from."""
+"""Settings for some sites: the tables `[[site]]`, and the places of their secrets."""
 
 import re
 from typing import Annotated, Self
@@ -24,7 +24,7 @@ def _media_range(text: str) -> str:
 
 
 def _match(text: str) -> str:
-    """`text` as hosts and URLs have it. Raises ValueError for what none is."""
+    """Return `text` with its host in canonical form. Raises ValueError if it is neither a host nor a URL."""
     if "://" in text:
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#@]+(?:/[^?#]*)?", text):
             raise ValueError(
@@ -40,7 +40,7 @@ def _match(text: str) -> str:
 
 
 def _proxy(text: str) -> str:
-    """`text` with its host as names on the wire are written. Raises ValueError for what is no proxy."""
+    """Return `text` with its host in canonical form. Raises ValueError if it is not a proxy."""
     if not text:
         return text
     parts = re.fullmatch(r"(https?|socks5)://([^/?#@\s\\]+):(\d{1,5})/?", text)
@@ -72,9 +72,9 @@ Secret = Annotated[str, AfterValidator(_secret)]
 
 
 class SiteSection(Section):
-    """How some sites are asked: as many of these tables as it takes; of two that match, the later one counts.
+    """Settings for the sites that match; there may be many of these tables, and of two that match the later one counts.
 
-    A secret is given as env:NAME or file:PATH, and sent to the origin that `match` names alone.
+    A secret is given as env:NAME or file:PATH, and sent only to the origin that `match` names.
     """
 
     match: Annotated[str, AfterValidator(_match)] = Field(
@@ -120,12 +120,12 @@ class SiteSection(Section):
         return self
 
     def has_host(self, host: str) -> bool:
-        """Whether it speaks of `host` (a name, lower case) as a whole."""
+        """Return whether it is for the whole of `host` (a name, lower case)."""
         match = self.match.lower()
         return match in ("*", host) or (match[:2] == "*." and host.endswith(match[1:]))
 
     @property
     def has_secrets(self) -> bool:
-        """Whether something in it must reach no other origin."""
+        """Whether it has secrets, which must reach no other origin."""
         hidden = any(value.startswith(SECRET_PLACES) for value in self.headers.values())
         return bool(hidden or self.cookies or self.user or self.bearer or self.certificate)

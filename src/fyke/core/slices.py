@@ -1,13 +1,13 @@
-"""Long work on the event loop, in slices: what a server sent may make work, but not hold the loop.
+"""Long work on the event loop, in slices, so that no input from a server holds the loop.
 
-Work is a generator that returns its result, and yields between units how many steps it took since; a step is about
-a microsecond, and a unit a few hundred at most, whatever the input. Who may wait runs it `whole`; the loop gives it
-to a `Slicer`, which takes `FIRST_STEPS` of it at once: what is ordinary is done then. What is left waits in line, of
-which `SLICE_STEPS` are done at a time, as often as its share of the time allows (`fyke.core.pace`), and in between
-everybody else goes on. Steps are counted, not timed, so that the same work is cut at the same places on every machine.
+Work is a generator that returns its result. Between units it yields the number of steps since the last yield. A step
+is about a microsecond, and a unit at most a few hundred, whatever the input. A caller that may wait runs work `whole`.
+The loop gives it to a `Slicer`, which takes `FIRST_STEPS` at once; ordinary work is then done. The rest waits in
+line. `SLICE_STEPS` of the line are done at a time, as often as its share of the time allows (`fyke.core.pace`), and
+other tasks run in between. Steps are counted, not timed, so that work is cut at the same places on every machine.
 
-Invariant: each work takes `FIRST_STEPS` and the rest of one unit before it waits, and between two rests all that wait
-take `SLICE_STEPS` and the rest of one unit.
+Invariant: each work takes `FIRST_STEPS` and the rest of one unit before it waits. Between two rests, the line takes
+`SLICE_STEPS` and the rest of one unit.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ from fyke.core.pace import Share
 
 T = TypeVar("T")
 Slices = Generator[int, None, T]
-Steps = Generator[None, None, T]  # a turn of the crawl's loop, which yields where others may have theirs
+Steps = Generator[None, None, T]  # a turn of the crawl's loop, which yields where other tasks may run
 
 FIRST_STEPS = 400
 SLICE_STEPS = 800
-TURN_STEPS = 200  # then the next in line
+TURN_STEPS = 200  # of one work, before the next in line
 REST_S = 0.001
 
 
 def whole(work: Slices[T] | Steps[T]) -> T:
-    """The result of `work`, done at once."""
+    """Do `work` at once and return its result."""
     try:
         while True:
             next(work)
@@ -38,7 +38,7 @@ def whole(work: Slices[T] | Steps[T]) -> T:
 
 
 class Slicer:
-    """Does works beside each other; `resumed` is called after each slice in which a work that had waited ended."""
+    """Does works by turns; calls `resumed` after each slice in which a waiting work ended."""
 
     def __init__(self, resumed: Callable[[], None], share: Share) -> None:
         self._resumed = resumed
@@ -50,13 +50,13 @@ class Slicer:
         return len(self._line)
 
     def run(self, work: Slices[T], then: Callable[[T], None]) -> None:
-        """Give the result of `work` to `then`: before this returns, if it is short."""
+        """Call `then` with the result of `work`: before this returns, if `work` is short."""
         ended, _ = _go_on(work, then, FIRST_STEPS)
         if not ended:
             self.line_up(work, then)
 
     def line_up(self, work: Slices[T], then: Callable[[T], None]) -> None:
-        """Give the result of `work` to `then` in a later slice, however short it is: for who is called in one."""
+        """Call `then` with the result of `work` in a later slice, however short it is: for callers within a slice."""
         self._line.append((work, then))
         self._set_timer()
 
@@ -76,7 +76,7 @@ class Slicer:
             self._resumed()
 
     def _work(self) -> bool:
-        """Do a slice; whether some work ended."""
+        """Do a slice; return whether some work ended."""
         left, any_ended = SLICE_STEPS, False
         while self._line and left > 0:
             work, then = self._line.popleft()
@@ -88,7 +88,7 @@ class Slicer:
         return any_ended
 
     def stop(self) -> None:
-        """Let go of all that is not done."""
+        """Drop all unfinished work."""
         self._line.clear()
         if self._timer is not None:
             self._timer.cancel()
@@ -96,7 +96,7 @@ class Slicer:
 
 
 def _go_on(work: Slices[Any], then: Callable[[Any], None], steps: int) -> tuple[bool, int]:
-    """Let `work` take `steps`; whether it ended, and how many it took."""
+    """Run `work` for `steps`; return whether it ended, and how many steps it took."""
     taken = 0
     try:
         while taken < steps:

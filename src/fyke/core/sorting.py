@@ -13,9 +13,9 @@ _MOST_WRONG = 1000
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Keys in groups of equal ones, which are sorted; within a group in order of arrival."""
+    """Keys in groups of equal ones; groups are sorted, and keys within a group are in order of arrival."""
 
-    order: Places  # [n], where each was in order of arrival
+    order: Places  # [n], places in order of arrival, sorted by key
     keys: U64  # [m], of each group
     starts: Places  # [m], first place of each group in `order`
     of: Places  # [n], the group of each place in `order`
@@ -27,25 +27,25 @@ class Groups:
 
     @property
     def places(self) -> Places:
-        """Where in `order` each key is, in order of arrival: [n]."""
+        """Place in `order` of each key, in order of arrival: [n]."""
         places = np.empty(len(self.order), np.intp)
         places[self.order] = np.arange(len(places))
         return places
 
     @property
     def counts(self) -> Places:
-        """How many keys each group has: [m]."""
+        """Number of keys in each group: [m]."""
         return np.diff(self.starts, append=len(self.order))
 
 
 def distinct(keys: U64) -> U64:
-    """Each of `keys` (uint64[n]) once, sorted: uint64[m]. `np.unique` hashes them, at up to twenty times the cost."""
+    """Return each of `keys` (uint64[n]) once, sorted: uint64[m]. `np.unique` hashes, at up to twenty times the cost."""
     ordered = np.sort(keys)
     return ordered[_first_of_equals(ordered)]
 
 
 def grouped(keys: U64) -> Groups:
-    """The groups of `keys` (uint64[n]), which are hashes."""
+    """Return the groups of `keys` (uint64[n]), which are hashes."""
     order, ordered = stably_sorted(keys)
     first = _first_of_equals(ordered)
     starts = np.flatnonzero(first)
@@ -60,10 +60,11 @@ def _first_of_equals(ordered: U64) -> Mask:
 
 
 def stably_sorted(keys: U64) -> tuple[Places, U64]:
-    """`keys` (uint64[n]) in sorted order, and before them their places, equal ones in order of arrival: intp[n].
+    """Return the places of `keys` (uint64[n]) in sorted order (intp[n], equal keys in order of arrival), and the sorted
+    keys.
 
-    NumPy sorts values many times faster than it argsorts, so the place takes the key's low bits. Hashes that
-    differ in those bits alone are rare; those that stand wrong are sorted among themselves.
+    NumPy sorts values many times faster than it argsorts, so the place replaces the key's low bits. Hashes that
+    differ only in these bits are rare; wrongly placed ones are sorted among themselves.
     """
     low_bits = np.uint64((1 << max(1, len(keys) - 1).bit_length()) - 1)
     packed = keys & ~low_bits
@@ -73,7 +74,7 @@ def stably_sorted(keys: U64) -> tuple[Places, U64]:
     order = packed.view(np.intp)
     ordered = keys[order]
     wrong = ordered[np.flatnonzero(ordered[1:] < ordered[:-1])] & ~low_bits
-    if len(wrong) > _MOST_WRONG:  # these are no hashes
+    if len(wrong) > _MOST_WRONG:  # the keys are not hashes
         order = order[np.argsort(ordered, kind="stable")]
         return order, keys[order]
     for start, end in zip(
@@ -85,6 +86,6 @@ def stably_sorted(keys: U64) -> tuple[Places, U64]:
 
 
 def nth_of_each(keys: U64) -> npt.NDArray[np.int64]:
-    """How many equal keys come before each: int64[n]."""
+    """Count the equal keys before each of `keys`: int64[n]."""
     groups = grouped(keys)
     return groups.places - groups.starts[groups.of[groups.places]]

@@ -1,7 +1,7 @@
-"""JSON that strangers wrote: as Python reads it, but for what costs all that stands beside it.
+"""Reads JSON that strangers wrote, without losing all of it to one value.
 
-Python refuses numbers of more than some thousand digits, with all of the text that they stand in, and makes numbers of
-`NaN` and `Infinity`, which no standard of JSON has (RFC 8259, 6). Here both are null.
+Python refuses a text with a number of more than some thousand digits, and makes numbers of `NaN` and `Infinity`, which
+are not JSON (RFC 8259, 6). Here both are null.
 """
 
 import json
@@ -11,7 +11,7 @@ MOST_DIGITS = 4000  # of a whole number; Python's own limit is 4300
 
 
 def json_of(text: str, *, strict: bool = True) -> Any:
-    """The value of `text`; not `strict`, line ends may stand within its strings. Raises ValueError, RecursionError."""
+    """Return the value of `text`. If not `strict`, strings may have line ends. Raises ValueError, RecursionError."""
     return json.loads(text, strict=strict, parse_int=_whole, parse_constant=lambda _: None)
 
 

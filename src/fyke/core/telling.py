@@ -1,5 +1,5 @@
-"""How far a long piece of work is, told as it goes on to whoever shows it, such as `fyke.progress`."""
+"""Progress of long work, told while it goes on to its display, such as `fyke.progress`."""
 
 from collections.abc import Callable
 
-Tell = Callable[[str, int, int], None]  # what is done, how much of it, and of how much; 0 where nobody knows
+Tell = Callable[[str, int, int], None]  # the work, how much is done, and of how much (0: unknown)

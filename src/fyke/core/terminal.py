@@ -1,7 +1,7 @@
-"""What may go to a terminal of all that strangers write.
+"""Makes text of strangers safe to print on a terminal.
 
-Used by whatever prints: the commands (`fyke.cli.console`) and the list of search results. Invariant: what `clean`
-returns cannot steer a terminal, nor hide or turn round what it says.
+Used by the commands (`fyke.cli.console`) and the list of search results. Invariant: text that `clean` returns cannot
+steer a terminal, and neither hides nor turns round a part of itself.
 """
 
 import re
@@ -12,5 +12,5 @@ _STEERING = re.compile(rf"[{CONTROL}{HIDDEN}\u2028\u2029]")
 
 
 def clean(text: str) -> str:
-    """`text` with a blank for each character that steers a terminal or hides, and no lone surrogates."""
+    """Return `text` with a blank for each character that steers a terminal or hides, and without lone surrogates."""
     return _STEERING.sub(" ", text).encode("utf-8", "replace").decode()

@@ -1,11 +1,14 @@
-"""What a URL is here: its one canonical form, its key, its host, its pay-level domain.
+"""URLs: their canonical form, key, host and pay-level domain.
 
-Every room uses these words. The canonical form is WHATWG parsing (`ada_url`), then: no fragment, no
-credentials, no default port, percent-encoding normalised (RFC 3986, section 6.2.2: hexadecimal in
-capitals, unreserved characters decoded), an empty path written `/`. Nothing here can change which
-page is meant. Any scheme has one, if a host follows it: which are fetched is for the crawl to say, since plug-ins
-bring more (`fyke.core.plugins.schemes_of`). The *key* of anything is the xxh3-64 of its bytes: of the canonical URL,
-of the host name, of the pay-level domain; keys are what the tables on disk are sorted by.
+Every room uses these words.
+
+- The *canonical form* is WHATWG parsing (`ada_url`), then: no fragment, no credentials, no default port,
+  percent-encoding normalised (RFC 3986, section 6.2.2: hexadecimal in capitals, unreserved characters decoded), an
+  empty path written `/`. None of this changes which page is meant. A URL of any scheme has a canonical form, if a host
+  follows the scheme. The crawl says which schemes are fetched, because plug-ins add some
+  (`fyke.core.plugins.schemes_of`).
+- The *key* of a canonical URL, a host name or a pay-level domain is the xxh3-64 of its bytes. Tables on disk are
+  sorted by key.
 
 Invariant: `canonical(canonical(x)) == canonical(x)`, and neither raises, whatever the text.
 """
@@ -20,7 +23,7 @@ from publicsuffixlist import PublicSuffixList
 
 DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21, "gopher": 70}
 SCHEMES = frozenset(DEFAULT_PORTS)  # those that Fyke fetches without a plug-in
-MAX_URL_BYTES = 2048  # as in sitemaps: what is longer is seldom a page, and all the crawl has URLs by the thousand
+MAX_URL_BYTES = 2048  # as in sitemaps: a longer URL is seldom a page, and the crawl holds thousands of URLs
 MAX_HREF_CHARS = 8 * MAX_URL_BYTES  # as written: fragments go, escapes shrink
 MAX_HOST_BYTES = 255  # no name in the DNS is longer
 SITE_PREFIXES = ("www.", "m.", "mobile.")
@@ -32,12 +35,12 @@ _ESCAPE = re.compile(r"%(2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|5[0-9AaFf]|7[0-9AaEe]|[0
 _STRAY = re.compile(r"%[0-9A-Fa-f]?\Z")
 _SPLIT = re.compile(r"([a-z][a-z0-9+.-]*)://(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?(.*)", re.DOTALL)
 _IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
-# What the WHATWG serialiser writes that needs nothing more done: no credentials, escapes, fragment or empty query.
+# Output of the WHATWG serialiser that is canonical already: no credentials, escapes, fragment or empty query.
 _TIDY = re.compile(r"(?:https?|ftp)://[^/?#@%]{1,200}/[^?#%]*(?:\?[^#%]+)?")
 _SERIALISED = re.compile(
     r"([a-z][a-z0-9+.-]*)://(?:[^/?#@]*@)?(\[[^\]]*\]|[^:/?#]+)(?::(\d+))?([^?#]*)(\?[^#]+)?\??(?:#.*)?", re.DOTALL
 )
-# Where a host may stand in a link as it is written: behind two slashes, or a scheme.
+# The place of a host in a link as it is written: behind two slashes, or behind a scheme.
 _AUTHORITY = re.compile(
     r"[\0-\x20]*+(?:[A-Za-z][A-Za-z0-9+.\-\t\r\n]*+:[\\/\t\r\n]*+|[\\/\t\r\n]{2,}+)(?:[^\\/?#]*@)?([^\\/?#]*+)"
 )
@@ -45,9 +48,11 @@ _SPECIAL = frozenset({"http", "https", "ftp", "ws", "wss", "file"})  # to WHATWG
 
 
 class UrlParts(NamedTuple):
-    """A canonical URL taken apart; `host` has no dots behind it, for to the DNS that is the same name: it is one host,
-    with one rest. `port` is the effective one (0 where the scheme has no default that we know), `target` is path and
-    query."""
+    """A canonical URL taken apart.
+
+    `host` has no dots at its end: with them it is the same name to the DNS, so one host with one rest. `port` is the
+    effective port (0 if none is written and no default is known for the scheme). `target` is path and query.
+    """
 
     scheme: str
     host: str
@@ -56,14 +61,14 @@ class UrlParts(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port, if any, as one word: what one robots.txt speaks for (RFC 9309, 2.3)."""
+        """Scheme, host and port, if any, as one word: the scope of one robots.txt (RFC 9309, 2.3)."""
         if not self.port and self.scheme not in DEFAULT_PORTS:
             return f"{self.scheme}://{self.host}"
         return f"{self.scheme}://{self.host}:{self.port}"
 
 
 class Locator(NamedTuple):
-    """A canonical URL with the three keys by which it is remembered, ordered and kept polite."""
+    """A canonical URL with the keys of the URL, its host and its pay-level domain."""
 
     url: bytes
     key: int
@@ -72,15 +77,15 @@ class Locator(NamedTuple):
 
 
 def key_of(data: bytes | str) -> int:
-    """The xxh3-64 of `data` (text as UTF-8): an unsigned 64-bit integer."""
+    """Return the xxh3-64 of `data` (text as UTF-8): an unsigned 64-bit integer."""
     return xxhash.xxh3_64_intdigest(data.encode() if isinstance(data, str) else data)
 
 
 def canonical(url: str, base: str | None = None) -> str | None:
-    """The canonical form of `url`, resolved against `base` if given.
+    """Return the canonical form of `url`, resolved against `base` if given. Never raises.
 
-    None when it is no URL, has no host, or is longer than `MAX_URL_BYTES`, or its host than `MAX_HOST_BYTES`: such
-    links are not links to pages. Never raises.
+    Returns None for a text that is not a URL, a URL without a host, a URL longer than `MAX_URL_BYTES` and a host longer
+    than `MAX_HOST_BYTES`. These are not links to pages.
     """
     if len(url) > MAX_HOST_BYTES and (len(url) > MAX_HREF_CHARS or _names_too_long_a_host(url)):
         return None
@@ -93,7 +98,7 @@ def canonical(url: str, base: str | None = None) -> str | None:
 
 
 def _names_too_long_a_host(url: str) -> bool:
-    """Whether `url` has a host that is longer than any when it is read: that takes the square of its length."""
+    """Return whether `url` has a host that is too long to be a name. Parsing a host takes the square of its length."""
     match = _AUTHORITY.match(url)
     return match is not None and len(match[1]) > MAX_HOST_BYTES * (9 if match[1].isascii() else 1)
 
@@ -113,7 +118,7 @@ def _tidied(href: str) -> str | None:
 
 
 def has_credentials(url: str) -> bool:
-    """Whether `url`, which has a canonical form, has a user's name or a password before its host."""
+    """Return whether `url`, which has a canonical form, has a user name or a password before its host."""
     try:
         parts = ada_url.URL(url)
     except ValueError:  # a host alone
@@ -122,7 +127,8 @@ def has_credentials(url: str) -> bool:
 
 
 def _named_host(opaque: str) -> str | None:
-    """The host of a URL that WHATWG does not know as an http URL would have it: there opaque, to the DNS a name."""
+    """Return an `opaque` host as an http URL has it. WHATWG leaves hosts of schemes that it does not know as they are,
+    but the DNS takes them for names."""
     try:
         return str(ada_url.URL(f"http://{opaque}/").hostname) or None
     except ValueError:
@@ -138,7 +144,7 @@ def _normalise_escape(match: re.Match[str]) -> str:
 
 
 def split(url: str) -> UrlParts:
-    """The parts of a canonical URL. Raises ValueError for text that is not one."""
+    """Return the parts of a canonical URL. Raises ValueError for other text."""
     match = _SPLIT.fullmatch(url)
     if match is None:
         raise ValueError(f"not a canonical URL: {url!r}")
@@ -148,12 +154,12 @@ def split(url: str) -> UrlParts:
 
 
 def has_own_port(parts: UrlParts) -> bool:
-    """Whether the port is the one that its scheme has where none is named."""
+    """Return whether the port is the default of its scheme."""
     return parts.port == DEFAULT_PORTS.get(parts.scheme, 0)
 
 
 def main_name(host: str) -> str:
-    """The name of the site of `host`: without `www.`, `m.` or `mobile.` before it."""
+    """Return the name of the site of `host`: without `www.`, `m.` or `mobile.` before it."""
     for prefix in SITE_PREFIXES:
         if host.startswith(prefix) and "." in host[len(prefix) :]:
             return host[len(prefix) :]
@@ -161,9 +167,9 @@ def main_name(host: str) -> str:
 
 
 def robots_url(origin: str) -> str:
-    """The canonical URL of the robots.txt that speaks for `origin` (`UrlParts.origin`, which has a default port too).
+    """Return the canonical URL of the robots.txt for `origin` (`UrlParts.origin`, in which a default port is written).
 
-    Raises ValueError for what is no origin.
+    Raises ValueError if `origin` is not an origin.
     """
     scheme, _, authority = origin.partition("://")
     if not authority:
@@ -173,7 +179,7 @@ def robots_url(origin: str) -> str:
 
 
 def is_address(host: str) -> bool:
-    """Whether `host` is a literal IP address rather than a name."""
+    """Return whether `host` is a literal IP address."""
     return host.startswith("[") or _IPV4.fullmatch(host) is not None
 
 
@@ -184,9 +190,9 @@ def _suffixes() -> PublicSuffixList:
 
 @lru_cache(maxsize=HOSTS_REMEMBERED)
 def pay_level_domain(host: str) -> str:
-    """The registrable domain of `host` by the Public Suffix List shipped with the package.
+    """Return the registrable domain of `host` by the Public Suffix List shipped with the package.
 
-    A literal address, and a name that is itself a public suffix, is its own domain.
+    A literal address or a public suffix is its own domain.
     """
     if is_address(host):
         return host
@@ -195,7 +201,7 @@ def pay_level_domain(host: str) -> str:
 
 @lru_cache(maxsize=HOSTS_REMEMBERED)
 def host_keys(host: str) -> tuple[int, int]:
-    """The keys of `host` and of its pay-level domain."""
+    """Return the keys of `host` and of its pay-level domain."""
     return key_of(host), key_of(pay_level_domain(host))
 
 
@@ -205,7 +211,7 @@ def _authority_keys(authority: str) -> tuple[int, int]:
 
 
 def locate(url: str) -> Locator:
-    """The locator of a canonical URL. Raises ValueError for text that is not one."""
+    """Return the locator of a canonical URL. Raises ValueError for other text."""
     _, _, authority, _ = url.split("/", 3)
     text = url.encode()
     host, domain = _authority_keys(authority)

@@ -1,4 +1,4 @@
-"""Which Fyke is this?"""
+"""The version of Fyke."""
 
 from importlib.metadata import version
 

@@ -1,4 +1,4 @@
-"""Pages are objects: one visit, the exchange it leads to, and the page that comes of it.
+"""Pages are objects: a visit, the exchange it leads to, and the page of that exchange.
 
 The frontier hands out `Visit`s; a protocol module turns one into an `Exchange`; parsing turns an
 exchange into a `Page`, which processing modules, sinks and the store read. Each is made by one room
@@ -26,35 +26,35 @@ from fyke.core.urls import Locator, UrlParts, locate, split
 HTML = "text/html"
 HTML_TYPES = frozenset({HTML, "application/xhtml+xml"})
 HELD_BYTES = 16 << 20  # of content that may be in memory beside the tree of a part of it
-OWN_CODECS = "x-whatwg-"  # how the names begin of those that Python lacks
+OWN_CODECS = "x-whatwg-"  # prefix of the names of codecs that Python lacks
 _UTF_8 = frozenset({"utf-8", "us-ascii", "ascii"})
 _WITHOUT_PIECES = frozenset({"", "utf-16", "utf-16-le", "utf-16-be", "iso2022_jp_ext"})  # a `<` may be half a character
 
 
 class Purpose(IntEnum):
-    """Why a visit is made."""
+    """The reason of a visit."""
 
     PAGE = 0
     ROBOTS = 1
-    PROBE = 2  # to see whether a server shows something where nothing should be
+    PROBE = 2  # to see whether a server shows a page at a URL that cannot be there
 
 
-SAME_TEXT = "its text is as it was"  # the detail of an answer whose bytes alone are others
+SAME_TEXT = "its text is as it was"  # the detail of an answer with other bytes and the same text
 
 
 @dataclass(slots=True)
 class Earlier:
-    """What earlier visits to a URL brought, as far as the next one needs it.
+    """Results of earlier visits to a URL that the next visit needs.
 
-    `place` is file number, offset and length of the newest record of its content, None without one. What is in that
-    record is read when the page is asked for: how to ask whether it changed, and what a revisit record must name
-    (URL, WARC-Date and payload digest of the record that holds the body).
+    `place` is file number, offset and length of the newest record of its content, None without a record. That record is
+    read when the page is asked for. It has the validators of the request (`etag`, `modified`), and the `original` that
+    a revisit record must name: URL, WARC-Date and payload digest of the record that holds the body.
     """
 
-    missing: bool = False  # whether the visit before found nothing there: 404 or 410
+    missing: bool = False  # whether the visit before was answered with 404 or 410
     place: tuple[int, int, int] | None = None
     fingerprint: int = 0  # of that content
-    at: float = 0.0  # unix seconds: when it was brought, or last found to be as it was
+    at: float = 0.0  # unix seconds: when it was fetched, or last found unchanged
     etag: str = ""
     modified: str = ""  # the Last-Modified, as the server wrote it
     original: tuple[str, str, str] | None = None
@@ -80,27 +80,27 @@ class Visit:
     purpose: Purpose = Purpose.PAGE
     robots_of: str = ""  # the origin whose rules a ROBOTS visit is to bring
     not_before: float = 0.0  # unix seconds; a retry may not come sooner
-    rest_s: float = -1.0  # how long its host rests after it; below 0: nothing was asked of it
+    rest_s: float = -1.0  # how long the host rests after the visit; below 0: the host was not asked
     earlier: Earlier | None = None  # None for a URL that was never visited
-    errand: int = 0  # of a ROBOTS visit made for another agent: the number that agent knows it by
-    beyond: int = 0  # of requisites that need one another, the how manyth it is beyond the scope; at most 2
+    errand: int = 0  # of a ROBOTS visit made for another agent: the number by which that agent knows it
+    beyond: int = 0  # hops of a requisite beyond the scope: 0 to 2
     _parts: UrlParts | None = field(default=None, repr=False, compare=False)
 
     @property
     def led(self) -> bool:
-        """Whether a redirect of somebody's robots.txt led here: anybody may lead to any host."""
+        """Whether the redirect of a robots.txt led here; that may be of any site and lead to any host."""
         return self.depth > 0 and self.purpose is Purpose.ROBOTS
 
     @property
     def parts(self) -> UrlParts:
-        """The URL taken apart; several stages ask."""
+        """The URL taken apart, once for all stages that ask."""
         if self._parts is None:
             self._parts = split(self.url)
         return self._parts
 
 
 def visits_of(batch: pa.RecordBatch) -> list[Visit]:
-    """The rows of a `URLS` batch as visits."""
+    """Return the rows of a `URLS` batch as visits."""
     columns = (numbers(batch, name).tolist() for name in URLS.names[:-1])
     visits = [
         Visit(url, key, host, domain, via, depth, Kind(kind), *rest)
@@ -115,7 +115,7 @@ def visits_of(batch: pa.RecordBatch) -> list[Visit]:
 
 
 def batch_of(visits: Iterable[Visit]) -> pa.RecordBatch:
-    """Visits that the frontier gave as a `URLS` batch, in order."""
+    """Return visits that the frontier handed out as a `URLS` batch, in order."""
     rows = list(visits)
     if not rows:
         return EMPTY
@@ -133,24 +133,23 @@ def batch_of(visits: Iterable[Visit]) -> pa.RecordBatch:
 
 
 def visit_to(url: str, **facts: Any) -> Visit:
-    """A visit to a canonical URL."""
+    """Return a visit to a canonical URL."""
     at = locate(url)
     return Visit(url, at.key, at.host, at.domain, **facts)
 
 
 def robots_visit(url: str, origin: str) -> Visit:
-    """The visit that fetches `url` to learn the robots rules of `origin`."""
+    """Return the visit that fetches `url` to learn the robots rules of `origin`."""
     return visit_to(url, purpose=Purpose.ROBOTS, robots_of=origin)
 
 
 @dataclass(slots=True)
 class Exchange:
-    """One request and its answer, as the wire had them.
+    """One request and its answer, as they were on the wire.
 
-    `head` is the status line and header lines as the server sent them, with the blank line; `body`
-    is what followed, transfer coding and content coding untouched. Protocols without headers leave
-    `request` and `head` empty. `truncated` is WARC's word when the body is not all there
-    (`length`, `time`, `disconnect`), else empty.
+    `head` is the status line and header lines as the server sent them, with the blank line. `body` has the bytes
+    behind it, with transfer coding and content coding. Protocols without headers leave `request` and `head` empty.
+    `truncated` is WARC's word for the reason if the body is incomplete (`length`, `time`, `disconnect`), or empty.
     """
 
     visit: Visit
@@ -165,19 +164,19 @@ class Exchange:
     body: Document = field(default_factory=Document)
     truncated: str = ""
     effective_protocol: str = ""  # as WARC-Protocol has it: "http/1.1", "h2", "ftp", "gopher"
-    kept_broke: bool = False  # the connection broke, or the server would not answer on it: maybe it does on another
+    kept_broke: bool = False  # the connection broke, or the server did not answer on it: it may on another
 
     def headers(self, name: str) -> list[str]:
-        """The values of every header field `name` (any case), as Latin-1, in order."""
+        """Return the values of every header field `name` (any case), as Latin-1, in order."""
         return headers_of(self.head, name)
 
     def header(self, name: str) -> str:
-        """The first value of header field `name`, or the empty string."""
+        """Return the first value of header field `name`, or the empty string."""
         return next(iter(self.headers(name)), "")
 
 
 def headers_of(head: bytes, name: str) -> list[str]:
-    """The values of every field `name` (any case) of a message head, as Latin-1, in order."""
+    """Return the values of every field `name` (any case) of a message head, as Latin-1, in order."""
     wanted = name.lower().encode() + b":"
     size = len(wanted)
     return [line[size:].strip().decode("latin-1") for line in head.split(b"\n") if line[:size].lower() == wanted]
@@ -185,11 +184,11 @@ def headers_of(head: bytes, name: str) -> list[str]:
 
 @dataclass(slots=True)
 class PageLinks:
-    """What a page points at, as written in it but for encoded queries; `base` is what they are relative to.
+    """The links of a page as written in it (except that queries are encoded), relative to `base`.
 
-    `pages` are links to follow, `nofollow` links the page asks not to follow, `requisites` what is
-    needed to show it, `listings` the sitemaps that a sitemap index names. `dated` is when those of `pages` changed of
-    which a sitemap or feed says so: unix seconds.
+    `pages` are links to follow, `nofollow` links that the page asks not to follow, `requisites` links to files needed
+    to show it, `listings` the sitemaps that a sitemap index names. `dated` is when `pages` changed (unix seconds), by
+    the sitemap or feed.
     """
 
     base: str
@@ -207,24 +206,24 @@ class PageLinks:
 class Page:
     """An answer understood: content decoded, media type and charset known, links found.
 
-    `content` is the body after transfer and content coding; `findings` is where processing modules
-    leave results, by module name.
+    `content` is the body after transfer and content coding; `findings` has the results of processing modules, by
+    module name.
     """
 
     exchange: Exchange
     media_type: str
     _content: bytes | Document
-    charset: str = ""  # empty for what is not text
+    charset: str = ""  # empty if the content is not text
     links: PageLinks = field(default_factory=lambda: PageLinks(""))
     title: str = ""
     noindex: bool = False
     nofollow: bool = False
-    listing: bool = False  # a sitemap or feed: a list of pages, and none itself
+    listing: bool = False  # a sitemap or feed: a list of pages, and not a page
     duplicate: bool = False  # a body met before under another URL: not parsed again
     fingerprint: int = 0  # xxh3-64 of `content`
     findings: dict[str, Any] = field(default_factory=dict)
     cut: bool = False  # its end was not read: reading all of it would have cost too much
-    document_text: str = ""  # of what is no text itself, such as a PDF
+    document_text: str = ""  # the text of a document that is not text itself, such as a PDF
     rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)  # of `[[extract]]` tables, by their names
     _tree: LexborHTMLParser | None = None
 
@@ -238,14 +237,14 @@ class Page:
 
     @property
     def size_bytes(self) -> int:
-        """The length of `content`, without reading it."""
+        """The length of `content`, found without reading it."""
         return len(self._content) if isinstance(self._content, bytes) else self._content.size
 
     def _stream(self) -> BinaryIO:
         return BytesIO(self._content) if isinstance(self._content, bytes) else self._content.open()
 
     def to_disk(self) -> None:
-        """Hold `content` there from now on, where the disk is not full."""
+        """Hold `content` on disk from now on, unless the disk is full."""
         document = self.exchange.body.beside()
         with suppress(OSError):
             document.write(self.content)
@@ -254,11 +253,11 @@ class Page:
 
     @property
     def source(self) -> bytes | Document:
-        """Where `content` is."""
+        """The `content` as it is held."""
         return self._content
 
     def beginning(self, most_bytes: int) -> bytes:
-        """So many bytes of `content`, or all."""
+        """Return the first `most_bytes` of `content`."""
         return first(self._content, most_bytes)
 
     @property
@@ -267,38 +266,38 @@ class Page:
 
     @property
     def encoding(self) -> str:
-        """The name of its charset for who has no codecs of ours."""
+        """The name of its charset, for readers without our codecs."""
         return self.charset.removeprefix(OWN_CODECS)
 
     @property
     def text(self) -> str:
-        """`content` as text by its charset, faults replaced; what a document says; empty for what has no text."""
+        """`content` as text by its charset, faults replaced; or the text of a document; or empty."""
         return self.content.decode(self.charset, "replace") if self.charset else self.document_text
 
     def texts(self) -> Iterator[str]:
-        """`text`, in pieces: one character may make of all of a text four bytes a character."""
+        """Yield `text` in pieces, because one character may make Python hold a whole text at four bytes a character."""
         yield from _decoded(self._stream(), self.charset) if self.charset else (self.document_text,)
 
     def in_utf8(self) -> Iterator[bytes]:
-        """`text` as UTF-8, in pieces; what is said to be that, as it is."""
+        """Yield `text` as UTF-8 in pieces; content that says it is UTF-8 stays as it is."""
         if self.charset == "utf-8":
             return read_on(self._stream())
         return (text.encode("utf-8", "replace") for text in self.texts())
 
     @property
     def tree(self) -> LexborHTMLParser:
-        """The HTML tree of as much of the page as is safe to parse, made once however many modules ask."""
+        """The HTML tree of as much of the page as is safe to parse, made once for all modules."""
         if self._tree is None:
             self._tree = tree_of(next(self.html()))
         return self._tree
 
     def safe_html(self, most_bytes: int) -> str:
-        """As much of the first `most_bytes` of an HTML page as is safe to parse; bytes that are no text are left out
-        before that is asked, since they may part what else is a tag."""
+        """Return as much of the first `most_bytes` of an HTML page as is safe to parse. Bytes that are not UTF-8 are
+        left out first, because a tag may only appear without them."""
         return bounded(next(self.html())[:most_bytes].decode("utf-8", "ignore").encode()).decode()
 
     def html(self) -> Iterator[bytes]:
-        """The text as an HTML parser is to read it: UTF-8, in pieces of `MAX_BYTES` of the content at most."""
+        """Yield the text for an HTML parser: UTF-8, in pieces of at most `MAX_BYTES` of the content."""
         stream = self._stream()
         for piece in pieces(stream) if self.charset not in _WITHOUT_PIECES else [stream.read(MAX_BYTES)]:
             if self.charset not in _UTF_8:
@@ -310,7 +309,7 @@ class Page:
 
 
 def _decoded(stream: BinaryIO, charset: str) -> Iterator[str]:
-    """The text that `stream` holds, piece by piece."""
+    """Yield the text that `stream` holds, in pieces."""
     of_codec = codecs.lookup(charset).incrementaldecoder
     decode = (lambda piece, _: piece.decode(charset, "replace")) if of_codec is None else of_codec("replace").decode
     for piece in read_on(stream):

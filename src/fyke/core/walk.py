@@ -1,16 +1,21 @@
 """How much of an HTML page may be parsed, and how long will that take?
 
-lexbor has no limits of its own, and kilobytes can cost it gigabytes or hours: an element looks through all open ones;
-an attribute is compared with all others of its tag; formatting elements left open are made again in each block that
-follows, with all their attributes (`<b x1 x2 … x900><p>x<p>x…`: 30 KB took 2 GB). So before a tree is made the page is
-walked by the tokenizer of the HTML Standard (13.2.5), and what the tree builder (13.2.6) would do is estimated: from
-above, but for the depth of nesting, of which end tags are believed.
+lexbor has no limits, and kilobytes can cost it gigabytes or hours:
 
-In one thing the tokens depend on the tree: in SVG, MathML, `<select>` and `<frameset>` what is text elsewhere
-(`<style>`, say) may be markup. A page could hide there what it costs. So behind the first of them each `<` in such a
-text is written as a reference, which means the same, and the text is without tags either way.
+- An element looks through all open ones.
+- An attribute is compared with all others of its tag.
+- Formatting elements left open are made again in each later block, with all their attributes
+  (`<b x1 x2 … x900><p>x<p>x…`: 30 KB took 2 GB).
 
-`walker`, in C, is this walk, a hundred times as fast; this one is for where it was not compiled. Both find the same.
+So before a tree is made, the tokenizer of the HTML Standard (13.2.5) walks through the page and estimates the work of
+the tree builder (13.2.6). The estimate is an upper bound, except for the depth of nesting, for which end tags are
+believed.
+
+Tokens depend on the tree in one case: in SVG, MathML, `<select>` and `<frameset>`, the text of elements such as
+`<style>` may be markup. A page could hide its cost there. So behind the first of them each `<` in that text is
+written as a reference. It means the same, and the text has no tags either way.
+
+`walker`, in C, is the same walk, a hundred times as fast. This one is used if that was not compiled.
 """
 
 import re
@@ -22,16 +27,16 @@ from fyke.core.pace import breathe
 MAX_TAGS = 200_000  # comments among them
 MAX_UNITS = 800_000  # of 150 bytes: an element with its text is two, an attribute one
 MAX_STEPS = 50_000_000  # through open elements
-MAX_PAIRS = 10_000_000  # of attributes that are compared
+MAX_PAIRS = 10_000_000  # of compared attributes
 MAX_ATTRIBUTES = 250  # of a tag
 MAX_KINDS = 1 << 11  # of formatting tags
 MAX_NAMES = 1 << 9  # of elements whose open ones are counted
-MAX_FRESH = 64  # formatting elements that nothing may part yet from their end tags
-NAME_BYTES = 16  # longer names are none that are known
+MAX_FRESH = 64  # open formatting elements that no block may part yet from their end tags
+NAME_BYTES = 16  # no known name is longer
 UNIT_BYTES = 128  # of a tag
-HEAVY_UNITS = 6  # a formatting element with more is dear to make again
+HEAVY_UNITS = 6  # a formatting element with more is expensive to make again
 ADOPTED = 8  # times that an end tag may have an element made again ("adoption agency")
-ALIKE = 3  # formatting elements of one kind are made again, and no more
+ALIKE = 3  # at most so many formatting elements of one kind are made again
 AGAIN_NS, STEP_NS, PAIR_NS = 100, 2, 9
 
 _MOST = (MAX_TAGS, MAX_UNITS, MAX_STEPS, MAX_PAIRS, MAX_KINDS)
@@ -54,15 +59,15 @@ _FLAT = frozenset(
     b"area base br col embed hr img input link meta param source track wbr p li dd dt td th tr option a".split()
 )
 _TEXTS = frozenset(b"script style textarea title xmp iframe noembed noframes".split())
-# Elements that never part formatting elements: they hold nothing, or are no blocks.
+# Elements that never part formatting elements: they hold nothing, or are not blocks.
 _INLINE = frozenset(b"br img wbr input span sup sub abbr cite label time mark q kbd var samp dfn del ins".split())
-_ITEMS = {b"li": b"li", b"dd": b"dd", b"dt": b"dd"}  # and of which kind they are
-# Elements that end SVG and MathML, where all others may hold others.
+_ITEMS = {b"li": b"li", b"dd": b"dd", b"dt": b"dd"}  # with their kinds
+# Elements that end SVG and MathML, in which all others may hold elements.
 _BREAK_OUT = frozenset(
     b"b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta"
     b" nobr ol p pre ruby s small span strong strike sub sup table tt u ul var".split()
 )
-# What an SVG holds that ends with its own tag, if that says so.
+# Elements of SVG that end with their start tag, if that closes itself.
 _SHAPES = frozenset(
     b"path g circle rect use line polygon polyline ellipse defs symbol stop lineargradient radialgradient clippath mask"
     b" text tspan animate".split()
@@ -71,19 +76,19 @@ _ODD = frozenset(b"svg math select".split())
 
 
 class _Cost:
-    """What was met so far, and what it costs."""
+    """Tags met so far, and their cost."""
 
     def __init__(self) -> None:
         self.tags = self.units = self.steps = self.pairs = self.again = 0
         self.each_again = 0  # units that are made again in each block, at most
-        self.heavy = 0  # of these, those of elements that are dear to make again
-        self.anchor = 0  # the heaviest: one at most is open
-        self.whole = 0  # attributes of <html> and <body>, which further such tags add to
+        self.heavy = 0  # of these, the units of heavy elements
+        self.anchor = 0  # units of the heaviest <a>: at most one is open
+        self.whole = 0  # attributes of <html> and <body>, to which further tags of these names add
         self.depth = 0
-        self.item = b""  # which the latest was: an item of one kind ends none of the other
-        self.options = 0  # of the latest select, which each new one looks through twice
-        self.foreign = self.foreign_met = False  # whether it may be within SVG or MathML, or was
-        self.drawing = False  # whether within an SVG, of which nothing but shapes was met
+        self.item = b""  # the kind of the latest item, which ends only items of its kind
+        self.options = 0  # of the latest <select>; each new one looks through them twice
+        self.foreign = self.foreign_met = False  # whether the walk may be within SVG or MathML, or was
+        self.drawing = False  # whether it is within an SVG that had only shapes so far
         self.fresh: list[tuple[bytes, bytes, int]] = []  # open formatting elements: name, tag, units
         self.kinds: Counter[bytes] = Counter()
         self.open: Counter[bytes] = Counter()
@@ -98,7 +103,7 @@ class _Cost:
         return (self.again * AGAIN_NS + self.steps * STEP_NS + self.pairs * PAIR_NS) // 1000
 
     def begin(self, name: bytes, tag: bytes, attributes: int, *, closes_itself: bool) -> None:
-        """Count a start tag of which `tag` is all, and `name` what it is called, in small letters."""
+        """Count the whole start tag `tag`; `name` is its name in small letters."""
         shape = self.drawing and name in _SHAPES
         self.drawing = shape or (name == b"svg" and not closes_itself)
         if name in (b"svg", b"math"):
@@ -153,7 +158,7 @@ class _Cost:
         self.again += ADOPTED * self.heavy
 
     def settle(self) -> None:
-        """From here on formatting elements that are open may be made again."""
+        """Note that open formatting elements may be made again from here on."""
         for name, tag, units in self.fresh:
             heavy = units if units > HEAVY_UNITS else 0
             if name == b"a":
@@ -175,17 +180,17 @@ class _PageWalk:
         self.content = content
         self.cost = _Cost()
         self._written: list[bytes] = []
-        self._kept = 0  # what is before is written
+        self._kept = 0  # the content before it is written
         self._odd = False  # whether texts may hold tags
-        self._frames = False  # the same, but for those of <noframes>
+        self._frames = False  # whether texts except those of <noframes> may hold tags
 
     def result(self, end: int) -> tuple[bytes, int, int]:
-        """What may be parsed if that ends there."""
+        """Return the result of a walk that ended at `end`."""
         rest = self.content[self._kept : end]
         return b"".join([*self._written, rest]) if self._written else rest, end, self.cost.us
 
     def to_its_end(self) -> int:
-        """How far the page may be parsed."""
+        """Walk, and return how far the page may be parsed."""
         at = 0
         while match := _MARKUP.search(self.content, at):
             self.cost.tags += 1
@@ -202,7 +207,7 @@ class _PageWalk:
         return len(self.content)
 
     def _comment(self, start: int, at: int, *, written: bool) -> int:
-        """Where a comment ends, or what counts as one, of which the text begins `at`; -1: there are too many."""
+        """Return the end of a comment, or of markup that counts as one, whose text begins `at`; -1: too many."""
         self.cost.units += 2
         if self.cost.is_too_much:
             return -1
@@ -214,13 +219,13 @@ class _PageWalk:
         return self.content.find(b">", at) + 1 or len(self.content)
 
     def _tag(self, start: int, at: int, name: bytes, *, closing: bool) -> int:
-        """Where a tag ends whose name does `at`, and the text of its element if that holds no tags; -1: it has too many
-        attributes, or is one too many."""
+        """Return the end of a tag whose name ends `at`, or of its element's text if that holds no tags; -1 if the tag
+        has too many attributes, or makes the page cost too much."""
         attributes, at, closes_itself = _attributes(self.content, at)
         if attributes > MAX_ATTRIBUTES:
             return -1
         if at < 0:
-            return len(self.content)  # the page ends within the tag, which is none
+            return len(self.content)  # the page ends within the tag, which then does not count
         name = name if len(name) <= NAME_BYTES else b""
         if closing:
             self.cost.end(name)
@@ -235,7 +240,7 @@ class _PageWalk:
         return at
 
     def _text(self, start: int, at: int, name: bytes) -> int:
-        """Where a text ends that begins `at`, of an element whose tag does at `start`."""
+        """Return the end of the text that begins `at`, of an element whose tag begins at `start`."""
         unsure = self._odd or (self._frames and name != b"noframes")
         if unsure and (name == b"plaintext" or self.content[at - 2 : at - 1] == b"/"):
             self._rewrite(start, start + 1, b"&lt;")
@@ -255,15 +260,15 @@ class _PageWalk:
 
 
 def walked(content: bytes) -> tuple[bytes, int, int]:
-    """As much of `content` (UTF-8) from its beginning as may be parsed, how many of its bytes that is, and microseconds
-    that it may take beside what all pages take."""
+    """Return the beginning of `content` (UTF-8) that may be parsed, how many of its bytes that is, and the microseconds
+    that it may take more than an ordinary page."""
     walk = _PageWalk(content)
     return walk.result(walk.to_its_end())
 
 
 def _attributes(content: bytes, at: int) -> tuple[int, int, bool]:
-    """How many attributes a tag has whose name ends there, where the tag ends (-1: nowhere), and whether it closes
-    itself. No more than one too many are counted."""
+    """Return for a tag whose name ends `at` how many attributes it has (counted up to one too many), where it ends (-1:
+    nowhere), and whether it closes itself."""
     count = 0
     while True:
         blanks = _BLANKS.match(content, at)
@@ -280,7 +285,7 @@ def _attributes(content: bytes, at: int) -> tuple[int, int, bool]:
 
 
 def _end_of_comment(content: bytes, at: int) -> int:
-    """Behind a comment of which the text begins there."""
+    """Return the place behind a comment whose text begins `at`."""
     if content.startswith((b">", b"->"), at):
         return at + 1 + (content[at : at + 1] == b"-")
     found = _COMMENT_END.search(content, at)
@@ -288,7 +293,7 @@ def _end_of_comment(content: bytes, at: int) -> int:
 
 
 def _end_of_text(content: bytes, at: int, name: bytes) -> int:
-    """Where the end tag begins of an element whose text holds no tags."""
+    """Return where the end tag of an element whose text holds no tags begins."""
     if name != b"script":
         found = re.compile(rb"</" + name + rb"(?=[\t\n\f\r />])", re.IGNORECASE).search(content, at)
         return found.start() if found else len(content)
