@@ -1,15 +1,15 @@
-"""How a shard survives the plug: numbered manifests, each written once.
+"""How a shard survives a power cut: numbered manifests, each written once.
 
-The crawl loop calls `take`, which is quick, lets `make_durable` run in a worker thread, and calls `committed`
-back on the loop. Opening a directory reads the newest manifest, cuts grown files to their recorded
-lengths and deletes what no kept manifest names, among names of the shard's own kind only.
+The crawl loop calls `take`, which is quick, runs `make_durable` in a worker thread, and calls `committed`
+back on the loop. Opening a directory reads the newest manifest, cuts grown files to their recorded lengths
+and deletes files that no kept manifest names, among names of the shard's own kind only.
 
 The two newest manifests are kept with every file they name, so that a repair can go back to the older one.
-That costs one checkpoint's worth of replaced files in disk space. A manifest that is alone tells that another is gone,
-and nobody goes on from it: so the first has one beside it, without a byte.
+That costs the disk space of one checkpoint's replaced files. A manifest that is alone shows that another is lost,
+and is not opened. So an empty manifest is written beside the first one.
 
-Invariant: at every instant the directory holds a whole manifest whose files are all there (once one was
-committed), and a checkpoint that fails, say on a full disk, changes nothing of that.
+Invariant: once a checkpoint was committed, the directory always holds a whole manifest with all its files. A
+checkpoint that fails, for example on a full disk, does not change that.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,22 +24,22 @@ from fyke.disk.manifest import BEGUN, Manifest
 from fyke.disk.store import State, Store
 
 KEPT_MANIFESTS = 2
-VERIFIED_BYTES = 256 << 20  # of state that are read when a shard is opened: a tenth of a second
+VERIFIED_BYTES = 256 << 20  # state up to this size is verified when a shard is opened: a tenth of a second
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All of a shard at one instant, to be made durable. Nothing in it changes any more."""
+    """A shard at one instant, to be made durable. Immutable."""
 
     directory: Path
     manifest: Manifest
     dirty: tuple[Path, ...]
 
     def make_durable(self) -> None:
-        """Write the manifest after all it names is on the disk. May run in a worker thread.
+        """Sync all files that the manifest names, then write it. May run in a worker thread.
 
-        Raises DiskFull or DirectoryError; the previous manifest then stays the valid one. A disk that
-        failed to sync is not to be trusted again: let the crawl end, and start it anew.
+        Raises DiskFull or DirectoryError; the previous manifest then stays valid. A disk that failed to sync must
+        not be trusted again: end the crawl and start it anew.
         """
         for path in self.dirty:
             with writing(path):
@@ -59,10 +59,10 @@ class Checkpoint(Opened):
     """The owner of a shard's directory, and its `store`."""
 
     def __init__(self, directory: Path, *, verified_bytes: int = VERIFIED_BYTES) -> None:
-        """Open `directory`, made when it is not there; state of so many bytes is read through for that.
+        """Open `directory`, which is made if it is missing. Up to `verified_bytes` of state are verified.
 
-        Raises DirectoryInUse when another process has it open, StateDamaged when the newest manifest is not whole: who
-        goes back behind it (`fyke.crawl.repair`) puts aside what came since.
+        Raises DirectoryInUse if another process has it open, StateDamaged if the newest manifest is not whole:
+        `fyke.crawl.repair` goes back to an older one and puts newer rows aside.
         """
         with writing(directory):
             directory.mkdir(parents=True, exist_ok=True)
@@ -77,12 +77,12 @@ class Checkpoint(Opened):
             raise
 
     def close(self) -> None:
-        """Close the files of the store, and let the directory go; a second call does nothing."""
+        """Close the files of the store and unlock the directory; a second call does nothing."""
         self.store.close()
         super().close()
 
     def reopen(self) -> None:
-        """Read the directory again, as whoever holds it changed it; the lock is not let go for that."""
+        """Read the directory again after its owner changed it. Keeps the lock."""
         directory = self._directory
         self._kept = _whole_manifests(directory)
         self._last_number = max(manifests.numbers(directory), default=0)
@@ -100,7 +100,7 @@ class Checkpoint(Opened):
 
     @property
     def number(self) -> int:
-        """Of the newest durable manifest, 0 before the first."""
+        """The number of the newest durable manifest, 0 before the first."""
         return self._kept[0].number if self._kept else 0
 
     def take(
@@ -109,24 +109,23 @@ class Checkpoint(Opened):
         counters: Mapping[str, Any] | None = None,
         extra_files: Iterable[Path] = (),
     ) -> Snapshot:
-        """What `participants` just gave as their state, with every live file's length. Does no I/O.
+        """Return a snapshot of the states that `participants` just gave and every live file's length. Does no I/O.
 
-        `extra_files` lie elsewhere (WARC files): they are synced too, but their lengths are for the
-        participant that wrote them to remember. A snapshot before this one that was not committed is
-        given up.
+        `extra_files` lie elsewhere (WARC files): they are synced too, but the participant that wrote them remembers
+        their lengths. An earlier snapshot that was not committed is given up.
         """
         self._last_number += 1
         lengths = self.store.lengths()
         manifest = Manifest(self._last_number, lengths, dict(participants), dict(counters or {}), self.store.digests())
         dirty = [self._directory / name for name in self.store.dirty()]
         snapshot = Snapshot(self._directory, manifest, (*dirty, *extra_files))
-        self._uncommitted.append(lengths)  # one that failed may have reached the disk all the same
+        self._uncommitted.append(lengths)  # a snapshot that failed may still have reached the disk
         self.store.protect([*(kept.files for kept in self._kept), *self._uncommitted])
         self._pending = snapshot
         return snapshot
 
     def committed(self, snapshot: Snapshot) -> None:
-        """`snapshot` is durable: delete older manifests, then the files that only they named."""
+        """Note that `snapshot` is durable; delete older manifests, then the files that only they named."""
         if snapshot is not self._pending:
             raise RuntimeError(f"manifest {snapshot.manifest.number} is not the one taken last")
         self._pending = None
@@ -137,7 +136,7 @@ class Checkpoint(Opened):
         self.store.synced(snapshot.manifest.files)
 
     def _clean(self) -> None:
-        """Delete what a crash left behind: manifests that are not kept, and files that those kept do not name."""
+        """Delete what a crash left: manifests that are not kept, and files that no kept manifest names."""
         self._delete_manifests()
         for path in list(self._directory.iterdir()):
             if manifests.TORN_NAME.fullmatch(path.name):
@@ -158,10 +157,10 @@ class Checkpoint(Opened):
 
 
 def look(directory: Path) -> tuple[Store, dict[str, Any]]:
-    """A store to read from, as of the newest manifest, and that manifest's counters; takes no lock.
+    """Return a store to read from, as of the newest manifest, and that manifest's counters. Takes no lock.
 
-    For a process that explains a live crawl. A file may go while it is read (StateDamaged): look again.
-    Raises NotACrawl when there is no manifest.
+    For a process that explains a live crawl. If a file goes while it is read (StateDamaged), look again.
+    Raises NotACrawl if there is no manifest.
     """
     kept = _whole_manifests(directory) if directory.is_dir() else []
     if not kept:
@@ -171,10 +170,10 @@ def look(directory: Path) -> tuple[Store, dict[str, Any]]:
 
 
 def newest(directory: Path) -> Manifest:
-    """The newest manifest in `directory` that is as it was written, number 0 when there is none yet; takes no lock.
-    Files that it names may be lost: archive and tables count as far as it says all the same.
+    """Return the newest undamaged manifest in `directory`, number 0 if there is none yet. Takes no lock.
 
-    Raises StateDamaged when there are manifests but none can be read.
+    Files that it names may be lost; the lengths that it records for archive and tables still count.
+    Raises StateDamaged if there are manifests but none can be read.
     """
     numbers = manifests.numbers(directory) if directory.is_dir() else []
     found = next((one for one in (manifests.read(directory, number) for number in numbers) if one is not None), None)
@@ -184,7 +183,7 @@ def newest(directory: Path) -> Manifest:
 
 
 def _whole_manifests(directory: Path) -> list[Manifest]:
-    """The newest whole manifests, newest first, `KEPT_MANIFESTS` at most."""
+    """Return the newest whole manifests, newest first, at most `KEPT_MANIFESTS`."""
     numbers = manifests.numbers(directory)
     whole = (manifests.load(directory, number) for number in numbers)
     kept = [manifest for manifest in whole if manifest is not None][:KEPT_MANIFESTS]
@@ -194,23 +193,23 @@ def _whole_manifests(directory: Path) -> list[Manifest]:
 
 
 def require_whole(directory: Path) -> None:
-    """Raises StateDamaged where `Checkpoint` would for what it reads as it is opened; takes no lock, writes nothing."""
+    """Raise StateDamaged if `Checkpoint` would on opening `directory`. Takes no lock, writes nothing."""
     if directory.is_dir():
         last = max(manifests.numbers(directory), default=0)
         _verify(directory, _require_last(directory, _whole_manifests(directory), last), VERIFIED_BYTES)
 
 
 def _require_last(directory: Path, kept: Sequence[Manifest], last_number: int) -> Manifest:
-    """The first of those `kept`, number 0 if there is none.
+    """Return the first manifest of `kept`, number 0 if there is none.
 
-    Raises StateDamaged where it is not the last one, or may not be: who goes on from an older one deletes what came
-    since.
+    Raises StateDamaged if it is not the last one written, or may not be: to go on from an older one would delete newer
+    files.
     """
     if directory.is_dir() and (number := manifests.lone(directory)):
         gone = f"{Manifest(number + 1).name} is gone, or {Manifest(number - 1).name}"
         raise damaged(directory, f"{gone}, and to go on may delete what came since")
     newest = kept[0] if kept else Manifest(0)
-    if newest.number != last_number:  # no crash leaves it so: it was written at once, after what it names
+    if newest.number != last_number:  # no crash does this: a manifest is written in one step, after its files
         what = "this checkpoint is not whole, and to go on from the one before would delete what came since"
         raise damaged(directory / Manifest(last_number).name, what)
     return newest
@@ -222,7 +221,7 @@ def _cut(directory: Path, manifest: Manifest) -> None:
 
 
 def _verify(directory: Path, manifest: Manifest, most_bytes: int) -> None:
-    """Read what has no digests of its own that are checked when it is used; all there is, where that is little."""
+    """Verify the files whose digests are not checked when they are used; all files if they are small together."""
     little = sum(manifest.files.values()) <= most_bytes
     for name in manifest.files:
         if little or name.endswith(".ops"):

@@ -1,10 +1,10 @@
-"""One column of sorted things as a file: items of one dtype, and behind the last of them a digest of every block.
+"""One sorted column as a file: items of one dtype, and behind them a digest of every block.
 
-Written once by a part or a young run, then read block by block by scans, which check the digests, or at single
-items by probes, which do not. The items a block has are recorded by the owner beside the file's name; a file for
-which none are recorded was written before there were digests, and is read without a check.
+Written once by a part or a young run. Scans read it block by block and check the digests; probes read single items
+and do not. The owner records the number of items in a block beside the file's name. A file with 0 was written
+before there were digests, and is read without a check.
 
-Invariant: a file holds `count` items and one xxh3-64 for each block of them, the last one being short, no more.
+Invariant: a file holds `count` items and one xxh3-64 for each block of them (the last may be short), and nothing else.
 """
 
 from typing import Any
@@ -18,18 +18,18 @@ from fyke.disk.files import damaged, raw
 from fyke.disk.store import Store
 
 DIGEST = np.dtype("<u8")
-BLOCK = 1 << 17  # items; 1 MiB of keys, about what a processor's cache holds
+BLOCK = 1 << 17  # items; 1 MiB of keys, about the size of a processor's cache
 
 
 class ColumnWriter:
-    """A new file `<stem>-<serial>.<suffix>` with a digest for each `block` of items, whole once it is closed."""
+    """A new file `<stem>-<serial>.<suffix>` with a digest for each `block` of items, complete once it is closed."""
 
     def __init__(self, store: Store, stem: str, suffix: str, block: int = BLOCK) -> None:
         self.name, self._file = store.create(stem, suffix)
         self.block = block
         self._digests: list[int] = []
         self._digest = xxhash.xxh3_64()
-        self._in_block = 0  # items that the digest has taken in
+        self._in_block = 0  # items in the digest
 
     def write(self, items: npt.NDArray[Any]) -> None:
         """Append `items` [n]."""
@@ -49,7 +49,7 @@ class ColumnWriter:
         self._in_block = 0
 
     def close(self) -> int:
-        """Write the digests; the length of the file in bytes."""
+        """Write the digests, close the file, and return its length in bytes."""
         if self._in_block:
             self._finish_block()
         self._file.write(raw(np.array(self._digests, DIGEST)))
@@ -58,7 +58,7 @@ class ColumnWriter:
 
 
 class ColumnReader(Closing):
-    """A file of `count` items of `dtype` with a digest for each `block` of them, none when `block` is 0."""
+    """A file of `count` items of `dtype` with a digest for each `block` of them, or without digests if `block` is 0."""
 
     def __init__(self, store: Store, name: str, dtype: np.dtype[Any], count: int, block: int) -> None:
         self._reader = store.read(name)
@@ -74,12 +74,12 @@ class ColumnReader(Closing):
         return -(-self._count // self._block)
 
     def items(self, start: int, count: int) -> npt.NDArray[Any]:
-        """Items `start` to `start + count` as they are, [count]; read-only."""
+        """Return items `start` to `start + count` unchecked, [count]; read-only."""
         self.bytes_read += count * self._dtype.itemsize
         return self._reader.array(self._dtype, start, count)
 
     def block(self, place: int) -> npt.NDArray[Any]:
-        """All items of a block. Raises StateDamaged when they are not those that were written."""
+        """Return all items of a block. Raises StateDamaged if they are not as written."""
         start = place * self._block
         items = self.items(start, min(self._block, self._count - start))
         if self._checked and xxhash.xxh3_64_intdigest(raw(items)) != self._digest(place):
@@ -94,11 +94,11 @@ class ColumnReader(Closing):
         return self._digests[place]
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._reader.close()
 
 
 def read_whole(store: Store, name: str, dtype: np.dtype[Any], count: int, block: int) -> npt.NDArray[Any]:
-    """All items of a file, at least one: [count]."""
+    """Return all items of a file, at least one: [count]."""
     with ColumnReader(store, name, dtype, count, block) as reader:
         return np.concatenate([reader.block(place) for place in range(reader.blocks)])

@@ -1,28 +1,29 @@
-"""What we remember: a sorted table on disk, asked and changed in batches.
+"""The memory of the crawl: a sorted table on disk, asked and changed in batches.
 
 DRUM, Disk Repository with Update Management: IRLbot (Lee et al., WWW 2008), section 4.3 and Figure 1. Keys are
-uniform 64-bit hashes, with values of one fixed size if wanted. `check`, `update` and `check_update` only gather;
-`merge` answers them all in one pass. URL-seen, content-seen, the robots cache and the in-degree are drums;
-frontier stages own them and use them on the event loop. Ours differs from the paper:
+uniform 64-bit hashes, with values of one fixed size if wanted. `check`, `update` and `check_update` only gather
+operations; `merge` answers them all in one pass. URL-seen, content-seen, the robots cache and the in-degree are
+drums. Frontier stages own them and use them on the event loop. Ours differs from the paper:
 
-- The table is cut into parts by key, and a bucket is what waits for one part. A part that grows over
-  `TableSizes.part` keys is split: a small crawl has one small file, a huge one many; a part without news is left alone.
-- What fits in memory is merged from memory. Buckets go to disk only when memory is full, all of them in one
-  sequential write (the paper keeps two open files a bucket), so a checkpoint has few files to sync. Of URLs, only
-  the keys are put into buckets: the text stays in order of arrival, as in Mercator-B, since moving it costs more.
-  And a table that is small for the memory has one bucket: then the Drum is Mercator-B.
-- A merge writes to young runs in memory, one above each part, and a part is written anew only when its run is
-  worth it. So a merge for a fetcher that starves costs a few reads and not the table; a merge of a full bucket
-  reads the table as the paper's does, and writes less of it. A part that is too large to be kept in memory after
-  its look-up is read again when it is folded, from the page cache.
-- The disk space for buckets, the paper's D, is the size of the table (its Table 3), or twice the memory where that
-  is more: `full` says when so much waits. Above a table that is larger than that, the aux is packed on its way
-  (`fyke.disk.packed`), so that more waits in the same space and the disk moves half; above a smaller one, which
-  with what waits is in the system's page cache anyway, packing takes longer than it saves.
+- The table is cut into parts by key, and a bucket holds the operations that wait for one part. A part that grows over
+  `TableSizes.part` keys is split: a small crawl has one small file, a huge one many. A merge leaves a part without
+  news alone.
+- Operations that fit in memory are merged from memory. Buckets go to disk only when memory is full, all in one
+  sequential write (the paper keeps two open files a bucket), so a checkpoint has few files to sync. For URLs, buckets
+  hold only the keys: the text stays in order of arrival, as in Mercator-B, because moving it costs more. A table that
+  is small for the memory has one bucket; then the Drum is Mercator-B.
+- A merge writes to young runs in memory, one above each part. A part is rewritten only when its run is large enough.
+  So a merge for a starving fetcher costs a few reads and not the table. A merge of a full bucket reads the table
+  like the paper's, and writes less of it. A part too large to be kept in memory after its look-up is read again, from
+  the page cache, when it is folded.
+- The disk space for buckets, the paper's D, is the size of the table (its Table 3), or twice the memory if that
+  is more: `full` says when it is used up. Above a larger table the aux is packed (`fyke.disk.packed`): more operations
+  wait in the same space, and the disk moves half the bytes. A smaller table and its operations are in the system's
+  page cache, and packing would take longer than it saves.
 
-Invariant: the answers are those of a plain dict to which the operations were applied one by one in order of
-arrival. Memory: of `memory_bytes`, a quarter for what waits and its merge, a quarter for the young runs, and the
-rest for the copies that a spill makes.
+Invariant: the answers are those of a plain dict to which the operations were applied one by one in order of arrival.
+Bounded: of `memory_bytes`, waiting operations and their merge take a quarter, the young runs a quarter, and the
+copies that a spill makes the rest.
 """
 
 from collections.abc import Iterator
@@ -55,14 +56,14 @@ from fyke.disk.store import State, Store
 from fyke.disk.table import Table
 
 MOST_RUNS = 256
-PASS_SHARE = 4  # keys of the table for each row that a merge has memory for
+PASS_SHARE = 4  # keys of a table for each row that a merge has memory for; a table up to that size has one bucket
 SMALL_SHARE = 2  # times the memory
-ENTRY_WORK_BYTES = 64  # taken while an entry is merged, besides its value's
+ENTRY_WORK_BYTES = 64  # taken while an entry is merged, without its value
 
 
 @dataclass(frozen=True, slots=True)
 class DrumStatistics:
-    """The table now, and what was done since the drum was opened."""
+    """The table now, and the work since the drum was opened."""
 
     keys: int
     parts: int
@@ -73,16 +74,16 @@ class DrumStatistics:
     folds: int
     bytes_read: int
     bytes_written: int
-    table_bytes_read: int  # of the bytes read, those of the table; the others were waiting
+    table_bytes_read: int  # bytes read of the table; the other bytes read are of waiting operations
     table_bytes_written: int
 
 
 class Drum(Closing):
     """The table `name` of a store.
 
-    `value` is the dtype of the values, structured if need be, None for keys alone; `aux` the schema of what comes
-    with each check and goes back with its answer. `state` is what `state()` gave at the checkpoint from which the
-    store was opened. Raises ValueError for `Combine.ADD` without integers.
+    `value` is the dtype of the values, plain or structured, None for keys alone. `aux` is the schema of the rows that
+    come with checks and go back with their answers. `state` is the result of `state()` at the checkpoint from which
+    the store was opened. Raises ValueError for `Combine.ADD` without integers.
     """
 
     def __init__(
@@ -114,22 +115,22 @@ class Drum(Closing):
         return f"Drum({self.name!r}, {len(self)} keys in {self._table.parts} parts, {self.pending} pending)"
 
     def __len__(self) -> int:
-        """Keys in the table; those that wait for a merge do not count."""
+        """Return the number of keys in the table, without those that wait for a merge."""
         return len(self._table)
 
     @property
     def pending(self) -> int:
-        """Operations that wait for a merge."""
+        """Number of operations that wait for a merge."""
         return len(self._pending)
 
     @property
     def pending_bytes(self) -> int:
-        """Bytes they take in memory and in files."""
+        """Bytes of the waiting operations, in memory and in files."""
         return self._pending.size_bytes
 
     @property
     def full(self) -> bool:
-        """Whether a merge is due: enough waits to be worth it, or more would not fit the merge's memory."""
+        """Whether a merge is due: enough operations wait, or more would not fit the merge's memory."""
         if not self.pending or (not self._pending.runs and self._memory_load < self._spill_bytes * 3 // 4):
             return False
         return (
@@ -142,15 +143,15 @@ class Drum(Closing):
     # --- operations
 
     def check(self, keys: U64, aux: pa.RecordBatch | None = None) -> None:
-        """Ask for `keys` (uint64[n]); `aux` has n rows."""
+        """Ask whether `keys` (uint64[n]) are there; `aux` has n rows."""
         self.submit(keys, np.full(len(keys), Op.CHECK, np.uint8), aux=aux)
 
     def update(self, keys: U64, values: Values | None = None) -> None:
-        """Store `keys` (uint64[n]) with `values` [n], combined with those that are there. Has no answer."""
+        """Store `keys` (uint64[n]) with `values` [n], combined with the stored ones. Has no answer."""
         self.submit(keys, np.full(len(keys), Op.UPDATE, np.uint8), values)
 
     def check_update(self, keys: U64, values: Values | None = None, aux: pa.RecordBatch | None = None) -> None:
-        """Ask for `keys` (uint64[n]), and store those that are not there with `values` [n]."""
+        """Ask for `keys` (uint64[n]), and store missing keys with `values` [n]."""
         self.submit(keys, np.full(len(keys), Op.CHECK_UPDATE, np.uint8), values, aux)
 
     def submit(
@@ -160,10 +161,10 @@ class Drum(Closing):
         values: Values | None = None,
         aux: pa.RecordBatch | None = None,
     ) -> None:
-        """Operations of all kinds in one batch: `keys` uint64[n], `ops` uint8[n] (`Op`), `values` [n], `aux` n rows.
+        """Add operations of all kinds: `keys` uint64[n], `ops` uint8[n] (`Op`), `values` [n], `aux` n rows.
 
-        The aux of an update is dropped. The arrays are kept and must not change. Raises ValueError when
-        something is missing, too much, or of another length.
+        The aux of an update is dropped. The arrays are kept and must not change. Raises ValueError if an array is
+        missing, not expected, or of another length.
         """
         if not len(keys):
             return
@@ -176,20 +177,20 @@ class Drum(Closing):
         self._pending.spill(self._bucket_lows(), pack=self._table.size_bytes > self._small_bytes)
 
     def _bucket_lows(self) -> U64:
-        """Where buckets begin: one a part, or one for all parts of a table that a merge passes over in less time than
-        it takes to put into buckets what fits its memory. As long as there are runs, it is as theirs are."""
+        """Return the first keys of the buckets: one bucket a part, or one for all parts if a merge passes over the
+        table in less time than sorting a full memory into buckets takes. Existing runs decide for later ones."""
         runs = self._pending.runs
         one = runs.of_one_bucket if runs else len(self) <= PASS_SHARE * self._most_rows
         return self._table.lows[:1] if one else self._table.lows
 
     @property
     def _most_rows(self) -> int:
-        """How many rows of a bucket fit the memory of a merge."""
+        """Number of rows of a bucket that fit the memory of a merge."""
         return self._memory_bytes // 2 // self._entry_work_bytes
 
     @property
     def _small_bytes(self) -> int:
-        """A table of fewer bytes is small, and the system keeps it, and what waits for it, in its page cache."""
+        """Size below which the system keeps the table and its waiting operations in the page cache."""
         return SMALL_SHARE * self._memory_bytes
 
     @property
@@ -202,7 +203,7 @@ class Drum(Closing):
 
     @property
     def _memory_load(self) -> int:
-        """Bytes that wait in memory, with those that their merge will take besides."""
+        """Bytes that wait in memory, plus the bytes that their merge will take."""
         return self._pending.memory_bytes + self._pending.memory_rows * self._entry_work_bytes
 
     def _checked_values(self, keys: U64, ops: npt.NDArray[np.uint8], values: Values | None) -> Values | None:
@@ -234,11 +235,11 @@ class Drum(Closing):
     # --- merge
 
     def merge(self) -> Iterator[Answers]:
-        """Do all that waits and give the answers. Nothing happens until it is iterated; iterate it to its end.
+        """Carry out all waiting operations and yield the answers. Must be iterated to its end; nothing happens before.
 
-        In order of arrival overall when all waited in memory, or was the same operation of a drum without values; else
-        bucket by bucket, in order of arrival within each. What is submitted in between waits for the next merge, in
-        memory.
+        Answers come in order of arrival if all operations waited in memory, or were the same operation of a drum
+        without values. Otherwise they come bucket by bucket, in order of arrival within each. Operations submitted
+        meanwhile wait in memory for the next merge.
         """
         return self._merge(with_keys=True)
 
@@ -264,7 +265,7 @@ class Drum(Closing):
         self._merging = False
 
     def merge_unique(self) -> Iterator[pa.RecordBatch]:
-        """URL-seen's form of `merge`: the aux of keys that were not found, as batches of at least a row."""
+        """Merge as URL-seen does: yield the aux of keys that were not found, in batches of at least a row."""
         for answers in self._merge(with_keys=False):
             assert answers.aux is not None
             if answers.found.all():
@@ -272,7 +273,7 @@ class Drum(Closing):
             yield answers.aux.filter(pa.array(~answers.found)) if answers.found.any() else answers.aux
 
     def settle(self) -> None:
-        """Merge, for a drum whose answers nobody wants."""
+        """Merge without answers."""
         for _ in self._merge(with_keys=False):
             pass
 
@@ -316,16 +317,16 @@ class Drum(Closing):
     # --- look-ups
 
     def contains(self, keys: U64) -> Mask:
-        """Whether each of `keys` (uint64[n]) would be found after all that waits; merges nothing.
+        """Return which `keys` (uint64[n]) would be found after all waiting operations: bool[n]. Merges nothing.
 
-        Raises RuntimeError in the midst of a merge.
+        Raises RuntimeError during a merge.
         """
         return self._peek(keys).found if len(keys) else np.zeros(0, np.bool_)
 
     def values_of(self, keys: U64) -> Values:
-        """The values [n] of `keys` (uint64[n]) after all that waits, zero where not found; merges nothing.
+        """Return the values [n] of `keys` (uint64[n]) after all waiting operations, zero if not found. Merges nothing.
 
-        Raises RuntimeError in the midst of a merge, and for a drum without values.
+        Raises RuntimeError during a merge, and for a drum without values.
         """
         if self._dtype is None:
             raise RuntimeError(f"{self!r} holds no values")
@@ -333,7 +334,8 @@ class Drum(Closing):
         return np.zeros(0, self._dtype) if values is None else values
 
     def stored(self, keys: U64) -> Values:
-        """The same as of the last merge: what waits is not read. It may be much, and its owner knows of which keys."""
+        """Return the values [n] as of the last merge. Waiting operations, which may be many, are not read: the caller
+        knows which keys have some."""
         if self._merging or self._dtype is None:
             raise RuntimeError(f"{self!r} is in a merge, or holds no values")
         groups = grouped(keys)
@@ -343,16 +345,16 @@ class Drum(Closing):
         return values.take(groups.of[groups.places])
 
     def get(self, key: int) -> tuple[bool, Any]:
-        """Whether `key` would be found after all that waits, and its value (None without); merges nothing.
+        """Return whether `key` would be found after all waiting operations, and its value or None. Merges nothing.
 
-        Raises RuntimeError in the midst of a merge.
+        Raises RuntimeError during a merge.
         """
         peeked = self._peek(np.array([key], np.uint64))
         found = bool(peeked.found[0])
         return found, peeked.values[0] if found and peeked.values is not None else None
 
     def _peek(self, keys: U64) -> Resolved:
-        """Answers [n] to a check of `keys` behind all that waits."""
+        """Return the answers [n] to a check of `keys` behind all waiting operations."""
         if self._merging:
             raise RuntimeError(f"{self!r}: read the merge to its end before a look-up")
         ops = np.full(len(keys), Op.CHECK, np.uint8)
@@ -365,14 +367,14 @@ class Drum(Closing):
         return Resolved(resolved.found[-len(keys) :], values, unique[:0], None, 0)
 
     def scan_pending(self) -> Iterator[tuple[U64, npt.NDArray[np.uint8], pa.RecordBatch | None]]:
-        """All that waits: keys uint64[n], operations uint8[n], aux of those that are not updates."""
+        """Yield the waiting operations: keys uint64[n], operations uint8[n], and the aux of all except updates."""
         for batch in self._pending.scan():
             yield batch.entries.keys, batch.entries.ops, batch.aux
 
     # --- life
 
     def state(self) -> State:
-        """Everything a restart needs, all of it in files. Raises RuntimeError in the midst of a merge."""
+        """Save all that a restart needs in files and return their names. Raises RuntimeError during a merge."""
         if self._merging:
             raise RuntimeError(f"{self!r}: read the merge to its end before a checkpoint")
         return {**self._table.state(), "pending": self._pending.state()}
@@ -393,5 +395,5 @@ class Drum(Closing):
         )
 
     def close(self) -> None:
-        """Give the files back. What came after the last `state` is lost with the process."""
+        """Close the files. Changes after the last `state` are lost with the process."""
         self._pending.close()

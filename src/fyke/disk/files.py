@@ -1,7 +1,7 @@
-"""Files as all rooms use them: written whole, locked, appended to, cut, synced, read at positions, in this one place.
+"""File operations for all rooms: write whole, lock, append, cut, sync, read at positions.
 
-Invariant: no `OSError` of a write leaves `writing`; it becomes `DiskFull` when there is no space, `DirectoryError`
-otherwise. A file that appears by `written_whole` is there whole or as it was, also after the plug was pulled.
+Invariant: no `OSError` of a write leaves `writing`; it becomes `DiskFull` if there is no space, `DirectoryError`
+otherwise. `written_whole` leaves the new file whole or the old one as it was, also after a power cut.
 """
 
 import ctypes
@@ -41,7 +41,7 @@ Bytes = bytes | memoryview
 FULL = f"{ROOM}, then run the same command again"
 REFUSED = "mend the folder's permissions or disk, then run the same command again"
 MOVED_AWAY = "its folder was moved or deleted: put it back, then run the same command again"
-READ_BYTES = 1 << 20  # at a time, by who reads a file to its end
+READ_BYTES = 1 << 20  # at a time, when a file is read to its end
 MOST_BYTES = 1 << 28  # of a file that is read into memory whole
 _NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -49,7 +49,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def explained(error: OSError, path: Path, full: str = FULL, refused: str = REFUSED) -> FykeError:
-    """The error to raise in place of `error`, met while writing `path`; `full` and `refused` say what to do then."""
+    """Return the error to raise for `error`, met while writing `path`; `full` and `refused` say what to do."""
     reason = error.strerror or str(error)
     if error.errno in _NO_SPACE:
         full = full.replace(ROOM, LIMIT) if error.errno == errno.EFBIG else full
@@ -59,7 +59,7 @@ def explained(error: OSError, path: Path, full: str = FULL, refused: str = REFUS
 
 
 def no_room(path: Path) -> DiskFull:
-    """The error to raise where whoever wrote `path` says no more than that it found no room."""
+    """Return the error to raise if a library that wrote `path` says only that it found no room."""
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     is_limited = limit != resource.RLIM_INFINITY and shutil.disk_usage(path.parent).free > limit
     kind, remedy = (LimitMet, LIMIT) if is_limited else (DiskFull, ROOM)
@@ -68,7 +68,7 @@ def no_room(path: Path) -> DiskFull:
 
 @contextmanager
 def writing(path: Path, full: str = FULL, refused: str = REFUSED) -> Iterator[None]:
-    """Turns an OSError of the block into the error a person can act on, as `explained` words it."""
+    """Turn an OSError of the block into the error that `explained` returns."""
     try:
         yield
     except OSError as error:
@@ -77,7 +77,7 @@ def writing(path: Path, full: str = FULL, refused: str = REFUSED) -> Iterator[No
 
 @contextmanager
 def allowed(path: Path) -> Iterator[None]:
-    """Who may not read `path` is told so, by a DirectoryError: it is not damaged. Other errors stay."""
+    """Raise DirectoryError if the block may not read `path`, which is then not damaged. Other errors stay."""
     try:
         yield
     except OSError as error:
@@ -87,8 +87,10 @@ def allowed(path: Path) -> Iterator[None]:
 
 
 def require_readable(*places: Path) -> None:
-    """Raises DirectoryError for what of these files and folders this process may not read, which is not damaged, and
-    for what holds up for ever whoever reads it."""
+    """Raise DirectoryError if this process may not read one of these files and folders, or one is a pipe or device.
+
+    A file that may not be read is not damaged; reading a pipe may never end.
+    """
     for path in chain(places, *(place.rglob("*") for place in places)):
         with suppress(FileNotFoundError), allowed(path):
             if path.is_file() or path.is_dir():
@@ -98,7 +100,7 @@ def require_readable(*places: Path) -> None:
 
 
 def require_file(path: Path) -> None:
-    """Raises OSError for what is at `path` and is no file, but a pipe or a device: reading that may never end."""
+    """Raise OSError if `path` is a pipe, a device or a socket: reading it may never end."""
     with suppress(FileNotFoundError):
         mode = path.stat().st_mode
         if not S_ISREG(mode) and not S_ISDIR(mode):
@@ -111,18 +113,19 @@ def _what(mode: int) -> str:
 
 
 def _opened_at_once(path: str, flags: int) -> int:
-    """A descriptor of a file; nobody waits for the other end of a pipe. Raises OSError, as `require_file`."""
+    """Open a file without waiting for the other end of a pipe; return its descriptor. Raises OSError, as
+    `require_file`."""
     require_file(Path(path))
     return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
 
 
 def open_file(path: Path) -> BufferedReader:
-    """`path` opened to read. Raises OSError, also for what is no file: a pipe, a device."""
+    """Open `path` to read. Raises OSError, also for a pipe or a device."""
     return open(path, "rb", opener=_opened_at_once)
 
 
 def read_whole(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
-    """The bytes of a small file. Raises OSError, as `open_file`, and for one of more than `most_bytes`."""
+    """Return the bytes of a small file. Raises OSError, as `open_file`, and for a file of more than `most_bytes`."""
     with open_file(path) as file:
         data = file.read(most_bytes + 1)
     if len(data) > most_bytes:
@@ -132,9 +135,10 @@ def read_whole(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
 
 @contextmanager
 def written_whole(path: Path, full: str = FULL, refused: str = REFUSED, *, synced: bool = True) -> Iterator[Path]:
-    """A file in place of `path`, in one step, once the block has written it to the path it is given.
+    """Yield a path for the block to write a file to, then put that in place of `path` in one step.
 
-    Not `synced` is for who syncs it later, as a checkpoint does, or need not. Raises DiskFull, DirectoryError.
+    Pass `synced=False` if the file is synced later, as by a checkpoint, or need not be. Raises DiskFull,
+    DirectoryError.
     """
     part = path.with_name(path.name + ".part")
     try:
@@ -157,13 +161,13 @@ def put_in_place(new: Path, path: Path, *, synced: bool = True) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """`data` as the file `path`, safe on the disk. Raises DiskFull, DirectoryError."""
+    """Write `data` as the file `path`, and sync it. Raises DiskFull, DirectoryError."""
     with written_whole(path) as part, part.open("wb", buffering=0) as file:
         write_all(file.fileno(), data)
 
 
 def lock(path: Path, in_use: str) -> int:
-    """A descriptor that holds the lock `path` until it is closed. Raises DirectoryInUse, which says `in_use`."""
+    """Lock `path`; return a descriptor that holds the lock until it is closed. Raises DirectoryInUse(`in_use`)."""
     with writing(path):
         descriptor = _opened_at_once(str(path), os.O_RDWR | os.O_CREAT)
         try:
@@ -178,12 +182,12 @@ def lock(path: Path, in_use: str) -> int:
 
 
 def real_path(path: Path) -> Path:
-    """Where `path` leads, without links. One that leads to itself stays, while `Path.resolve` raises RuntimeError."""
+    """Return `path` without links. A link to itself stays, whereas `Path.resolve` raises RuntimeError."""
     return Path(os.path.realpath(path))
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock `path`."""
+    """Return whether a process holds the lock `path`."""
     try:
         descriptor = _opened_at_once(str(path), os.O_RDONLY)
     except OSError:
@@ -198,12 +202,12 @@ def is_locked(path: Path) -> bool:
 
 
 def open_append(path: Path, buffer_bytes: int) -> BinaryIO:
-    """`path` opened to append, made if it is not there; writes are gathered to `buffer_bytes`. Raises OSError."""
+    """Open `path` to append, made if missing; writes are gathered to `buffer_bytes`. Raises OSError."""
     return open(path, "ab", buffering=buffer_bytes, opener=_opened_at_once)
 
 
 def cut(path: Path, length: int) -> None:
-    """Shorten `path` to `length` bytes, never lengthen it. Raises StateDamaged when it is shorter already, or gone."""
+    """Shorten `path` to `length` bytes. Raises StateDamaged if it is shorter already, or gone."""
     try:
         size = path.stat().st_size
     except FileNotFoundError:
@@ -217,27 +221,27 @@ def cut(path: Path, length: int) -> None:
 
 
 def damaged(path: Path, what: str) -> StateDamaged:
-    """The error for the file `path` of a crawl, in a line that says what to do."""
+    """Return the error for the damaged file `path` of a crawl, which says what to do."""
     folder = path.parent.parent if path.parent.name.startswith("shard-") else path.parent  # in state/, tables/ or warc/
     return StateDamaged(f"{path} is damaged: {what}; fyke check --repair {folder.parent} mends what can be mended")
 
 
 def raw(array: npt.NDArray[Any]) -> memoryview:
-    """The bytes of an array of any dtype, [n], without a copy when it is contiguous."""
+    """Return the bytes of an array of any dtype, [n], without a copy if it is contiguous."""
     return np.ascontiguousarray(array).view(np.uint8).data if len(array) else memoryview(b"")
 
 
 def save_array(path: Path, array: npt.NDArray[Any]) -> None:
-    """Write `array`, [n], as the .npy file `path`. Raises OSError, which says why; that of `np.save` does not."""
+    """Write `array`, [n], as the .npy file `path`. Raises OSError with the reason, which `np.save` leaves out."""
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
         file.write(raw(array))
 
 
 def mapped_zeros(path: Path, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Zeros, [shape], in a new file at `path`, mapped to be written. Raises DiskFull, DirectoryError.
+    """Make a file of zeros, [shape], at `path`, and map it to be written. Raises DiskFull, DirectoryError.
 
-    Their room is taken at once: a process that writes where a mapped file has none is killed (SIGBUS).
+    The disk space is taken at once: a process that writes to a mapped file without space is killed (SIGBUS).
     """
     with writing(path), path.open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, math.prod(shape) * np.dtype(dtype).itemsize)
@@ -245,7 +249,7 @@ def mapped_zeros(path: Path, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> np
 
 
 def write_all(descriptor: int, data: Bytes) -> None:
-    """All of `data`, however often the system takes only a part."""
+    """Write all of `data`, even if the system takes only a part at a time."""
     view = memoryview(data).cast("B")
     while len(view):
         view = view[os.write(descriptor, view) :]
@@ -267,7 +271,7 @@ def sync_open(file: IO[Any]) -> None:
 
 
 def sync_all(path: Path) -> None:
-    """Wait until all of the file system that holds `path` is on the disk: for files too many to wait for each."""
+    """Wait until the whole file system that holds `path` is on the disk: for files too many to sync one by one."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         if _libc.syncfs(descriptor):
@@ -278,8 +282,7 @@ def sync_all(path: Path) -> None:
 
 
 def verify_file(path: Path, stretches: Iterable[Sequence[int]]) -> None:
-    """Read the stretches of `path`, each given by its begin, its end and its xxh3-64. Raises StateDamaged when a byte
-    is another."""
+    """Read the stretches of `path`, each given as begin, end and xxh3-64. Raises StateDamaged if a byte changed."""
     with Reader(path) as reader:
         for begin, end, recorded in stretches:
             digest = xxhash.xxh3_64()
@@ -290,20 +293,19 @@ def verify_file(path: Path, stretches: Iterable[Sequence[int]]) -> None:
 
 
 class Opened(Closing):
-    """Who has a descriptor, until it is closed."""
+    """An owner of a descriptor."""
 
     _descriptor = -1
 
     def close(self) -> None:
-        """Give the descriptor back; a second call does nothing."""
+        """Close the descriptor; a second call does nothing."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
 
 class Appender(Opened):
-    """A file that grows. Its length so far, and the digest of what was written to it, are what the next checkpoint
-    records."""
+    """A file that grows. The next checkpoint records its length and the digest of the bytes written."""
 
     def __init__(self, path: Path, length: int, on_growth: Callable[[int], None], digest: xxhash.xxh3_64) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
@@ -318,7 +320,7 @@ class Appender(Opened):
         return f"Appender({self._path.name}, {self.length} bytes)"
 
     def write(self, data: Bytes) -> None:
-        """Append `data`. Raises DiskFull or DirectoryError; then the file may end in a torn piece."""
+        """Append `data`. Raises DiskFull or DirectoryError; the file may then end in a part of `data`."""
         with writing(self._path):
             write_all(self._descriptor, data)
         self._digest.update(data)
@@ -327,12 +329,12 @@ class Appender(Opened):
 
 
 class Reader(Opened):
-    """A file read at positions, never mapped, so that what was read does not count as our memory."""
+    """A file read at positions, never mapped, so that its pages do not count as our memory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # nobody waits for a pipe
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # does not wait for a pipe
         except FileNotFoundError:
             raise damaged(path, "it is gone") from None
         mode = os.fstat(self._descriptor).st_mode
@@ -344,11 +346,11 @@ class Reader(Opened):
         return f"Reader({str(self.path)!r})"
 
     def size(self) -> int:
-        """Bytes in the file now."""
+        """Return how many bytes the file has now."""
         return os.fstat(self._descriptor).st_size
 
     def read(self, offset: int, size: int) -> bytes:
-        """Exactly `size` bytes from `offset`. Raises StateDamaged when the file ends before."""
+        """Return exactly `size` bytes from `offset`. Raises StateDamaged if the file ends before."""
         data = os.pread(self._descriptor, size, offset)
         if len(data) < size:  # rare: a signal, or more than the system reads at a time
             pieces = [data]
@@ -361,5 +363,5 @@ class Reader(Opened):
         return data
 
     def array(self, dtype: np.dtype[Any], start: int, count: int) -> npt.NDArray[Any]:
-        """Items `start` to `start + count` of a file of nothing but `dtype`; read-only, [count]."""
+        """Return items `start` to `start + count` of a file of nothing but `dtype`; read-only, [count]."""
         return np.frombuffer(self.read(start * dtype.itemsize, count * dtype.itemsize), dtype)

@@ -1,8 +1,8 @@
 """A column batch as bytes: a header, then one encapsulated Arrow message.
 
-Used by the queue for its segments and by the drum for its `aux`. The header holds the length of the message,
-its rows and its xxh3-64, seeded with the rows; the schema is known to the reader and not repeated. A message may be
-packed, each column by itself; Arrow notes in the message that it is, so readers need not be told.
+Used by the queue for its segments and by the drum for its `aux`. The header holds the length of the message, the number
+of its rows and its xxh3-64, seeded with that number; the reader knows the schema. A message may be packed, each column
+by itself; Arrow notes that in the message.
 """
 
 import struct
@@ -18,14 +18,14 @@ PACKED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 
 
 def encode(batch: pa.RecordBatch, *, pack: bool = False) -> list[Bytes]:
-    """The pieces to write, in order; a slice costs only its own rows."""
+    """Return the pieces to write, in order; a slice costs only its own rows."""
     body = memoryview(_packed(batch) if pack else batch.serialize())
     digest = xxhash.xxh3_64_intdigest(body, seed=batch.num_rows)
     return [HEADER.pack(len(body), batch.num_rows, digest), body]
 
 
 def _packed(batch: pa.RecordBatch) -> pa.Buffer:
-    """The message of `batch`, packed. Arrow packs in streams alone: it is cut out of one."""
+    """Return the packed message of `batch`, cut out of a stream because Arrow packs only in streams."""
     stream = pa.BufferOutputStream()
     with pa.ipc.new_stream(stream, batch.schema, options=PACKED) as writer:
         writer.write_batch(batch)
@@ -35,19 +35,19 @@ def _packed(batch: pa.RecordBatch) -> pa.Buffer:
 
 
 def encode_bytes(body: bytes) -> list[Bytes]:
-    """The same of any bytes, as a message of no rows."""
+    """Return the pieces to write for any bytes, as a message without rows."""
     return [HEADER.pack(len(body), 0, xxhash.xxh3_64_intdigest(body)), body]
 
 
 def decode_bytes(reader: Reader, offset: int) -> bytes:
-    """The bytes whose header is at `offset`. Raises StateDamaged when they are not those that were written."""
+    """Return the bytes whose header is at `offset`. Raises StateDamaged if they are not the bytes that were written."""
     return _message(reader, offset)[0]
 
 
 def decode(reader: Reader, offset: int, schema: pa.Schema) -> tuple[pa.RecordBatch, int]:
-    """The batch whose header is at `offset`, and where the next one begins.
+    """Return the batch whose header is at `offset`, and the offset of the next one.
 
-    Raises StateDamaged when the bytes are not those that were written, OtherVersion when they have other columns.
+    Raises StateDamaged if the bytes are not those that were written, OtherVersion if they have other columns.
     """
     body, _, end = _message(reader, offset)
     try:
@@ -65,7 +65,7 @@ def verify(reader: Reader, length: int) -> None:
 
 
 def _message(reader: Reader, offset: int) -> tuple[bytes, int, int]:
-    """The bytes of the message whose header is at `offset`, its rows, and where the next one begins."""
+    """Return the bytes and the rows of the message whose header is at `offset`, and the offset of the next one."""
     size_bytes, rows, digest = HEADER.unpack(reader.read(offset, HEADER.size))
     start = offset + HEADER.size
     body = reader.read(start, size_bytes) if size_bytes <= reader.size() - start else b""
@@ -75,5 +75,5 @@ def _message(reader: Reader, offset: int) -> tuple[bytes, int, int]:
 
 
 def size(pieces: list[Bytes]) -> int:
-    """Bytes that `pieces` take in a file."""
+    """Return how many bytes `pieces` take in a file."""
     return sum(map(len, pieces))

@@ -1,9 +1,9 @@
-"""How does one know at once what a Drum is told later? A small dictionary before it.
+"""A Drum with a small dictionary before it, whose entries are known at once.
 
-A turn cannot wait for a merge. So what is entered is held in memory, and the Drum is told of it by the batch: when
-there is no more room, and at each checkpoint.
+A turn cannot wait for a merge. So new entries are held in memory and given to the Drum in batches: when memory is full,
+and at each checkpoint.
 
-Invariant: what was entered is known from then on, also after a restart from a later checkpoint.
+Invariant: an entry is known from then on, also after a restart from a later checkpoint.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from fyke.disk.store import Store
 
 
 class LateDrum(Closing):
-    """A Drum, and what was entered since it was told. Who inherits says how it is asked."""
+    """A Drum, and the entries that it was not given yet. Subclasses add the look-ups."""
 
     def __init__(
         self,
@@ -29,12 +29,12 @@ class LateDrum(Closing):
         memory_bytes: int,
         entry_bytes: int,
     ) -> None:
-        """Of values of this dtype, or of keys alone. What waits takes `entry_bytes` each, and `memory_bytes` at most;
-        the table of the Drum as much again."""
+        """`value` is the dtype of the values, None for keys alone. Waiting entries take `entry_bytes` each and at most
+        `memory_bytes`; the Drum takes as much again."""
         self._drum = Drum(store, name, state, value=value, memory_bytes=memory_bytes)
         self._value = value
         self._most = max(1, memory_bytes // entry_bytes)
-        self._new: dict[int, Any] = {}  # since the drum was told
+        self._new: dict[int, Any] = {}  # entries that the drum was not given yet
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._drum!r})"
@@ -43,7 +43,7 @@ class LateDrum(Closing):
         return len(self._drum) + len(self._new)
 
     def _make_room(self) -> None:
-        """Tell the Drum, if as much was entered as may wait."""
+        """Give the entries to the Drum if memory is full."""
         if len(self._new) >= self._most:
             self._tell()
 

@@ -1,7 +1,7 @@
 """One checkpoint as a file: `manifest-00000042.json`, with a digest inside.
 
-Written by `Snapshot.make_durable`, read when a shard is opened. A manifest is *whole* when its digest fits
-and every file it names is there, at least as long as recorded; a torn one is as if it had not been written.
+Written by `Snapshot.make_durable`, read when a shard is opened. A manifest is *whole* if its digest fits
+and every file it names is there, at least as long as recorded.
 """
 
 import re
@@ -27,14 +27,14 @@ class Manifest:
     files: dict[str, int] = field(default_factory=dict)  # name -> length in bytes
     participants: dict[str, State] = field(default_factory=dict)
     counters: dict[str, Any] = field(default_factory=dict)
-    digests: Digests = field(default_factory=dict)  # of the files; of what an earlier version wrote there are none
+    digests: Digests = field(default_factory=dict)  # of the files; files of an earlier version have none
 
     @property
     def name(self) -> str:
         return f"manifest-{self.number:08}.json"
 
     def encode(self) -> bytes:
-        """The text of the file, in a canonical form so that the digest can be taken again."""
+        """Return the text of the file, in a canonical form so that the digest can be taken again."""
         body = {
             "format": FORMAT,
             "number": self.number,
@@ -46,36 +46,36 @@ class Manifest:
         return sealed("manifest", body)
 
 
-BEGUN = Manifest(0)  # an empty file, written before the first so that none is ever alone
+BEGUN = Manifest(0)  # an empty file, written before the first manifest so that no manifest is ever alone
 
 
 def numbers(directory: Path) -> list[int]:
-    """Numbers of the manifests in `directory`, newest first, without that of `BEGUN`."""
+    """Return the numbers of the manifests in `directory`, newest first, without that of `BEGUN`."""
     return [number for number in there(directory) if number != BEGUN.number]
 
 
 def there(directory: Path) -> list[int]:
-    """The same with that of `BEGUN`, which is beside the first."""
+    """Return the numbers of the manifests in `directory`, newest first, with that of `BEGUN`."""
     found = (NAME.fullmatch(path.name) for path in directory.iterdir())
     return sorted((int(match[1]) for match in found if match), reverse=True)
 
 
 def lone(directory: Path) -> int:
-    """The number of the only manifest in `directory`: there are two, so another is gone; else 0."""
+    """Return the number of the only manifest in `directory`, so another is gone; 0 if there are two or none."""
     found = there(directory)
-    is_lone = len(found) == 1 and there(directory) == found  # a crawl that runs may write one while they are listed
+    is_lone = len(found) == 1 and there(directory) == found  # a live crawl may write one during the listing
     return found[0] if is_lone else 0
 
 
 def load(directory: Path, number: int) -> Manifest | None:
-    """The manifest `number`, or None when it is not whole."""
+    """Return the manifest `number`, or None if it is not whole."""
     manifest = read(directory, number)
     return manifest if manifest is not None and not any(lacking(directory, manifest)) else None
 
 
 def read(directory: Path, number: int) -> Manifest | None:
-    """The same, though the files that it names may be gone or too short. Raises DirectoryError for one that may not be
-    read: to go back behind it would lose what it holds."""
+    """Return the manifest `number`, whose files may be gone or too short, or None if it is damaged. Raises
+    DirectoryError if it may not be read: going back to an older one would lose its data."""
     path = directory / Manifest(number).name
     try:
         with allowed(path):
@@ -92,7 +92,7 @@ def read(directory: Path, number: int) -> Manifest | None:
 
 
 def lacking(directory: Path, manifest: Manifest) -> Iterator[str]:
-    """Names of files that `manifest` names and that are gone, or shorter than it says."""
+    """Yield the files of `manifest` that are gone or shorter than it says."""
     for name, length in manifest.files.items():
         try:
             if (directory / name).stat().st_size < length:
@@ -102,5 +102,5 @@ def lacking(directory: Path, manifest: Manifest) -> Iterator[str]:
 
 
 def verify(directory: Path, manifest: Manifest, name: str) -> None:
-    """Read the file `name` of `manifest`. Raises StateDamaged when a byte is not as it was written."""
+    """Read the file `name` of `manifest`. Raises StateDamaged if a byte changed."""
     verify_file(directory / name, manifest.digests.get(name, []))

@@ -1,7 +1,7 @@
-"""What the operations of one batch answer and write, worked out for all keys at once.
+"""Works out the answers and writes of one batch of operations, for all keys at once.
 
-Called by a merge with the entries of a bucket, and by a point look-up with the entries that wait for one
-key. Pure: what the table holds comes in through `lookup`.
+Called by a merge with the entries of a bucket, and by look-ups with the entries that wait for their keys. Pure: the
+contents of the table come in through `lookup`.
 
 Invariant: the result is that of a plain dict to which the entries were applied one by one in order.
 """
@@ -25,15 +25,15 @@ LOT_ROWS = 8192  # answered at once, about
 
 
 class Op(IntEnum):
-    """What is asked for a key."""
+    """An operation on a key."""
 
     CHECK = 0  # is it there, and with what value?
-    UPDATE = 1  # store the value, or combine it with the one that is there
-    CHECK_UPDATE = 2  # check, and then store the value if the key was not there
+    UPDATE = 1  # store the value, or combine it with the stored one
+    CHECK_UPDATE = 2  # check, then store the value if the key was not there
 
 
 class Combine(Enum):
-    """What an update does to a value that is there."""
+    """The effect of an update on a stored value."""
 
     OVERWRITE = "overwrite"
     ADD = "add"  # integers, or structures of integers; wraps around like NumPy's
@@ -42,7 +42,7 @@ class Combine(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Operations in order of arrival: uint64[n], uint8[n], values [n] or None for a table without."""
+    """Operations in order of arrival: uint64[n], uint8[n], values [n] or None for a table without values."""
 
     keys: U64
     ops: npt.NDArray[np.uint8]
@@ -52,7 +52,7 @@ class Entries:
         return len(self.keys)
 
     def of_keys(self, keys: U64) -> "Entries":
-        """Those whose key is one of `keys` (sorted, at least one)."""
+        """Return the entries whose key is one of `keys` (sorted, at least one)."""
         if len(keys) == 1:
             mask = self.keys == keys[0]
         else:
@@ -62,7 +62,7 @@ class Entries:
 
 
 def joined_entries(parts: list[Entries]) -> Entries:
-    """Entries one after the other."""
+    """Join entries, in order."""
     if len(parts) == 1:
         return parts[0]
     values = [part.values for part in parts if part.values is not None]
@@ -75,10 +75,10 @@ def joined_entries(parts: list[Entries]) -> Entries:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """Answers in order of arrival, and what is to be written, sorted by key without repeats."""
+    """Answers in order of arrival, and the keys and values to write, sorted by key without repeats."""
 
     found: Mask  # bool[n]
-    values: Values | None  # [n], zero where not found
+    values: Values | None  # [n], zero if not found
     written: U64  # uint64[m]: keys that are new or have a new value
     written_values: Values | None  # [m]
     new: int  # how many of the written keys were not in the table
@@ -90,13 +90,13 @@ class Answers:
 
     keys: U64  # uint64[n]
     found: Mask  # bool[n]: was the key there when the operation's turn came?
-    values: Values | None  # [n], zero where not found; None for a drum without values
+    values: Values | None  # [n], zero if not found; None for a drum without values
     aux: pa.RecordBatch | None  # n rows; None for a drum without aux
-    bucket: int = 0  # a key comes with one bucket only, and buckets come one after the other
+    bucket: int = 0  # a key comes in one bucket only, and buckets come one after the other
 
 
 def resolve(entries: Entries, lookup: Lookup, combine: Combine) -> Resolved:
-    """Answers and writes of `entries` against a table that `lookup` knows: (found bool[m], values[m])."""
+    """Return the answers and writes of `entries` against the table behind `lookup`: (found bool[m], values[m])."""
     groups = grouped(entries.keys)
     stored, stored_values = lookup(groups.keys)
     if entries.values is None and (entries.ops == Op.CHECK_UPDATE).all():
@@ -105,7 +105,7 @@ def resolve(entries: Entries, lookup: Lookup, combine: Combine) -> Resolved:
 
 
 def _resolve_uniform(groups: Groups, stored: Mask) -> Resolved:
-    """URL-seen's case: all check and update, no values. Only a key's first entry can find nothing."""
+    """Resolve URL-seen's case: only CHECK_UPDATE, no values. For each key, at most the first entry is not found."""
     found = np.ones(len(groups.order), np.bool_)
     found[groups.order[groups.starts]] = stored
     written = groups.keys[~stored]
@@ -144,13 +144,13 @@ def _resolve_mixed(
 
 
 def _count_before(mask: Mask, groups: Groups) -> npt.NDArray[np.int64]:
-    """How many entries of the same key before each have `mask` set."""
+    """Count for each entry the earlier entries of its key that have `mask` set."""
     before: npt.NDArray[np.int64] = np.cumsum(mask, dtype=np.int64) - mask
     return before - before[groups.starts][groups.of]
 
 
 def _overwritten(values: Values, effective: Mask, groups: Groups, before: Values) -> tuple[Values, Values]:
-    """What each entry sees [n], and what stays [m], when the last effective entry counts."""
+    """Return the value that each entry sees [n] and the final values [m], if the last effective entry counts."""
     last = np.maximum.accumulate(np.where(effective, np.arange(len(values)), -1))
     earlier = np.empty_like(last)
     earlier[:1] = -1
@@ -162,7 +162,7 @@ def _overwritten(values: Values, effective: Mask, groups: Groups, before: Values
 
 
 def _added(values: Values, effective: Mask, groups: Groups, before: Values) -> tuple[Values, Values]:
-    """The same when all effective entries count; a structure is added field by field."""
+    """Return the same values if effective entries are added up; a structure is added field by field."""
     if values.dtype.names is not None:
         seen, final = np.empty(len(values), values.dtype), np.empty(len(before), values.dtype)
         for name in values.dtype.names:
@@ -176,7 +176,7 @@ def _added(values: Values, effective: Mask, groups: Groups, before: Values) -> t
 
 
 def _differ(one: Values, other: Values) -> Mask:
-    """Where two arrays of one dtype differ in any byte: bool[n]."""
+    """Return where two arrays of one dtype differ in any byte: bool[n]."""
     size = one.dtype.itemsize
     left, right = (np.ascontiguousarray(values).view(np.uint8).reshape(-1, size) for values in (one, other))
     differ: Mask = (left != right).any(axis=1)
@@ -184,7 +184,7 @@ def _differ(one: Values, other: Values) -> Mask:
 
 
 def addable(dtype: np.dtype[Any]) -> bool:
-    """Whether `Combine.ADD` is exact for values of `dtype`."""
+    """Return whether `Combine.ADD` is exact for values of `dtype`."""
     if dtype.names is not None:
         return all(addable(dtype[name]) for name in dtype.names)
     return bool(np.issubdtype(dtype, np.integer))
@@ -193,7 +193,7 @@ def addable(dtype: np.dtype[Any]) -> bool:
 def answered(
     entries: Entries, resolved: Resolved, start: int, aux: pa.RecordBatch | None, bucket: int
 ) -> Iterator[Answers]:
-    """The answers to `entries`, which were those from `start` on of what was resolved, in lots."""
+    """Yield the answers to `entries`, which begin at `start` in `resolved`, in lots."""
     asked = np.flatnonzero(entries.ops != Op.UPDATE)
     for begin in range(0, len(asked), LOT_ROWS):
         lot = asked[begin : begin + LOT_ROWS]

@@ -1,9 +1,9 @@
 """A column batch packed with LZ4: a header, then one compressed Arrow message.
 
-For what waits in a drum's runs: it is written once and read once, nine of ten of its rows are then dropped, and
-URLs pack to half or less, so that packing takes less time than copying what it saves to the system would, and
-less still than waiting for the disk. The header holds the length of the packed message, its length unpacked, its
-rows and its xxh3-64, seeded with the rows; the schema is known to the reader and not repeated.
+For the aux of a drum's runs: it is written once and read once, then nine of ten rows are dropped. URLs pack to half or
+less, so packing takes less time than copying the saved bytes to the system would, and less still than waiting for the
+disk. The header holds the length of the packed message, its length unpacked, the number of its rows and its xxh3-64,
+seeded with that number; the reader knows the schema.
 """
 
 import struct
@@ -18,7 +18,7 @@ CODEC = "lz4_raw"
 
 
 def encode(batch: pa.RecordBatch) -> list[Bytes]:
-    """The pieces to write, in order; a slice costs only its own rows."""
+    """Return the pieces to write, in order; a slice costs only its own rows."""
     message = batch.serialize()
     body = memoryview(pa.compress(message, CODEC, asbytes=True))
     digest = xxhash.xxh3_64_intdigest(body, seed=batch.num_rows)
@@ -26,7 +26,7 @@ def encode(batch: pa.RecordBatch) -> list[Bytes]:
 
 
 def decode(reader: Reader, offset: int, size_bytes: int, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch that takes `size_bytes` from `offset` on. Raises StateDamaged when they are not those written."""
+    """Return the batch in the `size_bytes` from `offset` on. Raises StateDamaged if they are not as written."""
     data = reader.read(offset, size_bytes)
     length, unpacked_bytes, rows, digest = HEADER.unpack_from(data)
     body = memoryview(data)[HEADER.size :]

@@ -1,10 +1,10 @@
-"""One part of a drum's table: immutable files of sorted keys and of their values, a range of keys each.
+"""One part of a drum's table, a range of keys: immutable files of sorted keys and of their values.
 
 Read by merges and look-ups, replaced by `fold`. A part is read in blocks and never mapped, so that memory
-does not grow with the table; each block is checked against its digest (`fyke.disk.column`). Keys are uniform
-hashes, so when few are asked for, each is found by interpolation with a read or two, and the rest of the part is
-left alone. A key takes all its 8 bytes: as a difference to the first of a few thousand it would fit into 6, but
-adding up a MiB of such takes 130 us where reading all 8 bytes of them from the page cache takes 53.
+does not grow with the table. Each block is checked against its digest (`fyke.disk.column`). Keys are uniform
+hashes, so a few keys are found by interpolation with a read or two each. A key takes all its 8 bytes. Differences to
+the first of a few thousand keys would take 6, but adding up a MiB of them takes 130 us. Reading the full keys from the
+page cache takes 53.
 
 Invariant: keys are strictly increasing; every key lies in the part's range, from `low` to the next part's.
 """
@@ -28,10 +28,10 @@ Chunk = tuple[U64, Values | None]
 
 @dataclass(frozen=True, slots=True)
 class TableSizes:
-    """How a table is cut and read, in keys. Not settings: a law is tried where a few keys take every path."""
+    """How a table is cut and read, in keys. Not settings: tests set them so that a few keys take every path."""
 
-    part: int = 0  # a part with more is split; 0: as suits the memory
-    fold: int = 4096  # with fewer young keys than this no part is written anew, unless memory is short
+    part: int = 0  # a part with more is split; 0: chosen by memory
+    fold: int = 4096  # a part with at most so many young keys is not rewritten, unless memory is short
     block: int = BLOCK  # keys that share a digest
     probe: int = 512  # read at a time when looking for one key
     probe_share: int = 2000  # a probe costs about as much as this many keys of a scan
@@ -42,13 +42,13 @@ TABLE_SIZES = TableSizes()
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A range of the table, from the key `low` on. Without a file while it holds nothing."""
+    """A range of the table, from the key `low` on. Has no file while it is empty."""
 
     low: int
     count: int = 0
     keys_file: str = ""
     values_file: str = ""
-    block: int = 0  # keys that have a digest together; 0 in a table written before there were digests
+    block: int = 0  # keys that share a digest; 0 in a table written before there were digests
 
     def files(self) -> list[str]:
         return [name for name in (self.keys_file, self.values_file) if name]
@@ -73,11 +73,11 @@ class Parts:
         self.bytes_written = 0
 
     def zeros(self, count: int) -> Values | None:
-        """Values of keys that are not there, [count]."""
+        """Return the values of missing keys, [count]."""
         return None if self._dtype is None else np.zeros(count, self._dtype)
 
     def lookup(self, part: Part, keys: U64) -> tuple[Mask, Values | None]:
-        """Which of `keys` (sorted, without repeats) the part holds: bool[n]; and values [n], zero if not."""
+        """Return which `keys` (sorted, without repeats) the part holds, bool[n], and values [n], zero if not found."""
         found, values = np.zeros(len(keys), np.bool_), self.zeros(len(keys))
         if not part.count or not len(keys):
             return found, values
@@ -99,9 +99,9 @@ class Parts:
                 return
 
     def chunks(self, part: Part) -> Iterator[Chunk]:
-        """The part from its first key to its last, a block at a time. Raises StateDamaged at one that is damaged.
+        """Yield the part from its first key to its last, by blocks. Raises StateDamaged at a damaged block.
 
-        A part of at most `keep_bytes` is kept while it is the last one read, as a fold often follows a look-up.
+        A part of at most `keep_bytes` is kept while it is the last one read, because a fold often follows a look-up.
         """
         if not part.count:
             return
@@ -116,7 +116,7 @@ class Parts:
             yield chunk
 
     def forget(self) -> None:
-        """Let go of the part that is kept."""
+        """Drop the kept part."""
         self._kept = None, []
 
     def _chunks_from(self, part: Part, first: int) -> Iterator[Chunk]:
@@ -153,7 +153,8 @@ class Parts:
                     values[at] = columns[1].items(place, 1)[0]
 
     def fold(self, part: Part, keys: U64, values: Values | None, limit: int) -> list[Part]:
-        """`part` with `keys` (sorted, without repeats) put in, as new files: one part, or more of half `limit`.
+        """Write `part` with `keys` (sorted, without repeats) put in to new files; return one part, or if it has more
+        than `limit` keys, several of about half `limit`.
 
         A key that is there gets the new value. Retires the old files.
         """
@@ -175,9 +176,9 @@ class Parts:
 
 
 def _find(column: ColumnReader, count: int, ends: list[int], key: int, probe: int) -> int:
-    """Where `key` is, or -1: interpolation search, with a bisection in between lest keys are not uniform.
+    """Return the place of `key`, or -1, by interpolation search, reading `probe` keys at a time.
 
-    `probe` keys are read at a time.
+    Each third guess bisects, in case keys are not uniform.
     """
     low, high = 0, count  # the key lies in [low, high), between these two keys
     low_key, high_key = ends
@@ -201,7 +202,7 @@ def _find(column: ColumnReader, count: int, ends: list[int], key: int, probe: in
 
 
 class _Output:
-    """Sorted keys on their way into parts of `rows` each, from the key `low` on."""
+    """Writes sorted keys to parts of `rows` each, from the key `low` on."""
 
     def __init__(self, new_columns: Callable[[], list[ColumnWriter]], low: int, rows: int) -> None:
         self._new_columns = new_columns
@@ -244,7 +245,7 @@ def _cut(values: Values | None, start: int, end: int) -> Values | None:
 
 
 def merged(old: U64, old_values: Values | None, keys: U64, values: Values | None) -> tuple[U64, Values | None]:
-    """Two sorted runs as one; where both hold a key, the second one's value counts."""
+    """Merge two sorted runs; for a key in both, the second one's value counts."""
     if not len(keys):
         return old, old_values
     if not len(old):
@@ -261,5 +262,5 @@ def merged(old: U64, old_values: Values | None, keys: U64, values: Values | None
 
 
 def restored(saved: State) -> list[Part]:
-    """The parts of a drum's state; one that holds nothing for a new drum."""
+    """Return the parts in a drum's state, one empty part for a new drum."""
     return [Part(*fields) for fields in saved.get("parts", [])] or [Part(0)]

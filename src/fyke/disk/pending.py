@@ -1,7 +1,7 @@
-"""What waits for a drum's next merge: operations with their `aux`, in order of arrival.
+"""Operations that wait for a drum's next merge, with their `aux`, in order of arrival.
 
-Gathered in memory first, and spilled to `fyke.disk.runs` when memory is full. A checkpoint does not spill; it appends
-what memory gained to a *log*, so that the next merge still works from memory.
+They are gathered in memory, and spilled to `fyke.disk.runs` when memory is full. A checkpoint does not spill; it
+appends new entries to a *log*, so that the next merge still works from memory.
 
 Invariant: the runs in their order, then memory, are the entries that were added and not taken.
 """
@@ -19,11 +19,11 @@ from fyke.disk.operations import LOT_ROWS, Entries, joined_entries
 from fyke.disk.runs import Batch, EntryFormat, Runs
 from fyke.disk.store import State, Store
 
-LOT_BYTES = 2 << 20  # that are answered at once, about
+LOT_BYTES = 2 << 20  # answered at once, about
 
 
 class Pending:
-    """The entries that wait for a drum whose aux has the schema `aux` (None for a drum without)."""
+    """The waiting entries of a drum whose aux has the schema `aux` (None for a drum without aux)."""
 
     def __init__(
         self, store: Store, name: str, dtype: np.dtype[Any] | None, aux: pa.Schema | None, saved: State
@@ -36,7 +36,7 @@ class Pending:
         self._log: list[str] = list(saved.get("log", []))
         self._log_files: list[Appender] = []
         self._memory: list[Batch] = []
-        self._logged = 0  # batches of the memory that are in the log
+        self._logged = 0  # batches in memory that are in the log
         self.memory_rows = 0
         self.memory_bytes = 0
         self._log_bytes = 0  # written to it
@@ -48,7 +48,7 @@ class Pending:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that wait, in memory and in runs."""
+        """Bytes of the waiting entries, in memory and in runs."""
         return self.memory_bytes + self.runs.size_bytes
 
     @property
@@ -60,13 +60,13 @@ class Pending:
         return self.runs.bytes_written + self._log_bytes
 
     def add(self, batch: Batch) -> None:
-        """Let `batch` wait in memory. Its arrays must not be changed after."""
+        """Add `batch` to memory. Its arrays must not change afterwards."""
         self._memory.append(batch)
         self.memory_rows += len(batch.entries)
         self.memory_bytes += batch.nbytes
 
     def take_memory(self) -> list[Batch]:
-        """All that waits in memory; nothing waits there after."""
+        """Remove and return all batches in memory."""
         batches = self._memory
         self._clear_memory()
         return batches
@@ -80,25 +80,25 @@ class Pending:
         self._log = []
 
     def spill(self, lows: U64, *, pack: bool = True) -> None:
-        """Move what is in memory to a run, by the buckets that begin at the keys `lows`; `pack` as in `Runs.add`."""
+        """Move memory to a run, by the buckets that begin at the keys `lows`; `pack` as in `Runs.add`."""
         if self._memory:
             self.runs.add(self._memory, lows, pack=pack)
             self._clear_memory()
 
     def scan(self) -> Iterator[Batch]:
-        """All that waits; of each key, in order of arrival."""
+        """Yield all entries, those of each key in order of arrival."""
         yield from self.runs.scan()
         yield from self._memory
 
     def of_keys(self, keys: U64, buckets: list[int]) -> list[Entries]:
-        """The entries of `keys` (sorted), which belong to `buckets`, in order of arrival."""
+        """Return the entries of `keys` (sorted), which belong to `buckets`, in order of arrival."""
         waiting = [*self.runs.of_buckets(buckets), *(batch.entries for batch in self._memory)]
         return [picked for entries in waiting if len(picked := entries.of_keys(keys))]
 
     # --- checkpoints
 
     def state(self) -> State:
-        """Files that hold all that waits; appends to the log what memory gained."""
+        """Append new entries to the log; return the files that hold all entries."""
         fresh = self._memory[self._logged :]
         if fresh:
             self._append_to_log(_joined(fresh))
@@ -147,13 +147,12 @@ class Pending:
         self._log_files = []
 
     def close(self) -> None:
-        """Give the files back."""
+        """Close the files."""
         self._close_log()
 
 
 def in_lots(batches: list[Batch]) -> Iterator[Batch]:
-    """The same entries in the same order, in few batches: what is done about a batch takes as long for one row as for
-    a hundred."""
+    """Join small batches, in order: handling a batch takes as long for one row as for a hundred."""
     lot: list[Batch] = []
     rows = size_bytes = 0
     for batch in batches:

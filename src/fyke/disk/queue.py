@@ -1,15 +1,14 @@
-"""What waits: a FIFO of column batches, in segment files that are written once.
+"""A FIFO of column batches, in segment files that only grow.
 
 Every queue of the frontier is one of these: ready, spills, BEAST's queues, the robots-check queue. Stages
-put batches in and get batches out, on the event loop. Rows come in through a write buffer, so that a put of
-three rows costs no write, and a queue that stays short never touches the disk between checkpoints.
+put batches in and get batches out, on the event loop. Rows pass a write buffer, so a put of three rows costs
+no write, and a queue that stays short never touches the disk between checkpoints.
 
     put -> tail (memory) -> segments on disk -> head (memory) -> get
 
-Memory holds the tail, `buffer_rows` or `BUFFER_BYTES` at most and one put more, and the head, which is one message.
-
 Invariant: head, segments, tail, in this order, are the rows that were put and not yet got. `state` writes
-the tail, and the head when it never was on disk, so that names, lengths and one position say it all.
+the tail, and the head if it never was on disk, so that names, lengths and one position describe the queue.
+Bounded: the tail has at most `buffer_rows` rows or `BUFFER_BYTES` and one put more; the head is one message.
 """
 
 from collections import deque
@@ -24,13 +23,13 @@ from fyke.disk import frames
 from fyke.disk.files import Appender, Reader
 from fyke.disk.store import State, Store
 
-BUFFER_BYTES = 1 << 20  # twice what 4,096 ordinary URLs have
-DRAINED_BYTES = 1 << 20  # a segment read to its end is left behind from this length on
+BUFFER_BYTES = 1 << 20  # twice the size of 4,096 ordinary URLs
+DRAINED_BYTES = 1 << 20  # from this length on, the only segment is retired once it was read to its end
 
 
 @dataclass(slots=True)
 class Segment:
-    """A file of messages, of which those before `offset` were got."""
+    """A file of messages; the rows before `offset` were got."""
 
     name: str
     offset: int
@@ -38,7 +37,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class QueueStatistics:
-    """What has passed since the queue was opened."""
+    """Rows and bytes that passed since the queue was opened."""
 
     put_rows: int
     got_rows: int
@@ -49,8 +48,8 @@ class QueueStatistics:
 class DiskQueue(Closing):
     """FIFO of rows of one `schema`, on the files `<name>-*.seg` of a store.
 
-    `state` is what `state()` gave at the checkpoint from which the store was opened, None for a new queue.
-    `pack` what is written, if rows are read and written again and again.
+    `state` is the result of `state()` at the checkpoint from which the store was opened, None for a new queue.
+    `pack` compresses written rows: for a queue whose rows are read and written many times.
     """
 
     def __init__(
@@ -72,10 +71,10 @@ class DiskQueue(Closing):
         self._pack = pack
         saved: dict[str, Any] = state or {}
         self._segments = deque(Segment(*segment) for segment in saved.get("segments", ()))
-        self._skip = int(saved.get("row", 0))  # rows already got of the message at the first segment's offset
+        self._skip = int(saved.get("row", 0))  # rows already got from the message at the first segment's offset
         self._disk_rows = int(saved.get("rows", 0))  # rows on disk that are not in the head
         self._head: pa.RecordBatch | None = None
-        self._head_end = 0  # where the message after the head begins, when the head is on disk
+        self._head_end = 0  # begin of the message after the head, if the head is on disk
         self._head_on_disk = False
         self._tail: list[pa.RecordBatch] = []
         self._tail_rows = self._tail_bytes = 0
@@ -92,7 +91,7 @@ class DiskQueue(Closing):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that wait, in files and in memory."""
+        """Bytes of the waiting rows, in files and in memory."""
         files = sum(self._store.size(segment.name) - segment.offset for segment in self._segments)
         memory = sum(batch.nbytes for batch in self._tail)
         if self._head is not None and not self._head_on_disk:
@@ -100,7 +99,7 @@ class DiskQueue(Closing):
         return int(files + memory)
 
     def put(self, batch: pa.RecordBatch) -> None:
-        """Let the rows of `batch` wait, behind all others. Raises TypeError for another schema."""
+        """Add the rows of `batch` at the end. Raises TypeError for another schema."""
         if batch.schema != self.schema:
             raise TypeError(f"{self!r} holds {self.schema}, not {batch.schema}")
         if not batch.num_rows:
@@ -113,10 +112,7 @@ class DiskQueue(Closing):
             self._flush()
 
     def get(self, max_rows: int) -> pa.RecordBatch | None:
-        """The next rows, `max_rows` at most, None when nothing waits.
-
-        Fewer come only when fewer wait; small messages are put together.
-        """
+        """Remove and return the next `max_rows` rows, or all if fewer wait; None if no row waits."""
         pieces: list[pa.RecordBatch] = []
         wanted = max_rows
         while wanted > 0 and self._fill_head():
@@ -131,14 +127,14 @@ class DiskQueue(Closing):
         return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
 
     def drain(self, rows: int) -> Iterator[pa.RecordBatch]:
-        """Gets all that waits now, `rows` at a time. What is put meanwhile stays."""
+        """Get all rows that wait now, `rows` at a time. Rows put meanwhile stay."""
         left = len(self)
         while left > 0 and (batch := self.get(min(rows, left))) is not None:
             left -= batch.num_rows
             yield batch
 
     def scan(self) -> Iterator[pa.RecordBatch]:
-        """All that waits, in order, without getting it. Not to be mixed with `put` or `get`."""
+        """Yield all waiting rows in order, and leave them. Must not be mixed with `put` or `get`."""
         if self._head is not None:
             yield self._head
         skip = 0 if self._head is not None else self._skip
@@ -152,7 +148,7 @@ class DiskQueue(Closing):
         yield from self._tail
 
     def state(self) -> State:
-        """Where all rows are, to be given back to the constructor; writes what is only in memory."""
+        """Write rows that are only in memory, and return where all rows are, for the constructor."""
         if self._head is not None and not self._head_on_disk:
             self._save_head()
         self._flush()
@@ -163,7 +159,7 @@ class DiskQueue(Closing):
         return QueueStatistics(self._put, self._got, self._written, self._read)
 
     def destroy(self) -> None:
-        """Drop all that waits, with its files."""
+        """Drop all rows and files."""
         self.close()
         for segment in self._segments:
             self._store.retire(segment.name)
@@ -172,7 +168,7 @@ class DiskQueue(Closing):
         self._head, self._head_on_disk = None, False
 
     def close(self) -> None:
-        """Give the files back. What came after the last `state` is lost with the process."""
+        """Close the files. Changes after the last `state` are lost with the process."""
         self._close_reader()
         self._close_writer()
 
@@ -201,7 +197,7 @@ class DiskQueue(Closing):
         return writer
 
     def _save_head(self) -> None:
-        """Write rows that came straight from the tail, ahead of what went to disk after them."""
+        """Write a head that came straight from the tail as the first segment, before rows written after it."""
         assert self._head is not None
         self._close_reader()
         pieces = frames.encode(self._head, pack=self._pack)
@@ -214,7 +210,7 @@ class DiskQueue(Closing):
     # --- reading
 
     def _fill_head(self) -> bool:
-        """Whether there is a head, made from the next message or else from the tail."""
+        """Make the next message, or the tail, the head if there is none; return whether there is a head."""
         if self._head is not None:
             return True
         if self._disk_rows:
@@ -249,7 +245,7 @@ class DiskQueue(Closing):
             self._leave_drained()
 
     def _leave_drained(self) -> None:
-        """Retire the first segment when it was read to its end and will not grow."""
+        """Retire the first segment if it was read to its end, unless it is short and still grows."""
         segment = self._segments[0]
         length = self._store.size(segment.name)
         if segment.offset < length or (len(self._segments) == 1 and length < min(DRAINED_BYTES, self._segment_bytes)):

@@ -1,8 +1,8 @@
 """Tables bigger than memory, a range of keys at a time.
 
 Used by merges of the index, link analysis, exports and checks. Keys are hashes, so equal ranges of them hold about
-equal numbers of rows: cut into enough ranges, any one fits into memory. `sliced` takes a range out of a sorted table,
-`Buckets` sorts what comes in any order into ranges. Invariant: range `i` holds the keys whose first bits are `i`.
+equal numbers of rows, and each of enough ranges fits into memory. `sliced` takes a range out of a sorted table;
+`Buckets` sorts rows that come in any order into ranges. Invariant: range `i` holds the keys whose first bits are `i`.
 """
 
 from bisect import bisect_left
@@ -23,12 +23,12 @@ WAITING_ROWS = 1 << 18
 
 
 def ranges_for(rows: int, range_rows: int = RANGE_ROWS) -> int:
-    """How many ranges, a power of two, so that `rows` rows make about `range_rows` in each."""
+    """Return a number of ranges, a power of two, of which each has at most about `range_rows` of `rows` rows."""
     return 1 << max(0, (max(0, rows - 1) // range_rows).bit_length())
 
 
 def sliced(table: Array, field: str, at: int, ranges: int) -> Array:
-    """The rows of `table`, sorted by `field`, in range `at` of `ranges`; little of the rest is read."""
+    """Return the rows of `table`, sorted by `field`, in range `at` of `ranges`. Reads little of the rest."""
     width = (1 << 64) // ranges
     column = table[field]
     begin = bisect_left(column, at * width) if at else 0
@@ -37,23 +37,22 @@ def sliced(table: Array, field: str, at: int, ranges: int) -> Array:
 
 
 def append(path: Path, rows: Array) -> None:
-    """Add `rows` to a file of nothing but such rows. Raises DiskFull or DirectoryError."""
+    """Append `rows` to a file of nothing but rows of their dtype. Raises DiskFull or DirectoryError."""
     with writing(path), path.open("ab") as file:
         file.write(raw(rows))
 
 
 def mapped(path: Path, dtype: Any) -> Array:
-    """A file made by `append`, without reading it; no rows when there is no file."""
+    """Map a file made by `append`; return no rows if there is no file."""
     if not path.exists() or not path.stat().st_size:
         return np.zeros(0, dtype)
     return np.memmap(path, dtype, "r")
 
 
 class Buckets:
-    """Rows of `dtype` that come in any order, by the range of a key; on disk below `folder` if there are many.
+    """Rows of `dtype` that come in any order, by the range of a key; on disk in `folder` if there are many.
 
-    Rows wait in memory until there are `waiting_rows`, so that files are appended to in long pieces, and are open
-    only then.
+    Rows wait in memory until there are `waiting_rows`, so that files are opened seldom and appended to in long pieces.
     """
 
     def __init__(self, folder: Path, name: str, dtype: Any, ranges: int, waiting_rows: int = WAITING_ROWS) -> None:
@@ -73,7 +72,7 @@ class Buckets:
         return f"Buckets({self._name}, {self.rows} rows in {self.ranges} ranges)"
 
     def add(self, keys: U64, rows: Array) -> None:
-        """`rows`, each to the range of its key. Raises DiskFull or DirectoryError."""
+        """Add each of `rows` to the range of its key. Raises DiskFull or DirectoryError."""
         self.rows += len(rows)
         self._waiting_rows += len(rows)
         self._waiting.append((keys, rows))
@@ -91,7 +90,7 @@ class Buckets:
             append(self._path(at), rows[order[bounds[at] : bounds[at + 1]]])
 
     def read(self, at: int) -> Array:
-        """The rows of range `at`, in the order they came."""
+        """Return the rows of range `at`, in the order they came."""
         if self.ranges == 1:
             return np.concatenate([np.zeros(0, self._dtype), *(rows for _, rows in self._waiting)])
         if self._waiting:
@@ -106,7 +105,7 @@ class Buckets:
         return self._folder / f"{self._name}-{at:05}"
 
     def close(self) -> None:
-        """Forget the rows."""
+        """Drop the rows and delete the files."""
         self._waiting, self._waiting_rows = [], 0
         for at in range(self.ranges if self.ranges > 1 else 0):
             self._path(at).unlink(missing_ok=True)

@@ -1,12 +1,12 @@
-"""The runs of a drum: what waits for its next merge and did not fit into memory.
+"""The runs of a drum: operations that wait for its next merge and did not fit into memory.
 
-A run is one file of entries and one of aux, both laid out by bucket, a bucket being what belongs to one part of the
-table. Where a drum has no values and all that is spilled asks the same, as links ask URL-seen, the aux stays in order
-of arrival, and each entry keeps its place in it: text is then written and read once, in sequence, and only keys are
-moved. Written when memory is full, read by bucket in a merge, dropped after it.
+A run is one file of entries and one of aux, both laid out by bucket; a bucket has the entries of one part of the
+table. In a drum without values, if all spilled entries are the same operation, as in URL-seen, the aux stays in order
+of arrival. Each entry keeps its place in it. Text is then written and read once, in sequence, and only keys are moved.
+Runs are written when memory is full, read by bucket in a merge, and dropped after it.
 
-Invariant: while there are runs, the parts of the table do not change, so bucket n of every run is part n, or their one
-bucket is all parts.
+Invariant: while there are runs, the parts of the table do not change. So bucket n of every run is part n, or the one
+bucket of every run is all parts.
 """
 
 from array import array
@@ -30,12 +30,12 @@ from fyke.disk.store import State, Store
 PREFIX_BITS = 16
 PLACE = np.dtype("<u4")
 MESSAGE_ROWS = 1 << 14
-WRITE_BYTES = 1 << 20  # gathered for one write: the system takes half the time that pieces do
+WRITE_BYTES = 1 << 20  # gathered for one write, which takes half the time of writes in pieces
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Entries, and the aux rows [m] of those m that are not plain updates."""
+    """Entries, and the aux [m] of the m entries that are not plain updates."""
 
     entries: Entries
     aux: pa.RecordBatch | None
@@ -49,7 +49,7 @@ class Batch:
 
 
 class EntryFormat:
-    """Entries as records in a file: key, operation, and the value of `dtype` where the drum has values."""
+    """The layout of entries in a file: key, operation, and the value of `dtype` if the drum has values."""
 
     def __init__(self, dtype: np.dtype[Any] | None) -> None:
         fields: list[Any] = [("key", "<u8"), ("op", "u1")]
@@ -57,7 +57,7 @@ class EntryFormat:
         self.has_values = dtype is not None
 
     def records(self, entries: Entries) -> Any:
-        """Entries as a structured array [n]."""
+        """Return entries as a structured array [n]."""
         records = np.empty(len(entries), self.record)
         records["key"], records["op"] = entries.keys, entries.ops
         if self.has_values:
@@ -65,7 +65,7 @@ class EntryFormat:
         return records
 
     def entries(self, records: Any) -> Entries:
-        """The same back."""
+        """Return the entries in a structured array [n]."""
         values = np.ascontiguousarray(records["value"]) if self.has_values else None
         return Entries(np.ascontiguousarray(records["key"]), np.ascontiguousarray(records["op"]), values)
 
@@ -74,18 +74,18 @@ class EntryFormat:
 class Run:
     """A spilled batch; bucket n is rows `rows[n]` to `rows[n + 1]` and the message from byte `aux[n]` on.
 
-    When it is in order of arrival, all its entries are the operation `op`, the entries' file holds the keys by bucket
-    and behind them the place of each in the aux (none when there is but one bucket), and `aux` has the messages' ends.
+    In a run in order of arrival all entries are the operation `op`. The entries' file holds the keys by bucket, then
+    the place of each key in the aux (no places if there is one bucket), and `aux` has the ends of the messages.
 
-    As arrays, 16 bytes a bucket: the buckets of all runs of a large table are too many for objects.
+    Arrays take 16 bytes a bucket; the buckets of all runs of a large table are too many for objects.
     """
 
     entries_file: str
     aux_file: str
     rows: "array[int]"
     aux: "array[int]"
-    packed: bool = False  # no run of an early version is
-    op: int = -1  # of all entries, where the aux is in order of arrival; else -1
+    packed: bool = False  # runs of an early version are not
+    op: int = -1  # the operation of all entries if the aux is in order of arrival, or -1
 
     @classmethod
     def of(
@@ -116,7 +116,7 @@ class Run:
 
 
 class Runs:
-    """The runs of the drum `name` in order of arrival, with aux of the schema `aux` (None for a drum without)."""
+    """The runs of the drum `name` in order of arrival, with aux of the schema `aux` (None for a drum without aux)."""
 
     def __init__(
         self, store: Store, name: str, format: EntryFormat, aux: pa.Schema | None, saved: Sequence[State]
@@ -126,7 +126,7 @@ class Runs:
         self._format = format
         self._aux_schema = aux
         self._runs = [Run.of(**run) for run in saved]
-        self.largest_bucket = _largest_bucket(self._runs)  # its rows in all runs
+        self.largest_bucket = _largest_bucket(self._runs)  # rows in all runs
         self.bytes_read = 0
         self.bytes_written = 0
 
@@ -143,7 +143,7 @@ class Runs:
 
     @property
     def of_one_bucket(self) -> bool:
-        """Whether nothing is told apart by bucket in the runs that there are."""
+        """Whether there are runs, with one bucket for all parts."""
         return bool(self._runs) and len(self._runs[0].rows) == 2
 
     @property
@@ -163,7 +163,7 @@ class Runs:
     def add(self, batches: list[Batch], lows: U64, *, pack: bool = True) -> None:
         """Make `batches` a run, by the buckets that begin at the keys `lows` (uint64[k]).
 
-        `pack` is whether aux that stays in order is packed; what is by bucket always is.
+        `pack` says whether aux in order of arrival is packed; aux by bucket always is.
         """
         entries = joined_entries([batch.entries for batch in batches])
         op = self._common_op(entries.ops)
@@ -175,13 +175,13 @@ class Runs:
         self.largest_bucket = _largest_bucket(self._runs)
 
     def _common_op(self, ops: npt.NDArray[np.uint8]) -> int:
-        """The one operation that `ops` are, if the aux may then stay in order of arrival, else -1."""
+        """Return the one operation of `ops` if the aux may stay in order of arrival, or -1."""
         op = int(ops[0])
         plain = self._aux_schema is not None and not self._format.has_values and op != Op.UPDATE
         return op if plain and (ops == op).all() else -1
 
     def align(self, lows: U64) -> None:
-        """Have all runs by bucket, if one is: then a bucket's answers are in order of arrival."""
+        """Lay out all runs by bucket if one is, so that a bucket's answers come in order of arrival."""
         if len({run.in_order for run in self._runs}) < 2:
             return
         for at, run in enumerate(self._runs):
@@ -246,7 +246,7 @@ class Runs:
     # --- reading
 
     def entries(self, run: Run, bucket: int) -> Entries:
-        """The entries of one bucket of a run."""
+        """Return the entries of one bucket of a run."""
         start, end = run.rows[bucket : bucket + 2]
         with self._store.read(run.entries_file) as reader:
             if run.in_order:
@@ -258,7 +258,7 @@ class Runs:
         return self._format.entries(records)
 
     def aux(self, run: Run, bucket: int) -> pa.RecordBatch | None:
-        """The aux of one bucket of a run, None when it has none."""
+        """Return the aux of one bucket of a run, None if it has none."""
         start, end = run.aux[bucket : bucket + 2]
         if start == end:
             return None
@@ -267,7 +267,8 @@ class Runs:
             return self._message(reader, run, start, end)
 
     def in_order(self, run: Run, found: Mask) -> Iterator[tuple[Mask, pa.RecordBatch]]:
-        """A run in order of arrival, a batch at a time: `found` (bool[all], which is by bucket) [n], aux of n rows."""
+        """Yield a run in order of arrival, a batch at a time: its part [n] of `found` (bool[all], given by bucket), and
+        its aux of n rows."""
         count = run.rows[-1]
         if len(run.rows) > 2:
             mask = np.empty(count, np.bool_)
@@ -287,7 +288,7 @@ class Runs:
         return frames.decode(reader, start, self._aux_schema)[0]
 
     def keys_in_order(self, run: Run) -> U64:
-        """The keys of a run in order of arrival, uint64[n]."""
+        """Return the keys of a run in order of arrival, uint64[n]."""
         by_bucket: U64 = self._column(run, KEY)
         if len(run.rows) == 2:
             return by_bucket
@@ -296,7 +297,7 @@ class Runs:
         return keys
 
     def _column(self, run: Run, dtype: "np.dtype[Any]") -> Any:
-        """The keys of a run that is in order of arrival, or their places, by bucket."""
+        """Return the keys (`KEY`) or places (`PLACE`) of a run in order of arrival, by bucket."""
         count = run.rows[-1]
         offset = 0 if dtype == KEY else count * KEY.itemsize
         with self._store.read(run.entries_file) as reader:
@@ -304,7 +305,7 @@ class Runs:
             return np.frombuffer(reader.read(offset, count * dtype.itemsize), dtype)
 
     def scan(self) -> Iterator[Batch]:
-        """All that is here; of each key, in order of arrival."""
+        """Yield all entries, those of each key in order of arrival."""
         for run in self._runs:
             if run.in_order:
                 yield from self._scan_in_order(run)
@@ -321,7 +322,7 @@ class Runs:
             start = end
 
     def of_buckets(self, buckets: list[int]) -> Iterator[Entries]:
-        """The entries of `buckets`, of each key in order of arrival."""
+        """Yield the entries of `buckets`, those of each key in order of arrival."""
         for run in self._runs:
             for bucket in buckets if len(run.rows) > 2 else [0]:
                 yield self.entries(run, bucket)
@@ -329,7 +330,7 @@ class Runs:
     # --- the end of a run
 
     def drop(self, runs: list[Run]) -> None:
-        """`runs` were merged."""
+        """Drop `runs`, which were merged."""
         self._runs = [run for run in self._runs if run not in runs]
         self.largest_bucket = _largest_bucket(self._runs)
         for run in runs:
@@ -342,16 +343,16 @@ class Runs:
 
 
 def _by_bucket(keys: U64, lows: U64) -> tuple[Places, list[int]]:
-    """The places of `keys` by the buckets that begin at `lows`, in order within each; where each bucket begins."""
+    """Return the places of `keys` by the buckets that begin at `lows`, in order within each, and the bucket edges."""
     buckets = _buckets(keys, lows)
-    order = np.argsort(buckets, kind="stable")  # a radix sort, as buckets are of 8 or 16 bits
+    order = np.argsort(buckets, kind="stable")  # a radix sort, because buckets are of 8 or 16 bits
     return order, [0, *np.cumsum(np.bincount(buckets, minlength=len(lows))).tolist()]
 
 
 def _buckets(keys: U64, lows: U64) -> npt.NDArray[Any]:
-    """Of each key the last of `lows` (sorted, the first is 0) that is not above it: uint8[n], or uint16[n] of many.
+    """Return for each key the last of `lows` (sorted, the first is 0) not above it: uint8[n], or uint16[n] for many.
 
-    By the key's leading bits in a table; a search is for those alone whose leading bits are also those of a low.
+    A table gives it by the key's leading bits. Only a key that shares its leading bits with a low is searched for.
     """
     shift = np.uint64(64 - PREFIX_BITS)
     firsts = np.arange(1 << PREFIX_BITS, dtype=np.uint64) << shift
@@ -371,7 +372,7 @@ def _largest_bucket(runs: list[Run]) -> int:
 
 
 def _gathered(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of `batches`, no batch a small one but the last."""
+    """Join small batches, in order; only the last one yielded may be small."""
     waiting: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:

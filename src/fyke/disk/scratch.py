@@ -1,7 +1,7 @@
-"""Folders for what a run writes only on the way, each held by the run that made it.
+"""Folders for temporary files, each locked by the run that made it.
 
-Invariant: nothing is left for ever. What a run that was killed could not remove, the next one that needs such a folder
-in the same place does; nobody removes that of a run that goes on.
+Invariant: no folder is left for ever. The next run that needs one in the same place removes those of killed runs, and
+no run removes the folder of a live one.
 """
 
 import fcntl
@@ -15,19 +15,19 @@ from pathlib import Path
 from fyke.core.errors import FykeError
 from fyke.disk.files import lock
 
-HELD = "held-by-fyke"  # in each such folder: locked while it is used
+HELD = "held-by-fyke"  # in each of these folders: locked while it is used
 
 
 @contextmanager
 def scratch(prefix: str, folder: Path | None = None) -> Iterator[Path]:
-    """A new folder in `folder`, or among the temporary ones, with a name that begins with `prefix`; it goes when the
-    block ends. Raises OSError."""
+    """Make a folder in `folder`, or among the temporary ones, whose name begins with `prefix`; remove it when the block
+    ends. Raises OSError."""
     beside = Path(tempfile.gettempdir()) if folder is None else folder
     for left in beside.glob(f"{prefix}*/{HELD}"):
         _remove_if_left(left)
     with ExitStack() as held:
         place = _held(prefix, beside, held)
-        while not place.exists():  # somebody took it for one that was left, before it was locked
+        while not place.exists():  # another run removed it as left behind, before it was locked
             place = _held(prefix, beside, held)
         yield place
 
@@ -43,7 +43,7 @@ def _held(prefix: str, folder: Path, held: ExitStack) -> Path:
 
 
 def _remove_if_left(held: Path) -> None:
-    """Remove the folder with the file `held` if nobody holds that."""
+    """Remove the folder of the file `held` if no process has that locked."""
     if held.parent.is_symlink() or held.parent.lstat().st_uid != os.geteuid():
         return
     with suppress(FykeError, OSError), ExitStack() as locked:
@@ -52,7 +52,7 @@ def _remove_if_left(held: Path) -> None:
 
 
 def _remove(place: Path) -> None:
-    """Remove a folder; what tells that it may be removed goes last."""
+    """Remove a folder; the file that marks it as removable goes last."""
     for path in place.iterdir() if place.is_dir() else ():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)

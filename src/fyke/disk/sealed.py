@@ -1,7 +1,7 @@
-"""Digests for what is small or changes in place: a value of JSON as a file, a line of a journal, a row of SQLite.
+"""Digests for small or changing things: a JSON value as a file, a line of a journal, a row of SQLite.
 
-Files that only grow have theirs in a manifest (`fyke.disk.store`), finished ones beside them. Used by whoever writes
-such a file, and by `fyke check`. Invariant: a byte that is another is noticed by the one who reads it.
+Files that only grow have their digests in a manifest (`fyke.disk.store`), finished files beside them. Used by the
+writers of these files, and by `fyke check`. Invariant: a reader notices a changed byte.
 """
 
 import json
@@ -17,14 +17,14 @@ from fyke.disk.files import read_whole
 LOST_WRITES = "it was written more often than it says"
 OTHER_LAYOUT = "its layout is not what was written"
 UNREADABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
-# No room to write, be it for what writers and readers of a database understand each other by.
+# No room to write, also for the shared memory between writers and readers of a database.
 NO_ROOM = (
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR_SHMOPEN,
     sqlite3.SQLITE_IOERR_SHMSIZE,
     sqlite3.SQLITE_IOERR_SHMMAP,
 )
-_EXACT = 1 << 53  # up to here a whole number is a float as well, and SQLite has the same for both
+_EXACT = 1 << 53  # up to here a whole number is also a float, and SQLite stores both alike
 
 # One row: how often the database was written, and the digest of its layout.
 TALLY = "CREATE TABLE tally (writes INTEGER NOT NULL, layout INTEGER NOT NULL, digest INTEGER NOT NULL)"
@@ -32,13 +32,13 @@ COUNT_WRITE = "UPDATE tally SET writes = writes + 1, digest = row_digest(writes 
 
 
 def sealed(name: str, body: object) -> bytes:
-    """The bytes of a file that holds `body`, JSON values only, under `name`, with its digest."""
+    """Return the bytes of a file that holds `body` (JSON values only) under `name`, with its digest."""
     text = _canonical(body)
     return f'{{"digest":"{xxhash.xxh3_128_hexdigest(text.encode())}","{name}":{text}}}\n'.encode()
 
 
 def unsealed(name: str, data: bytes) -> Any:
-    """What `sealed` made bytes of. Raises ValueError when a byte is another."""
+    """Return the body in the bytes that `sealed` returned. Raises ValueError if a byte changed."""
     try:
         body = json.loads(data)[name]
         whole = sealed(name, body) == data
@@ -50,7 +50,7 @@ def unsealed(name: str, data: bytes) -> Any:
 
 
 def unsealed_or_old(name: str, data: bytes) -> Any:
-    """The same of what may be of an earlier version, which wrote the body alone. Raises ValueError."""
+    """Return the body in bytes that may be of an earlier version, which wrote the body alone. Raises ValueError."""
     found = json.loads(data)
     old = isinstance(found, dict) and name not in found and "digest" not in found
     return found if old else unsealed(name, data)
@@ -61,12 +61,12 @@ def _canonical(body: object) -> str:
 
 
 def sealed_line(text: str) -> str:
-    """A line of a journal: `text` and its digest."""
+    """Return a line of a journal: `text` and its digest."""
     return f"{text} {xxhash.xxh3_64_hexdigest(text.encode())}\n"
 
 
 def unsealed_line(line: str) -> str:
-    """What `sealed_line` made a line of, given without its end. Raises ValueError when a byte is another."""
+    """Return the text of a `sealed_line`, given without its line end. Raises ValueError if a byte changed."""
     text, _, digest = line.rpartition(" ")
     if digest != xxhash.xxh3_64_hexdigest(text.encode()):
         raise ValueError("its bytes are not those that were written")
@@ -74,9 +74,9 @@ def unsealed_line(line: str) -> str:
 
 
 def journal_lines(path: Path) -> list[str]:
-    """The lines of a journal without their ends, as they were sealed. What a kill tore of the last one is left out.
+    """Return the sealed lines of a journal without their line ends. A last line torn by a kill is left out.
 
-    Raises ValueError when the byte that ended the last line is another, OSError.
+    Raises ValueError if the byte that ended the last line changed. Raises OSError.
     """
     *lines, torn = read_whole(path).decode("utf-8", "replace").split("\n")
     try:
@@ -87,7 +87,7 @@ def journal_lines(path: Path) -> list[str]:
 
 
 def row_digest(*values: Any) -> int:
-    """The xxh3-64 of a row as SQLite gives it back, as a signed number."""
+    """Return the xxh3-64 of a row as SQLite gives it back, as a signed number."""
     plain = tuple(_plain(value) for value in values)
     digest = xxhash.xxh3_64_intdigest(repr(plain).encode("utf-8", "surrogatepass"))
     return digest - (1 << 64) if digest >> 63 else digest
@@ -100,10 +100,10 @@ def _plain(value: Any) -> Any:
 
 
 def opened_to_read(path: Path) -> sqlite3.Connection:
-    """The database at `path`, for one who writes nothing. Raises sqlite3.Error.
+    """Open the database at `path` to read only. Raises sqlite3.Error.
 
-    Where the folder cannot be written, or the disk is full, SQLite cannot make the files by which writers and readers
-    understand each other: there it is read as it is, unless a writer left a journal.
+    If the folder cannot be written or the disk is full, SQLite cannot make the files that writers and readers share.
+    The database is then read as it is, unless a writer left a journal.
     """
     uri = f"{path.absolute().as_uri()}?mode=ro"
     connection = _connected(uri)
@@ -124,21 +124,21 @@ def _connected(uri: str) -> sqlite3.Connection:
 
 
 def teach(connection: sqlite3.Connection) -> None:
-    """Have SQL know `row_digest`."""
+    """Make `row_digest` a function of SQL."""
     connection.create_function("row_digest", -1, row_digest, deterministic=True)
 
 
 def layout_digest(connection: sqlite3.Connection) -> int:
-    """That of the tables and indexes as they were made."""
+    """Return the digest of the statements that made the tables and indexes."""
     return row_digest(*(sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid")))
 
 
 def tally(connection: sqlite3.Connection) -> int:
-    """How often the database was written. Raises ValueError where that or the layout is not as it was written."""
+    """Return how often the database was written. Raises ValueError if that count or the layout is damaged."""
     try:
         rows = connection.execute("SELECT writes, layout, digest FROM tally").fetchall()
         whole = len(rows) == 1 and row_digest(*rows[0][:2]) == rows[0][2] and rows[0][1] == layout_digest(connection)
-    except UnicodeDecodeError:  # in what SQLite says of a layout that it cannot read
+    except UnicodeDecodeError:  # in SQLite's message about a layout that it cannot read
         whole = False
     if not whole:
         raise ValueError(OTHER_LAYOUT)
@@ -146,8 +146,8 @@ def tally(connection: sqlite3.Connection) -> int:
 
 
 def database_fault(connection: sqlite3.Connection, writes: int = 0) -> str:
-    """What is wrong with a database whose tables end with a column `digest`, and which was written `writes` times at
-    least; empty when nothing is. It is read whole. Raises sqlite3.Error.
+    """Read a database whose tables end with a column `digest` and which was written at least `writes` times; return
+    what is wrong with it, or "". Raises sqlite3.Error.
     """
     teach(connection)
     try:
@@ -168,10 +168,10 @@ def database_fault(connection: sqlite3.Connection, writes: int = 0) -> str:
 
 
 def journal_fault(path: Path) -> tuple[str, int]:
-    """What is wrong with a journal of sealed lines, and how often it says that a database was written.
+    """Return what is wrong with a journal of sealed lines, or "", and how often it says that a database was written.
 
-    Its first line is the boot in which it was written: in another nobody believes it, nor where it is gone or of an
-    earlier version; then nothing is wrong. Raises OSError.
+    Its first line is the id of the boot in which it was written. A journal of another boot or an earlier version, or
+    one that is gone, does not count: nothing is wrong then. Raises OSError.
     """
     if not path.exists():
         return "", 0

@@ -1,13 +1,13 @@
 """The directory of one shard, in three calls: create a *new* name, read, list the names.
 
-Made by `Checkpoint`, used by every drum and queue of the shard. So few calls that a directory can later be
-a bucket. It knows each live file and its length, which is what a manifest records.
+Made by `Checkpoint`, used by every drum and queue of the shard. The calls are few, so that the directory may one day
+be a bucket of an object store. The store knows each live file and its length, for the manifest.
 
-Every byte of a file has a digest, in the manifest that names it: one for each stretch that was written by one process
-(`Digests`), taken as it is written.
+Digests cover every byte of a file: one for each stretch written by one process (`Digests`), taken as it is written. The
+manifest that names the file has them.
 
 Invariant: a file that a manifest on disk may name is never changed within the length recorded there, and
-not deleted. `retire` only marks such a file; the checkpoint deletes it once no kept manifest names it.
+not deleted. `retire` only marks it; the checkpoint deletes it once no kept manifest names it.
 """
 
 import re
@@ -22,16 +22,16 @@ import xxhash
 
 from fyke.disk.files import Appender, Bytes, Opened, Reader, raw
 
-State = dict[str, Any]  # what a participant gives to a checkpoint and gets back: JSON values only
+State = dict[str, Any]  # a participant gives it to a checkpoint and gets it back: JSON values only
 
-Digests = dict[str, list[list[int]]]  # by file: of each stretch where it begins and ends, and its xxh3-64
+Digests = dict[str, list[list[int]]]  # by file: begin, end and xxh3-64 of each stretch
 
 SUFFIXES = ("seg", "keys", "vals", "ops", "aux")
 OWN_NAME = re.compile(rf"[a-z][a-z0-9_-]*-(\d{{8,}})\.({'|'.join(SUFFIXES)})")
 
 
 class Store:
-    """The files of one shard. `read_only` serves another process that looks into a live shard."""
+    """The files of one shard. `read_only` is for another process that looks into a live shard."""
 
     def __init__(
         self,
@@ -46,8 +46,8 @@ class Store:
         self.read_only = read_only
         self._participants = dict(participants or {})
         self._lengths = dict(files or {})
-        self._digests: Digests = dict(digests or {})  # of what was written before
-        self._written: dict[str, tuple[int, xxhash.xxh3_64]] = {}  # since then, from which byte on
+        self._digests: Digests = dict(digests or {})  # of bytes written before this store was opened
+        self._written: dict[str, tuple[int, xxhash.xxh3_64]] = {}  # of bytes written since: the first one, the digest
         self._synced = dict(self._lengths)
         self._retired: set[str] = set()
         self._named: list[frozenset[str]] = [frozenset(self._lengths)]
@@ -58,13 +58,13 @@ class Store:
         return f"Store({str(self.directory)!r}, {len(self._lengths)} files, {len(self._retired)} retired)"
 
     def participant(self, name: str) -> State:
-        """What `name` gave to the checkpoint from which this shard was opened; empty at the first start."""
+        """Return the state of `name` in the checkpoint from which this shard was opened; empty at the first start."""
         return self._participants.get(name, {})
 
     # --- the three calls
 
     def create(self, stem: str, suffix: str) -> tuple[str, Appender]:
-        """A new file `<stem>-<serial>.<suffix>` and its name, which was never used before."""
+        """Make a new file `<stem>-<serial>.<suffix>`; return its name, which was never used before, and the file."""
         if self.read_only:
             raise RuntimeError(f"{self!r} was opened to look, not to write")
         self._serial += 1
@@ -77,7 +77,7 @@ class Store:
         return name, self._appender(name, 0)
 
     def write(self, stem: str, suffix: str, pieces: Iterable[Bytes]) -> str:
-        """The name of a new file that holds `pieces` and will not change."""
+        """Write a new file that holds `pieces` and will not change; return its name."""
         name, file = self.create(stem, suffix)
         with file:
             for piece in pieces:
@@ -85,7 +85,7 @@ class Store:
         return name
 
     def read(self, name: str) -> Reader:
-        """Open a live file. Raises StateDamaged when it is gone."""
+        """Open a live file. Raises StateDamaged if it is gone."""
         file = Reader(self.directory / name)
         self._opened.add(file)
         return file
@@ -93,25 +93,25 @@ class Store:
     # --- one array, in a file of its own
 
     def write_array(self, stem: str, array: npt.NDArray[Any], before: str) -> str:
-        """The name of a new file that holds `array`, in place of the live file `before` (empty: there was none)."""
+        """Write `array` to a new file in place of the live file `before` (or ""); return its name."""
         if before:
             self.retire(before)
         return self.write(stem, "vals", [raw(array)])
 
     def array(self, name: str, dtype: np.dtype[Any], count: int) -> npt.NDArray[Any]:
-        """What `write_array` wrote: read-only, [count]; nothing where `name` is empty. Raises StateDamaged."""
+        """Return the array of `write_array`: read-only, [count]; no items if `name` is empty. Raises StateDamaged."""
         if not name:
             return np.zeros(0, dtype)
         with self.read(name) as reader:
             return reader.array(dtype, 0, count)
 
     def close(self) -> None:
-        """Close whatever file is open, also of those who could not be opened whole."""
+        """Close all open files, also those of participants that failed while they were opened."""
         for file in list(self._opened):
             file.close()
 
     def names(self) -> list[str]:
-        """Names of the shard's own kind in the directory, live or not, sorted."""
+        """Return the names of the shard's own kind in the directory, live or not, sorted."""
         if not self.directory.is_dir():
             return []
         return sorted(path.name for path in self.directory.iterdir() if OWN_NAME.fullmatch(path.name))
@@ -119,7 +119,7 @@ class Store:
     # --- what grows, what goes
 
     def append(self, name: str) -> Appender:
-        """A live file opened to grow further."""
+        """Open a live file to let it grow further."""
         if self.read_only:
             raise RuntimeError(f"{self!r} was opened to look, not to write")
         return self._appender(name, self._lengths[name])
@@ -135,11 +135,11 @@ class Store:
         return file
 
     def size(self, name: str) -> int:
-        """Length of a live file in bytes."""
+        """Return the length of a live file in bytes."""
         return self._lengths[name]
 
     def retire(self, name: str) -> None:
-        """`name` is not needed any more: gone at once, or when no kept manifest names it."""
+        """Delete the live file `name` at once, or as soon as no kept manifest names it."""
         del self._lengths[name]
         self._digests.pop(name, None)
         self._written.pop(name, None)
@@ -149,7 +149,7 @@ class Store:
             self._delete(name)
 
     def retire_later(self, name: str) -> None:
-        """`name` is live no more, and an older manifest that is kept names it still."""
+        """Delete `name`, which is not live, as soon as no kept manifest names it."""
         self._retired.add(name)
 
     def _delete(self, name: str) -> None:
@@ -159,11 +159,11 @@ class Store:
     # --- for the checkpoint
 
     def lengths(self) -> dict[str, int]:
-        """Every live file and its length in bytes."""
+        """Return every live file and its length in bytes."""
         return dict(self._lengths)
 
     def digests(self) -> Digests:
-        """Those of every live file, up to its length now; of what an earlier version wrote there are none."""
+        """Return the digests of every live file up to its length now; bytes of an earlier version have none."""
         digests = dict(self._digests)
         for name, (begin, digest) in self._written.items():
             if self._lengths[name] > begin:
@@ -171,15 +171,15 @@ class Store:
         return digests
 
     def dirty(self) -> list[str]:
-        """Live files with bytes that no committed checkpoint has made durable."""
+        """Return the live files with bytes that no committed checkpoint has made durable."""
         return [name for name, length in self._lengths.items() if self._synced.get(name) != length]
 
     def protect(self, named: Iterable[Iterable[str]]) -> None:
-        """These sets of names, of the manifests that may be read after a crash, are not to be deleted."""
+        """Keep the files in these sets of names: those of the manifests that may be read after a crash."""
         self._named = [frozenset(names) for names in named]
 
     def synced(self, lengths: Mapping[str, int]) -> None:
-        """`lengths` are durable; delete what was retired and is not protected any more."""
+        """Note that `lengths` are durable, and delete retired files that are not protected any more."""
         self._synced = {name: length for name, length in lengths.items() if name in self._lengths}
         for name in [name for name in self._retired if not any(name in named for named in self._named)]:
             self._delete(name)

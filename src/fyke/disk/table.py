@@ -1,10 +1,10 @@
 """The sorted table of a drum: parts on disk, and above each part a young run in memory.
 
-The drum looks keys up here, puts in what its operations resolved to, and folds when a merge is through. A table
-is cut into parts by key; a part that grows over `part` keys is split, so that a small table is one small file and
-a huge one many. A part is written anew only when the run above it is worth it, or when memory is short.
+The drum looks keys up here, puts in the results of its operations, and folds after a merge. A table is cut into parts
+by key. A part that grows over `part` keys is split, so that a small table is one small file and a huge one many. A part
+is rewritten only when the run above it is large enough, or when memory is short.
 
-Invariant: parts are in order of their keys and cover all keys; in a part's range, the young run counts first.
+Invariant: parts are in order of their keys and cover all keys. In a part's range, the young run counts before it.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from fyke.disk.part import Parts, TableSizes, restored
 from fyke.disk.store import State, Store
 from fyke.disk.young import Young
 
-FOLD_SHARE = 8  # a part is written anew when its young keys are one in this many of it
+FOLD_SHARE = 8  # a part is rewritten when its young keys are more than an eighth of its keys
 MOST_PART_KEYS = 4 << 20
 LEAST_PART_KEYS = 4 << 10
 
@@ -55,7 +55,7 @@ class Table:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all keys and values."""
+        """Bytes of all keys and values, without digests."""
         return self._keys * self._key_bytes
 
     @property
@@ -77,7 +77,7 @@ class Table:
     # --- reading
 
     def lookup(self, keys: U64) -> tuple[Mask, Values | None]:
-        """Which of `keys` (sorted, without repeats) the table holds, bool[n], and their values [n], zero where not."""
+        """Return which `keys` (sorted, without repeats) the table holds, bool[n], and values [n], zero if not found."""
         found, values = np.zeros(len(keys), np.bool_), self._files.zeros(len(keys))
         for place, start, end in self._by_part(keys):
             found[start:end], young_values = self._young.lookup(place, keys[start:end])
@@ -90,32 +90,33 @@ class Table:
         return found, values
 
     def _by_part(self, keys: U64) -> Iterator[tuple[int, int, int]]:
-        """The parts to which `keys` (sorted) belong: (place of the part, start and end of its keys)."""
+        """Yield the parts to which `keys` (sorted) belong: place of the part, start and end of its keys."""
         edges = np.append(np.searchsorted(keys, self.lows), len(keys))
         for place in np.flatnonzero(np.diff(edges)).tolist():
             yield place, int(edges[place]), int(edges[place + 1])
 
     def places(self, keys: U64) -> list[int]:
-        """Of the parts to which `keys` belong, the places, sorted."""
+        """Return the places of the parts to which `keys` belong, sorted."""
         return np.unique(np.searchsorted(self.lows, keys, side="right") - 1).tolist()  # type: ignore[no-any-return]
 
     def forget(self) -> None:
-        """Let go of what was kept of the part that was read last."""
+        """Drop the part that was kept after it was read."""
         self._files.forget()
 
     # --- writing
 
     def put(self, resolved: Resolved) -> None:
-        """Write what operations resolved to, into the young runs."""
+        """Put the results of operations into the young runs."""
         keys, values = resolved.written, resolved.written_values
         for place, start, end in self._by_part(keys):
             self._young.put(place, keys[start:end], None if values is None else values[start:end])
         self._keys += resolved.new
 
     def fold(self, low: int | None = None) -> None:
-        """Write parts anew for which it pays, or while memory is short: all, or the one that begins at `low`.
+        """Fold the young runs that are large enough, and more while memory is short, into their parts: of all parts, or
+        of the one that begins at `low`.
 
-        While buckets are merged one by one, the parts of those to come are left: they are written soon enough.
+        A merge bucket by bucket gives `low`, because the parts of later buckets will be written soon.
         """
         place = 0 if low is None else int(np.searchsorted(self.lows, np.uint64(low)))
         places = range(len(self._parts)) if low is None else range(place, place + 1)
@@ -142,7 +143,7 @@ class Table:
         return np.array([part.low for part in self._parts], np.uint64)
 
     def state(self) -> State:
-        """Everything a restart needs, all of it in files."""
+        """Save all that a restart needs in files and return their names."""
         return {
             "keys": self._keys,
             "parts": [part.state() for part in self._parts],

@@ -1,11 +1,12 @@
-"""What merges wrote lately: a small sorted run in memory above each part of a drum's table.
+"""Young keys, written by recent merges: a small sorted run in memory above each part of a drum's table.
 
-A merge writes here, so that a small one need not write a large part anew; the drum folds a run into its part
-when it has grown to a share of it, or when memory is short. One run a part, so that a merge that goes through
-the buckets moves each run once and not all of them for every bucket. A checkpoint writes them to one file.
+A merge writes here, so that a small merge need not rewrite a large part. The table folds a run into its part
+when the run has grown to a share of it, or when memory is short. With one run a part, a merge by buckets moves
+each run once, and not all runs for every bucket. A checkpoint writes the runs one after the other to one file of keys
+and one of values.
 
-Invariant: there is a run for every part of the table, in their order, and its keys lie in the part's range and
-are strictly increasing; the value of a key here is newer than the one in its part.
+Invariant: every part of the table has a run, in the same order. Its keys lie in the part's range and are strictly
+increasing; its value of a key is newer than the part's.
 """
 
 from itertools import pairwise
@@ -21,7 +22,7 @@ from fyke.disk.store import State, Store
 
 
 class Young:
-    """Keys uint64[n] and values [n] that are in no part yet, above the parts that begin at `lows` (uint64[k])."""
+    """Keys uint64[n] and values [n] not yet written to the parts, which begin at `lows` (uint64[k])."""
 
     def __init__(
         self, store: Store, name: str, dtype: np.dtype[Any] | None, saved: State, lows: U64, block: int
@@ -33,7 +34,7 @@ class Young:
         self._changed = False
         self._count = 0
         self._block = 0  # of the files
-        self._new_block = block  # of those to come
+        self._new_block = block  # of the next files
         self.bytes_written = 0
         empty = NO_KEYS, None if dtype is None else np.empty(0, dtype)
         self._empty: tuple[U64, Values | None] = empty
@@ -59,11 +60,11 @@ class Young:
         return self._count * (8 + (0 if self._dtype is None else self._dtype.itemsize))
 
     def counts(self) -> list[int]:
-        """Keys above each part."""
+        """Return the number of keys above each part."""
         return [len(keys) for keys, _ in self._runs]
 
     def lookup(self, place: int, keys: U64) -> tuple[Mask, Values | None]:
-        """Which of `keys` are above the part at `place`: bool[n]; and their values [n], zero where not."""
+        """Return which `keys` are above the part at `place`, bool[n], and their values [n], zero if not found."""
         own, own_values = self._runs[place]
         values = None if self._dtype is None else np.zeros(len(keys), self._dtype)
         if not len(own):
@@ -75,7 +76,7 @@ class Young:
         return found, values
 
     def put(self, place: int, keys: U64, values: Values | None) -> None:
-        """Write `keys` (sorted, without repeats, of the part at `place`) over those that are here."""
+        """Put `keys` (sorted, without repeats, of the part at `place`) in; their values replace older ones."""
         own, own_values = self._runs[place]
         run = merged(own, own_values, keys, values)
         self._runs[place] = run
@@ -83,7 +84,7 @@ class Young:
         self._changed = True
 
     def take(self, place: int) -> tuple[U64, Values | None]:
-        """Remove what is above the part at `place`, and give it."""
+        """Remove and return the run above the part at `place`."""
         run = self._runs[place]
         self._runs[place] = self._empty
         self._count -= len(run[0])
@@ -91,12 +92,12 @@ class Young:
         return run
 
     def split(self, place: int, parts: int) -> None:
-        """The part at `place`, with nothing above it, became `parts` parts."""
+        """Note that the part at `place`, with nothing above it, became `parts` parts."""
         assert not len(self._runs[place][0])
         self._runs[place : place + 1] = [self._empty] * parts
 
     def state(self) -> State:
-        """The files; written anew when a run changed since."""
+        """Write the runs to new files if one changed; return the files."""
         if self._changed:
             for name in self._files:
                 self._store.retire(name)
@@ -105,7 +106,7 @@ class Young:
         return {"files": self._files[:], "count": self._count, "block": self._block}
 
     def _written(self) -> list[str]:
-        """The names of new files that hold all runs, one after the other."""
+        """Write all runs to new files, one after the other; return their names."""
         columns = [ColumnWriter(self._store, self._name, "keys", self._new_block)]
         if self._dtype is not None:
             columns.append(ColumnWriter(self._store, self._name, "vals", self._new_block))
