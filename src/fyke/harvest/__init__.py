@@ -1,6 +1,6 @@
 """What is in this page? Media type, charset, links, title, and whatever processing modules find.
 
-`worker` is handed every answer, has it read by one `Parser`, and gives links as columns.
+`worker` gets every answer, has one `Parser` read it, and gives its links as columns.
 """
 
 from fyke.harvest.parser import Parser

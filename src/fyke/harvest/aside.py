@@ -1,17 +1,19 @@
-"""Large pages are read beside the loop: each in a thread of its own, so that no page holds up the others.
+"""Large pages are read beside the loop, in threads, so that no page holds up the others.
 
-The harvest puts work in and takes results out when it comes by again. lexbor gives the interpreter back while it makes
-a tree, so the loop goes on meanwhile, but not for all that is done to a page. So while light work is going on, pages
-are read one by one, each no sooner than its share of the time allows what is expected of it, and what has many steps
-waits between them (`fyke.core.pace`).
+The harvest puts work in, and takes results out in a later turn. lexbor releases the interpreter while it makes a tree,
+so the loop goes on meanwhile; other work on a page holds it. So while light work is going on, pages are read one by
+one, each no sooner than its share of the time allows for its expected cost. Work of many steps waits between them
+(`fyke.core.pace`).
 
-A thread ends with its page. glibc keeps some small blocks for each thread, wherever they lie, and as long as it does,
-what a tree of 150 MB took stays in the thread's heap: what is large later is put there, moved as it grows, and leaves
+A thread ends with its page. glibc keeps small blocks for each living thread, wherever they lie. With them, the memory
+of a tree of 150 MB would stay in the thread's heap; later large blocks would land there, move as they grow, and leave
 as much behind.
 
-Invariants: results come in the order of the work. Its owner brings no more than it `has_room` for: so `MOST_BYTES` of
-pages and their links are held at a time, those that nobody took yet among them, or one that is larger, alone. Where
-results that nobody took are so many bytes by themselves, no more are made: they may be larger than what was brought.
+Invariant: results come in the order of the work.
+
+Bounded: the owner brings no more than it `has_room` for. So `MOST_BYTES` of pages and links are held, untaken results
+included, or one larger page alone. While untaken results are that large, no more are made: they may be larger than what
+was brought.
 """
 
 import threading
@@ -24,24 +26,24 @@ from typing import Generic, TypeVar
 from fyke.core.memory import Trimmer
 from fyke.core.pace import GivenUp, Pace
 
-LARGE_BYTES = 512 << 10  # of content: more takes longer than the loop should be held up
+LARGE_BYTES = 512 << 10  # of content: more would hold up the loop too long
 MOST_BYTES = 16 << 20
-BYTE_S = 2e-8  # that a byte is expected to take
-FIRST_EVERY = 4  # one in so many that leave the line is who came first
-OWNERS = 10_000  # whose turns are remembered
+BYTE_S = 2e-8  # expected for a byte
+FIRST_EVERY = 4  # takes, of which one gets the oldest entry
+OWNERS = 10_000  # whose turns are counted
 
 Result = TypeVar("Result")
 Waiting = TypeVar("Waiting")
 
 
 class FairLine(Generic[Waiting]):
-    """Who waits for room, each of so many bytes and of an owner. Owners take turns: who has hundreds that take long
-    keeps others waiting for one of them or two. And one in `FIRST_EVERY` is who came first, so nobody waits for ever.
-    """
+    """A line for room, whose entries have a size in bytes and an owner. Owners take turns, so that an owner with
+    hundreds of slow entries keeps the others waiting for one or two. One in `FIRST_EVERY` taken is the oldest, so that
+    none waits for ever."""
 
     def __init__(self) -> None:
         self._line: deque[tuple[Waiting, int, int]] = deque()
-        self._turns: Counter[int] = Counter()  # that owners had
+        self._turns: Counter[int] = Counter()  # that each owner had
         self._left = 0
 
     def __repr__(self) -> str:
@@ -55,11 +57,11 @@ class FairLine(Generic[Waiting]):
 
     @property
     def next_bytes(self) -> int:
-        """The size of who is next, of those there are."""
+        """Size of the next entry. The line must not be empty."""
         return self._line[self._next][1]
 
     def take(self) -> tuple[Waiting, int]:
-        """Who is next, with its size, of those there are."""
+        """Take the next entry, and return it with its size. The line must not be empty."""
         at = self._next
         one, size_bytes, owner = self._line[at]
         del self._line[at]
@@ -78,7 +80,7 @@ class FairLine(Generic[Waiting]):
 
 @dataclass(eq=False, slots=True)
 class _Work(Generic[Result]):
-    """Something to be done, what it may hold, and what is read for it: it takes as long as that takes."""
+    """A piece of work, with the bytes that it may hold and those that it reads, which say how long it takes."""
 
     do: Callable[[], Result]
     held_bytes: int
@@ -87,7 +89,7 @@ class _Work(Generic[Result]):
 
 
 class Aside(Generic[Result]):
-    """Work under way beside the loop; `told` is called, in the thread, when some of it is done."""
+    """Work under way beside the loop. Whenever some is done, `told` is called in its thread."""
 
     def __init__(
         self,
@@ -99,14 +101,14 @@ class Aside(Generic[Result]):
         self._told = told
         self.pace = pace
         self._share = pace.share()
-        self.handing_on = pace.share()  # what becomes of results on the loop
-        self.large_bytes = large_bytes  # what is smaller is not worth it
+        self.handing_on = pace.share()  # for handing on results, on the loop
+        self.large_bytes = large_bytes  # smaller work is not worth it
         self._most_bytes = most_bytes
         self._thread: threading.Thread | None = None  # the latest
         self._works: deque[_Work[Result]] = deque()  # not begun
         self._waiting: deque[_Work[Result]] = deque()  # begun or not
         self._under_way = False  # the thread begins the next by itself
-        self._made_bytes = 0  # of results that nobody took
+        self._made_bytes = 0  # of results not taken yet
         self._lock = threading.Lock()
         self.trimmer = Trimmer()
 
@@ -114,37 +116,37 @@ class Aside(Generic[Result]):
         return f"Aside({len(self)} waiting)"
 
     def __len__(self) -> int:
-        """How many results were not taken yet."""
+        """Return the number of results not taken yet."""
         return len(self._waiting)
 
     @property
     def next_bytes(self) -> int:
-        """The bytes that were read for what is taken next; 0 where there is nothing."""
+        """Bytes read for the next result to take; 0 if there is none."""
         return self._waiting[0].read_bytes if self._waiting else 0
 
     def put(self, do: Callable[[], Result], held_bytes: int, read_bytes: int | None = None) -> None:
-        """Have something done that holds so many bytes at most, and reads so many (None: the same)."""
+        """Have `do` run. It holds at most `held_bytes` and reads `read_bytes` (None: the same)."""
         work = _Work(do, held_bytes, held_bytes if read_bytes is None else read_bytes)
         work.result.add_done_callback(lambda _: self._told())
         self._works.append(work)
         self._waiting.append(work)
 
     def go_on(self, *, hurry: bool = False) -> None:
-        """Begin what may begin now; all if it is in a `hurry`."""
+        """Begin the next work if it may begin now, and in a `hurry` without waiting for its share."""
         with self._lock:
             self._share.hurried = hurry
             if not self._under_way:
                 self._begin()
 
     def _begin(self) -> None:
-        """Begin the next, if it may; to be called with the lock."""
+        """Begin the next work, if it may; the caller holds the lock."""
         self._under_way = self._may_begin
         if self._under_way:
             work = self._works.popleft()
             thread = threading.Thread(target=self._run, args=(work,), name="fyke-large-page")
             try:
                 thread.start()
-            except RuntimeError as error:  # the system has no more of them
+            except RuntimeError as error:  # the system has no more threads
                 self._under_way = False
                 work.result.set_exception(error)
             else:
@@ -163,12 +165,12 @@ class Aside(Generic[Result]):
 
     def _do(self, work: "_Work[Result]") -> None:
         with self._share.taken_beside(work.read_bytes * BYTE_S):
-            self.trimmer.trim()  # what results before it left, until they were stored
+            self.trimmer.trim()  # what earlier results left, until they were stored
             try:
                 result = work.do()
             except GivenUp:
-                return  # nobody takes it; kept, the error would keep what was read
-            except BaseException as error:  # noqa: BLE001 - it is raised where the result is taken
+                return  # nobody takes it, and a kept error would keep what was read
+            except BaseException as error:  # noqa: BLE001 - raised again where the result is taken
                 work.result.set_exception(error)
                 return
             self.trimmer.trim()
@@ -177,11 +179,11 @@ class Aside(Generic[Result]):
         work.result.set_result(result)
 
     def has_room(self, size_bytes: int) -> bool:
-        """Whether something of that size may be held beside what is, or alone."""
+        """Return whether work of that size may be held beside the rest, or alone."""
         return not self._waiting or sum(work.held_bytes for work in self._waiting) + size_bytes <= self._most_bytes
 
     def take(self, most: int | None = None) -> list[Result]:
-        """The results there are by now, `most` of them. Raises what their work did."""
+        """Return the results that are ready, at most `most`. Raises what their work raised."""
         done: list[Result] = []
         while self._waiting and self._waiting[0].result.done() and (most is None or len(done) < most):
             work = self._waiting.popleft()
@@ -191,7 +193,7 @@ class Aside(Generic[Result]):
         return done
 
     def close(self) -> None:
-        """Begin no more, and have what was begun end as soon as it may."""
+        """Begin no more work, and have work under way end as soon as it may."""
         with self._lock:
             self._share.hurried = self._share.given_up = True
             self._works.clear()

@@ -1,7 +1,8 @@
-"""How do the links of some pages become one sheaf of columns? They are resolved together, which costs least.
+"""The links of some pages, bound into one sheaf of columns. They are resolved together, which costs least.
 
-Called by `fyke.harvest.worker`, on its thread, but for `resolved`, which large pages go through beside it. What was
-learned of other pages counts here: how many redirects in a row lead to one, how many sitemaps its host has named.
+Called by `fyke.harvest.worker` on its thread, except for `resolved`, which large pages go through beside it. It counts
+what other pages told: the redirects in a row that lead to a page, and the sitemaps that its host has named.
+
 Invariant: a page's key is entered in content-seen no sooner than its links are in a sheaf.
 """
 
@@ -22,7 +23,7 @@ from fyke.harvest.redirects import MOST_HOPS, Redirects
 from fyke.harvest.sheaf import NO_POINTERS, Pointers, Reaped, Sheaf, Times
 
 FEW_LINKS = 64
-LINK_BYTES = 128  # that a link takes as a string in a list, and as its columns
+LINK_BYTES = 128  # for a link as a string in a list, and as columns
 CUT_SHORT = "its end was not read for links: it would have cost too much"
 
 
@@ -32,13 +33,13 @@ class PageRead(NamedTuple):
     exchange: Exchange
     page: Page
     places: tuple[int, ...]
-    level: int  # of sitemap indexes above those that it names
-    hops: int = 0  # redirects in a row that it is the last of
-    # What was done aside, of a large one:
-    is_told: bool = False  # it brought no page: its body was packed, and no more
-    is_opened: bool = False  # its body was decoded, and no more
-    redirect: Sequence[str] = ()  # where it leads by its header
-    found: Located | None = None  # its links, resolved
+    level: int  # sitemap indexes above the sitemaps that it names
+    hops: int = 0  # redirects in a row up to this one
+    # What was done aside, if it is large:
+    is_told: bool = False  # it brought no page; its body was packed
+    is_opened: bool = False  # its body was decoded
+    redirect: Sequence[str] = ()  # where its header leads
+    found: Located | None = None  # its resolved links
 
 
 class Binder:
@@ -60,7 +61,7 @@ class Binder:
         return f"Binder({self._links!r})"
 
     def hops(self, exchange: Exchange) -> int:
-        """How many redirects in a row `exchange` is the last of; where these are too many, that is its outcome."""
+        """Return the number of redirects in a row up to `exchange`. If there are too many, set its outcome."""
         if exchange.outcome is not Outcome.REDIRECTED:
             self._redirects.ended(exchange.visit.key)
             return 0
@@ -71,13 +72,13 @@ class Binder:
         return hops
 
     def resolved(self, read: PageRead) -> PageRead:
-        """The same with its links resolved: what takes long of a large page."""
+        """Return `read` with its links resolved, which takes long for a large page."""
         groups = groups_of(read.page, read.level)
         return read._replace(found=self._links.resolve([(read.page.links.base, group.hrefs) for group in groups]))
 
     def slow_links(self, read: PageRead, most: int) -> int:
-        """How many links of a page take long to resolve each, about, and not counted far beyond `most`: few links are
-        not looked at."""
+        """Return about how many links of a page take long to resolve each, not far beyond `most`. Few links are only
+        counted."""
         groups = groups_of(read.page, read.level)
         links = sum(len(group.hrefs) for group in groups)
         if links <= min(FEW_LINKS, most):
@@ -85,14 +86,14 @@ class Binder:
         return self._links.slow_links([(read.page.links.base, group.hrefs) for group in groups], most)
 
     def without_pages(self, reaped: Sequence[Reaped]) -> Sheaf:
-        """Exchanges that brought nothing to read."""
+        """Return the sheaf of exchanges that brought nothing to read."""
         for each in reaped:
             if each.exchange.outcome is not Outcome.UNCHANGED:
                 self._redirects.ended(each.exchange.visit.key)
         return Sheaf(reaped, NO_POINTERS)
 
     def sheaf(self, together: Sequence[PageRead]) -> Sheaf:
-        """The links of pages, resolved."""
+        """Return the sheaf of these pages, their links resolved."""
         of_pages = [groups_of(read.page, read.level) for read in together]
         groups = [(read, group) for read, some in zip(together, of_pages, strict=True) for group in some]
         found = together[0].found
@@ -137,17 +138,17 @@ class Binder:
 
 
 def written_bytes(page: Page) -> int:
-    """About what the links of `page`, as far as it was parsed, are when they are written out."""
+    """Return about how many bytes the links of `page`, as far as it was parsed, have when written out."""
     return min(len(page.links) * len(page.links.base), MOST_WRITTEN_BYTES)
 
 
 def links_bytes(page: Page) -> int:
-    """About what the links of `page` take, as far as it was parsed, until they are handed on."""
+    """Return about how many bytes the links of `page`, as far as it was parsed, take until they are handed on."""
     return len(page.links) * LINK_BYTES + written_bytes(page)
 
 
 def _dates(groups: Sequence[tuple[PageRead, Group]]) -> Times:
-    """The dates of all links of `groups`, in order."""
+    """Return the dates of all links of `groups`, in order."""
     if not any(group.dated for _, group in groups):
         return np.zeros(sum(len(group.hrefs) for _, group in groups))
     return np.array([group.dated.get(href, 0.0) for _, group in groups for href in group.hrefs])

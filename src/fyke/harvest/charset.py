@@ -1,13 +1,13 @@
-"""Which characters the bytes of a page mean, by the HTML Standard (13.2.3) and the Encoding Standard.
+"""The characters that the bytes of a page mean, by the HTML Standard (13.2.3) and the Encoding Standard.
 
-Called by `fyke.harvest.parser` once a page of text. In order: byte order mark, the label the server
-gave, the label in the first 1024 bytes, that of a `<meta>` anywhere in the tree of an HTML page, then
-the bytes themselves: what decodes as UTF-8 is UTF-8, else a statistical guess, else windows-1252.
-Differs from the standard: a UTF-8 page that declares nothing is recognised over its whole length.
+Called by `fyke.harvest.parser` once a page of text. In order: byte order mark, the label the server gave, the label in
+the first 1024 bytes, that of a `<meta>` anywhere in the tree of an HTML page, then the bytes themselves: UTF-8 if they
+decode, otherwise a statistical guess, otherwise windows-1252. Differs from the standard: a UTF-8 page that declares
+nothing is recognised over its whole length.
 
-Invariant: the name returned is a codec Python knows, decoding by it with `errors="replace"` never
-raises, and gives the characters a browser would show. The labels are the Encoding Standard's, the
-codecs behind them are Python's where these agree with it, else ours (`install`).
+Invariant: the name returned is a codec Python knows. Decoding by it with `errors="replace"` never raises, and gives the
+characters a browser would show. The labels are the Encoding Standard's. The codecs are Python's if these agree with it,
+otherwise ours (`install`).
 """
 
 import codecs
@@ -31,7 +31,7 @@ _PRESCAN_BYTES = 1024
 _SAMPLE_BYTES = 4096
 _LABEL_CHARS = 256  # with blanks around it
 
-# Python's name of what resiliparse calls an encoding, where a wider one is meant.
+# Python's codec for a name of resiliparse, if a wider one is meant.
 _CODECS = {
     "cp1252": DEFAULT,
     "gbk": "gb18030",
@@ -58,7 +58,7 @@ _LABELS = {
 } | dict.fromkeys(_REPLACED, f"{OWN_CODECS}replacement")
 _WIDE = frozenset({"utf-16-le", "utf-16-be"})
 
-_PIECE_BYTES = 1 << 20  # that are decoded at a time
+_PIECE_BYTES = 1 << 20  # decoded at a time
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 # The prescan's tokens; blanks are the standard's five. A quote without an end takes all that follows, as there.
@@ -77,9 +77,10 @@ _CSS_DECLARATION = re.compile(rb'@charset "([^"]+)";')
 
 
 def charset_of(content: bytes | Document, label: str = "", *, html: bool = False) -> str:
-    """The Python codec for `content`, given the `label` of the server (`""`: none).
+    """Return the Python codec for `content`, given the `label` of the server (`""`: none).
 
-    With a byte order mark a codec that takes it off: `utf-8-sig`, `utf-16`. `html`: a `<meta>` counts wherever it is.
+    After a byte order mark it is a codec that takes the mark off: `utf-8-sig`, `utf-16`. With `html`, a `<meta>` counts
+    anywhere.
     """
     head = first(content, _PRESCAN_BYTES)
     if head[:1] in b"\xef\xff\xfe":
@@ -107,12 +108,12 @@ def _codec_of(label: str) -> str | None:
 
 
 def codec_of(label: str) -> str | None:
-    """The Python codec for a label of the Encoding Standard; None when it is none."""
+    """Return the Python codec for a label of the Encoding Standard; None for an unknown label."""
     return _codec_of(label) if len(label) <= _LABEL_CHARS else None
 
 
 def _prescanned(head: bytes) -> str | None:
-    """The encoding a page declares in its first bytes (13.2.3.2, "prescan a byte stream")."""
+    """Return the encoding a page declares in its first bytes (13.2.3.2, "prescan a byte stream")."""
     for start, wide in _XML_IN_UTF16:
         if head.startswith(start):
             return wide
@@ -134,12 +135,12 @@ def _prescanned(head: bytes) -> str | None:
 
 @lru_cache(maxsize=256)
 def _in_metas(head: bytes) -> str | None:
-    """The encoding that the first `<meta>` in `head` declares that declares one."""
+    """Return the encoding of the first `<meta>` in `head` that declares one."""
     return next(filter(None, map(_of_meta, _metas(head))), None)
 
 
 def _metas(head: bytes) -> Iterator[Mapping[str, str | None]]:
-    """The attributes of the `<meta>` tags that are whole within `head`, in order."""
+    """Yield the attributes of the `<meta>` tags that are whole within `head`, in order."""
     position = 0
     while (match := _MARKUP.search(head, position)) is not None:
         comment, meta, tag = match.groups()
@@ -150,14 +151,14 @@ def _metas(head: bytes) -> Iterator[Mapping[str, str | None]]:
                 return
             if meta:
                 yield attributes
-        else:  # the dashes that end a comment may be those that begin it
+        else:  # the dashes that begin a comment may also end it
             position = head.find(b"-->", match.start() + 2) if comment else head.find(b">", match.end())
             if position < 0:
                 return
 
 
 def _attributes(head: bytes, position: int) -> tuple[dict[str, str | None], int]:
-    """The attributes from `position` on, the first of a name, and where they end: at a `>`, or `head` does."""
+    """Return the attributes from `position` on, the first of each name, and where they end: at a `>` or with `head`."""
     found: dict[str, str | None] = {}
     while match := _ATTRIBUTE.match(head, position):
         position = match.end()
@@ -169,14 +170,14 @@ def _attributes(head: bytes, position: int) -> tuple[dict[str, str | None], int]
 
 
 def _in_tree(content: bytes | Document) -> str | None:
-    """The encoding a `<meta>` behind the prescan declares, in what is markup to a parser (13.2.3.4)."""
+    """Return the encoding that a `<meta>` behind the prescan declares, in what a parser takes for markup (13.2.3.4)."""
     begin = first(content, MAX_BYTES)
     if b"<m" not in begin and b"<M" not in begin:
         return None  # the usual page without a declaration is not copied
     lower = begin.lower()
     if b"<meta" not in lower or b"charset" not in lower:
         return None
-    del lower  # before there is a tree
+    del lower  # before a tree is made
     for node in tree_of(begin).css("meta[charset],meta[http-equiv][content]"):
         codec = _of_meta(node.attributes)
         if codec is not None:
@@ -193,7 +194,7 @@ def _of_meta(attributes: Mapping[str, str | None]) -> str | None:
 
 
 def _declared(label: str) -> str | None:
-    """A label read as ASCII: so the page is no UTF-16, whatever it says."""
+    """Return the codec for a label that was read as ASCII, so that the page is not UTF-16, whatever it says."""
     codec = codec_of(label)
     if codec in _WIDE:
         return "utf-8"
@@ -205,8 +206,8 @@ def _detected(content: bytes) -> str:
     if fault is not None:
         begin, is_cut = fault
         if is_cut and begin > 0:
-            return "utf-8"  # whole but for its end
-        at = max(0, begin - _SAMPLE_BYTES // 4)  # where it is not ASCII is where it tells
+            return "utf-8"  # whole except for its end
+        at = max(0, begin - _SAMPLE_BYTES // 4)  # ASCII tells nothing
         name = detect_encoding(content[at : at + _SAMPLE_BYTES], html5_compatible=False) or ""
         guess = _CODECS.get(name) or codec_of(name)
         return DEFAULT if guess is None or guess == "utf-8" or guess in _WIDE else guess
@@ -217,9 +218,10 @@ def _detected(content: bytes) -> str:
 
 
 def _fault_of_utf8(content: bytes) -> tuple[int, bool] | None:
-    """Where `content` is not UTF-8 any more, and whether it is only cut there; None where it is all UTF-8.
+    """Return where `content` stops being UTF-8, and whether it is only cut there; None if it is all UTF-8.
 
-    By pieces: one character beyond the Basic Multilingual Plane makes of all of a text four bytes a character.
+    It decodes in pieces, because one character beyond the Basic Multilingual Plane makes a text take four bytes a
+    character.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     for begin in range(0, len(content), _PIECE_BYTES):
@@ -234,7 +236,7 @@ def _fault_of_utf8(content: bytes) -> tuple[int, bool] | None:
 
 
 def _has_gap(codec: str, content: bytes) -> bool:
-    """Whether `content` holds bytes that Python's `codec` leaves undefined and WHATWG's does not."""
+    """Return whether `content` holds bytes that Python's `codec` leaves undefined and WHATWG's does not."""
     return any(gap in content for gap in _gaps(codec))
 
 
@@ -246,7 +248,7 @@ def _gaps(codec: str) -> bytes:
 
 @lru_cache(maxsize=1)
 def install() -> None:
-    """Make the codecs Python lacks known to it, once in a process: those named `x-whatwg-…`."""
+    """Register the codecs that Python lacks, named `x-whatwg-…`, once in a process."""
     codecs.register(_find)
 
 
@@ -267,7 +269,7 @@ def _find(name: str) -> codecs.CodecInfo | None:
 
 
 def single_byte_table(codec: str) -> str:
-    """The 256 characters of a single-byte encoding; U+FFFE where there is none."""
+    """Return the 256 characters of a single-byte encoding, U+FFFE for a byte without one."""
     short = codec.removeprefix(OWN_CODECS)
     lower = "".join(map(chr, range(0x80)))
     if short in ("user-defined", "user_defined"):

@@ -1,10 +1,10 @@
 """When a page was changed, as sitemaps and feeds have it.
 
 Called for each entry of a list. Sitemaps, Atom, JSON Feed and Dublin Core write dates as W3C and RFC 3339 have them,
-RSS as RFC 822 does. A day without an hour means its begin: who was visited on that day may have been before the change
-or after it, and a signal that no visit ends would be a false one from then on.
+RSS as RFC 822 does. A day without an hour means its begin. A visit on that day may have been before the change or after
+it, and a signal that no visit ends would be false from then on.
 
-`credible` are those dates that are worth to be told on. They are not believed for that: what a host's dates have proved
+`credible` gives the dates that are worth passing on. They are not believed for that: what a host's dates have proved
 decides (`fyke.frontier.revisit.signals`).
 
 Invariant: never raises, whatever the text; the work is bounded.
@@ -15,14 +15,14 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 MOST_CHARS = 40
-MOST_OF_ENTRY = 100  # links: a page in as many languages
+MOST_OF_ENTRY = 100  # links: one page in as many languages
 FEW = 3  # entries that may well have changed on one day, or at once
 DAY_S = 86400.0
 SKEW_S = 60.0  # between clocks
 
 
 class DatedEntries:
-    """The entries of one list, as their elements come: links and a date of each, in any order."""
+    """The entries of one list, as their elements come: links and a date for each, in any order."""
 
     def __init__(self) -> None:
         self._dated: dict[str, float] = {}
@@ -30,16 +30,16 @@ class DatedEntries:
         self._date = ""
 
     def link(self, href: str) -> None:
-        """The entry is of the page at `href`, if that is one."""
+        """Add `href` to the links of the entry, unless it is empty."""
         if href and len(self._links) < MOST_OF_ENTRY:
             self._links.append(href)
 
     def date(self, text: str) -> None:
-        """It changed then; of several dates the last counts."""
+        """Note when the entry changed; the last of several dates counts."""
         self._date = text or self._date
 
     def end(self) -> None:
-        """The entry is over, or the next one begins."""
+        """End the entry, because the list ends or the next one begins."""
         at = time_of(self._date) if self._links and self._date else 0.0
         if at:
             self._dated |= dict.fromkeys(self._links, at)
@@ -47,13 +47,13 @@ class DatedEntries:
         self._date = ""
 
     def dated(self) -> dict[str, float]:
-        """When the pages changed of which the list says so, unix seconds."""
+        """Return when pages changed (unix seconds), for those that the list dates."""
         self.end()
         return self._dated
 
 
 def time_of(text: str) -> float:
-    """The time that `text` names, unix seconds; 0 for what names none, or a month."""
+    """Return the time that `text` names, unix seconds; 0 if it names none, or only a month."""
     text = text[: MOST_CHARS + 1].strip()
     if not 10 <= len(text) <= MOST_CHARS:
         return 0.0
@@ -66,10 +66,11 @@ def time_of(text: str) -> float:
 
 
 def credible(dated: Mapping[str, float], since: float, now: float) -> dict[str, float]:
-    """Those of `dated` (by href, unix seconds) that may say of a change that the same list did not tell when it was
-    read at `since`: with a day of grace, since lists are made from time to time, and days differ around the world.
+    """Return the `dated` entries (by href, unix seconds) that may tell of a change that the list did not tell when it
+    was read at `since`. They have a day of grace, because lists are made from time to time, and days differ around the
+    world.
 
-    One date for all entries is that of the list, and one that is to come is none until it has.
+    A date shared by all entries is that of the list. A date in the future does not count yet.
     """
     if len(dated) > FEW and len(set(dated.values())) == 1:
         return {}

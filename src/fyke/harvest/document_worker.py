@@ -1,10 +1,9 @@
 """Reads documents in a process of its own, which may die: the program that `fyke.harvest.documents` starts.
 
-A length of eight bytes and a PDF, or a zipped document (`office_worker`), come in, a length and a JSON object go out:
-title, text, links, pages; or a fault; and the processor time that it took.
-pdfium is C++ that reads what strangers wrote, so this process has no right and little room: no file may grow, memory
-has a limit, and it stops reading after `WORK_S` seconds with what it has. It imports nothing of Fyke, which would cost
-more than most documents.
+A length of eight bytes and a PDF, or a zipped document (`office_worker`), come in. A length and a JSON object go out:
+title, text, links, pages, or a fault; and the processor time that it took. pdfium is C++ that reads what strangers
+wrote, so this process has no rights and little room: it may write no file, its memory has a limit, and after `WORK_S`
+seconds it stops with what it has read. It imports nothing of Fyke, which would cost more than most documents.
 """
 
 import ctypes
@@ -31,7 +30,7 @@ FAULT_CHARS = 200  # it may quote a name
 
 
 def read(data: bytes) -> dict[str, Any]:
-    """What the PDF `data` says, as far as time and limits allow."""
+    """Return what the PDF `data` says, as far as time and limits allow."""
     began = time.process_time()
     document = pypdfium2.PdfDocument(data)
     texts: list[str] = []
@@ -55,7 +54,7 @@ def read(data: bytes) -> dict[str, Any]:
 
 
 def _title(document: pypdfium2.PdfDocument) -> str:
-    """The title that `document` says it has, also where it is not quite UTF-16."""
+    """Return the title that `document` gives itself, even if it is not quite UTF-16."""
     size = pdfium.FPDF_GetMetaText(document, b"Title", None, 0)
     buffer = ctypes.create_string_buffer(size)
     pdfium.FPDF_GetMetaText(document, b"Title", buffer, size)
@@ -63,7 +62,7 @@ def _title(document: pypdfium2.PdfDocument) -> str:
 
 
 def _annotated(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iterator[str]:
-    """Where the links of `page` lead that a reader may click on."""
+    """Yield the URLs of those links of `page` that a reader may click on."""
     at, link = ctypes.c_int(0), pdfium.FPDF_LINK()
     for _ in range(MOST_LINKS):
         if not pdfium.FPDFLink_Enumerate(page, at, link):
@@ -77,7 +76,7 @@ def _annotated(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iter
 
 
 def _written(words: pypdfium2.PdfTextPage) -> Iterator[str]:
-    """The URLs that stand in the text itself: for pages without other links, since the end of a line may cut them."""
+    """Yield the URLs in the text itself. Used only for pages without other links, because a line's end may cut them."""
     found = pdfium.FPDFLink_LoadWebLinks(words)
     try:
         for number in range(min(pdfium.FPDFLink_CountWebLinks(found), MOST_LINKS)):
@@ -91,7 +90,7 @@ def _written(words: pypdfium2.PdfTextPage) -> Iterator[str]:
 
 
 def _office() -> Any:
-    """The module `office_worker` beside this file: it is found by its path, since nothing of Fyke is to be loaded."""
+    """Return the module `office_worker` beside this file, found by its path so that nothing of Fyke is loaded."""
     spec = importlib.util.spec_from_file_location("office_worker", Path(__file__).with_name("office_worker.py"))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -100,7 +99,7 @@ def _office() -> Any:
 
 
 def main() -> None:
-    """Answer until nobody asks any more."""
+    """Answer requests until none come."""
     office = _office()
     for limit, most in (("AS", MEMORY_BYTES), ("FSIZE", 0), ("CORE", 0)):
         resource.setrlimit(getattr(resource, f"RLIMIT_{limit}"), (most, most))

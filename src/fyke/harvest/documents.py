@@ -1,11 +1,12 @@
-"""Documents that are no text: PDF, office documents and EPUB books, with the extra `fyke[documents]`; without it they
+"""Documents that are no text: PDF, office documents and EPUB books, with the extra `fyke[documents]`. Without it they
 are archived and not read.
 
-A processing module that the parser has where pypdfium2 is installed. The reading is done in another process
-(`document_worker`), begun with the first document: it may crash, hang or run out of memory on what strangers wrote,
-and then costs that document its text and nothing else. A domain whose documents did so `MOST_FAULTS` times has no more
-of them read. What a domain's documents may take is `EACH_S` for each, and `MOST_S`; beyond that some of them are not
-read. Invariant: `process` returns within `PATIENCE_S`, whatever the bytes.
+A processing module that the parser has if pypdfium2 is installed. Another process reads (`document_worker`), begun with
+the first document. It may crash, hang or run out of memory on what strangers wrote, which costs only that document's
+text. If that happens `MOST_FAULTS` times at a domain, no more of its documents are read. The documents of a domain may
+take `EACH_S` each, and `MOST_S` beyond; after that, some are not read.
+
+Invariant: `process` returns within `PATIENCE_S`, whatever the bytes.
 """
 
 import json
@@ -38,19 +39,19 @@ DOCUMENT_TYPES = (
 PATIENCE_S = 5.0  # more than the worker takes for itself
 REPLY_BYTES = 32 << 20
 MOST_FAULTS = 3
-EACH_S = 0.25  # of processor time that each document of a domain may take
-MOST_S = 10.0  # and all of them beyond that
-DOMAINS = 10_000  # of which that is remembered
+EACH_S = 0.25  # of processor time for each document of a domain
+MOST_S = 10.0  # beyond that, for all of them
+DOMAINS = 10_000  # whose faults and times are remembered
 WORKER = Path(__file__).with_name("document_worker.py")
 
 
 def installed() -> bool:
-    """Whether the extra is there."""
+    """Return whether the extra is installed."""
     return find_spec("pypdfium2") is not None
 
 
 class Documents:
-    """Finds title, text and links of documents; `patience_s` for each."""
+    """Finds title, text and links of documents, in `patience_s` for each."""
 
     media_types = DOCUMENT_TYPES
 
@@ -60,15 +61,14 @@ class Documents:
         self._process: subprocess.Popen[bytes] | None = None
         self._ending: weakref.finalize[Any, Any] | None = None
         self._faults: Counter[int] = Counter()  # by the key of the domain
-        self._taken_s: dict[int, float] = {}  # by the same, beyond what each of its documents may take
+        self._taken_s: dict[int, float] = {}  # by the same, beyond `EACH_S` for each of its documents
         self._lock = threading.Lock()  # one document at a time, whichever thread asks
 
     def __repr__(self) -> str:
         return f"Documents({self._process!r})"
 
     def process(self, page: Page) -> None:
-        """Fill `title`, `links` and the text of `page`; what hindered that is in its findings,
-        and said of its visit."""
+        """Fill `title`, `links` and the text of `page`. A fault is noted in its findings and at its exchange."""
         with self._lock:
             said = self._read(page.content, page.exchange.visit.domain)
         page.title = collapsed(_string(said.get("title")))
@@ -107,7 +107,7 @@ class Documents:
             return {"fault": f"the document could not be read: {error}"}
 
     def _note_time(self, domain: int, took_s: Any) -> None:
-        """A document of `domain` took so long, in the words of the worker."""
+        """Note that a document of `domain` took `took_s`, a value that the worker sent."""
         took_s = min(took_s, PATIENCE_S) if isinstance(took_s, float) and took_s > 0 else 0.0
         beyond_s = self._taken_s.pop(domain, 0.0) + took_s - EACH_S
         if len(self._taken_s) >= DOMAINS:
@@ -119,7 +119,7 @@ class Documents:
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(self._worker)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            process_group=0,  # Ctrl-C is not for it
+            process_group=0,  # so that Ctrl-C does not reach it
         )  # fmt: skip
         self._ending = weakref.finalize(self, _end, self._process)
         return self._process
@@ -132,7 +132,7 @@ class Documents:
 
 
 def _taken(descriptor: int, size: int, deadline: float) -> bytes:
-    """The next `size` bytes. Raises TimeoutError, EOFError as an OSError."""
+    """Return the next `size` bytes. Raises TimeoutError, and OSError if the worker died."""
     parts = []
     while size:
         if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
@@ -149,7 +149,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
-            with suppress(OSError):  # what was not sent cannot be
+            with suppress(OSError):  # unsent bytes cannot be flushed
                 pipe.close()
     process.wait()
 

@@ -1,8 +1,7 @@
 """XML and JSON documents that list pages: feeds, and sitemaps by their root element.
 
-Processing modules run by `fyke.harvest.parser` for every XML and JSON media type. RSS 0.9 to 2.0, RDF,
-Atom and JSON Feed give the links of their entries; XML with the root `html` is read as HTML; all
-other XML and JSON is left alone.
+Processing modules run by `fyke.harvest.parser` for every XML and JSON media type. RSS 0.9 to 2.0, RDF, Atom and JSON
+Feed give the links of their entries. XML with the root `html` is read as HTML. All other XML and JSON is left alone.
 
 Invariant: links are as written, relative to the document's URL; absolute below an `xml:base`.
 """
@@ -19,8 +18,8 @@ from fyke.harvest.links import MOST_LINKS, HtmlLinks, collapsed, fit
 from fyke.harvest.sitemap import ROOTS, add_links
 from fyke.harvest.xmlscan import Attributes, Enough, Read, root_of, scan, seen_from
 
-MAX_JSON_BYTES = 2 << 20  # which become forty times as much in memory, where they are many small objects
-MAX_UTF8_BYTES = 64 << 20  # of a document in another encoding, which may become three times as long
+MAX_JSON_BYTES = 2 << 20  # many small objects take forty times as much in memory
+MAX_UTF8_BYTES = 64 << 20  # of a document in another encoding, which may grow threefold
 _FEEDS = frozenset({"rss", "rdf", "feed", "channel"})
 _OWNERS = frozenset({"item", "entry", "channel", "feed", "rdf", "rss"})
 _DATES = frozenset({"updated", "modified", "pubdate", "date"})  # Atom, RSS and its Dublin Core
@@ -49,7 +48,7 @@ class XmlLinks:
             self._html.process(page)
 
     def lists(self, page: Page) -> bool:
-        """Whether `page` is a feed or sitemap."""
+        """Return whether `page` is a feed or sitemap."""
         return page.media_type not in self._html.media_types and _root(page) in ROOTS | _FEEDS
 
 
@@ -80,7 +79,7 @@ class JsonFeed:
         page.title = collapsed(_text(feed.get("title")))
 
     def lists(self, page: Page) -> bool:
-        """Whether `page` is a feed, by its beginning."""
+        """Return whether `page` is a feed, by its beginning."""
         return b"jsonfeed.org" in page.beginning(4096)
 
 
@@ -89,8 +88,8 @@ def _root(page: Page) -> str:
 
 
 def _utf8(page: Page) -> Iterator[bytes]:
-    """The content of `page` as UTF-8 without a byte order mark, piece by piece; of one in another encoding the
-    beginning, which is about `MAX_UTF8_BYTES` at most."""
+    """Yield the content of `page` as UTF-8 without a byte order mark, piece by piece. In another encoding, only about
+    the first `MAX_UTF8_BYTES`."""
     left = inf if page.charset == "utf-8" else MAX_UTF8_BYTES
     for piece in page.in_utf8():
         yield piece

@@ -1,7 +1,7 @@
-"""What pages say, as rows of a table: CSS selectors and JSON-LD paths instead of a program.
+"""The contents of pages as rows of a table: CSS selectors and JSON-LD paths instead of a program.
 
-`Extractor` is made of an `[[extract]]` table of the settings, or of a class of fields (`fyke.Item`). The crawl asks it
-for every page it has parsed, `fyke extract` for pages out of the archive: the same page gives the same rows.
+An `Extractor` is made of an `[[extract]]` table of the settings, or of a class of fields (`fyke.Item`). The crawl asks
+it for every page it has parsed, `fyke extract` for pages from the archive. The same page gives the same rows.
 
 Invariant: whatever a page holds, rows come back, each with a value or None for every field, and of bounded size.
 """
@@ -31,26 +31,26 @@ from fyke.harvest.selectors import Selector
 MOST_ROWS = 10_000  # of a page
 MOST_VALUES = 1_000  # of a field
 MOST_CHARS = 1 << 16  # of a text
-MOST_PAGE_CHARS = 8 << 20  # of all that is read of a page, whether or not it becomes a value: places may lie in others
+MOST_PAGE_CHARS = 8 << 20  # of all reading in a page, with or without a value, and again where places lie in others
 HASTY_CHARS = 1 << 19  # of the same, in haste: 50 ms
-NODE_CHARS = 16  # that each look at a node counts for, beside what is read of it
-ATTRIBUTE_CHARS = 100  # of attributes, in which lexbor looks for classes, count for one
+NODE_CHARS = 16  # that each look at a node counts for, beside its text
+ATTRIBUTE_CHARS = 100  # of attributes, searched by lexbor for classes, count for one
 MOST_OBJECTS = 10_000  # of JSON-LD in a page
-MOST_JSON_CHARS = 2 << 20  # of a script, of which empty objects take twenty times as much
+MOST_JSON_CHARS = 2 << 20  # of a script: empty objects take twenty times as much
 
 Row = tuple[Any, ...]
 
 _SELECT = re.compile(r"(.*?)(?:::(?:attr\(([\w:.-]+)\)|(text)))?", re.DOTALL)
-_NUMBER = re.compile(  # a plain blank parts thousands alone, and no number from the next
+_NUMBER = re.compile(  # a plain blank parts only thousands, never two numbers
     r"[-+−]?(?:\d{1,3}(?: \d{3}){1,9}(?! ?\d)(?:[.,]\d{1,20})?|\d[\d.,'\u2019\u00a0\u202f]{0,40})"
 )
-_BEFORE_JSON = re.compile(r"[\s/*]*+(?:<!--|<!\[CDATA\[)?[\s/*]*+")  # hidden from what knows no scripts
+_BEFORE_JSON = re.compile(r"[\s/*]*+(?:<!--|<!\[CDATA\[)?[\s/*]*+")  # that hide a script from old browsers
 _BEHIND_JSON = " \t\r\n\f/*;"
 _TYPES = {FieldType.NUMBER: pa.float64(), FieldType.INTEGER: pa.int64()}
 
 
 class Extractor:
-    """The rows that `section` asks for. Raises ConfigurationError for a selector that is none."""
+    """The rows that `section` asks for. Raises ConfigurationError for an invalid selector or `match`."""
 
     def __init__(self, section: ExtractSection) -> None:
         self.name = section.table
@@ -68,7 +68,7 @@ class Extractor:
         return f"Extractor({self.name}, {len(self._fields)} fields)"
 
     def rows(self, page: Page) -> list[Row]:
-        """The rows of `page`: its URL, then each field. Those without any value are left out. Raises TakesLong, in
+        """Return the rows of `page`: its URL, then each field. Rows without any value are left out. Raises TakesLong in
         haste."""
         if page.media_type not in HTML_TYPES or not self._wants(page.url):
             return []
@@ -94,7 +94,7 @@ class Extractor:
         return found
 
     def _places(self, matcher: Matcher, root: LexborNode, page: Page, room: "_Allowance") -> Iterator[LexborNode]:
-        """Where the rows are. All attributes of a place may be read again for each in which it lies."""
+        """Yield the places of the rows. All attributes of a place may be read again for each place around it."""
         assert self._each is not None
         places = [*islice(matcher.find(self._each, root), MOST_ROWS)]
         again = (1 + len(self._fields)) * page.size_bytes // ATTRIBUTE_CHARS
@@ -104,7 +104,7 @@ class Extractor:
             yield place
 
     def _stated(self, root: LexborNode, page: Page, room: "_Allowance") -> dict[str, Any]:
-        """The fields out of JSON-LD, which are the same in each row."""
+        """Return the fields from JSON-LD, which are the same in each row."""
         fields = [field for field in self._fields if field.path]
         data = [*_json_ld(root)] if fields else []
         room.take(NODE_CHARS * len(data) * len(fields))
@@ -137,26 +137,26 @@ class _Column:
                 raise ConfigurationError(f"[[extract]] {table}: {name} has no selector")
 
     def value(self, said: Iterable[Any], page: Page, room: "_Allowance") -> Any:
-        """What the field is where that is `said` of it."""
+        """Return the value of the field, given what is `said` of it."""
         read = _READ[self._type]
         values = (value for value in (read(one, page) for one in room.within(said)) if value is not None)
         return list(islice(values, MOST_VALUES)) if self._many else next(values, None)
 
     def texts(self, matcher: Matcher, place: LexborNode) -> Iterator[Any]:
-        """What is said of the field in `place`."""
+        """Yield the texts of the field in `place`."""
         for node in matcher.find(self._css, place) if self._css else [place]:
             yield node.attributes.get(self._attribute) if self._attribute else node.text()
 
 
 class _Allowance:
-    """How much more of a page is looked at, counted in characters. What is behind that has no rows and no values."""
+    """The characters of a page that may still be read. The rest of the page has no rows and no values."""
 
     def __init__(self) -> None:
         self._hasty = in_haste()
         self._chars = HASTY_CHARS if self._hasty else MOST_PAGE_CHARS
 
     def take(self, chars: int) -> bool:
-        """Whether so much may be looked at. Raises TakesLong, in haste, where it may not."""
+        """Count `chars` as read, and return whether they are allowed. Raises TakesLong in haste if they are not."""
         breathe()
         self._chars -= chars
         if self._chars < 0 and self._hasty:
@@ -164,7 +164,7 @@ class _Allowance:
         return self._chars >= 0
 
     def within(self, said: Iterable[Any]) -> Iterator[Any]:
-        """As much of `said` as there is room for; of a text its beginning."""
+        """Yield as much of `said` as there is room for, and of a text its beginning."""
         for one in said:
             text = one[:MOST_CHARS] if isinstance(one, str) else ""
             if not self.take(NODE_CHARS + len(text)):
@@ -185,7 +185,7 @@ def _selector(table: str, name: str, selector: str) -> Selector:
 
 
 def _chars_of(value: Any) -> int:
-    """What a value, or each of a list, counts for."""
+    """Return what a value, or each value of a list, counts for."""
     if isinstance(value, list):
         return sum(map(_chars_of, value))
     return NODE_CHARS + (len(value) if isinstance(value, str) else 0)
@@ -197,12 +197,13 @@ def _chars_of(value: Any) -> int:
 def _text(value: Any, _: Page) -> str | None:
     if isinstance(value, bool) or value is None or isinstance(value, dict | list):
         return None
-    text = str(value).replace("\0", "")  # which no database takes
+    text = str(value).replace("\0", "")  # no database takes it
     return " ".join(text.split()).encode("utf-8", "replace").decode() or None
 
 
 def _number(value: Any, _: Page) -> float | None:
-    """The first number in a text: 1,299.00 and 1.299,00 are the same; a comma before three digits parts thousands."""
+    """Return the first number in a text. 1,299.00 and 1.299,00 are the same; a comma before three digits parts
+    thousands."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _finite(value)
     match = _NUMBER.search(value) if isinstance(value, str) else None
@@ -246,14 +247,14 @@ _READ: dict[FieldType, Callable[[Any, Page], Any]] = {
 
 
 def _json_ld(root: LexborNode) -> Iterator[dict[str, Any]]:
-    """The objects that the page describes itself with: each script's, those in lists and in @graph."""
+    """Yield the objects by which the page describes itself: those of each script, in lists and in @graph too."""
     found = 0
     for script in root.css('script[type="application/ld+json"]'):
         text = script.text()
         if len(text) > MOST_JSON_CHARS:
             continue
         try:
-            waiting = [json_of(_bare(text), strict=False)]  # a line may end within a text
+            waiting = [json_of(_bare(text), strict=False)]  # a line may end within a string
         except (ValueError, RecursionError):
             continue
         while waiting and found < MOST_OBJECTS:
@@ -267,7 +268,7 @@ def _json_ld(root: LexborNode) -> Iterator[dict[str, Any]]:
 
 
 def _bare(text: str) -> str:
-    """JSON without the comment or CDATA section that it is in."""
+    """Return JSON without the comment or CDATA section around it."""
     text = text[_BEFORE_JSON.match(text).end() :].rstrip(_BEHIND_JSON)  # type: ignore[union-attr]
     for end in ("-->", "]]>"):
         text = text.removesuffix(end).rstrip(_BEHIND_JSON)
@@ -275,13 +276,15 @@ def _bare(text: str) -> str:
 
 
 def _is_a(one: dict[str, Any], kind: str) -> bool:
-    """Whether `one` is of the type `kind`, which may be written as an address, such as `https://schema.org/Product`."""
+    """Return whether `one` has the type `kind`, which may be written as an address, such as
+    `https://schema.org/Product`."""
     named = (each for each in _as_list(one.get("@type")) if isinstance(each, str))
     return any(re.split("[/#:]", each)[-1] == kind for each in named)
 
 
 def _along(data: Sequence[Any], path: Sequence[str]) -> Iterator[Any]:
-    """What lies at `path` in `data`; a first step that is the name of a type takes objects of that type alone."""
+    """Yield the values at `path` in `data`. If the first step is the name of a type, only objects of that type
+    count."""
     first, *rest = path
     if first[:1].isupper():
         data, path = [one for one in data if _is_a(one, first)], rest

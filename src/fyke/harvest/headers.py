@@ -1,10 +1,10 @@
-"""What the header of an answer says about links and robots.
+"""Links and robots directives in the header of an answer.
 
-Called by `fyke.harvest.parser` once a page; `rel_of`, `obey` and `refresh_target` also by the HTML
-module, for `<link>` and `<meta>` say the same things. Links here are relative to the page's URL
-whatever its `<base>` is, so they are given resolved.
+Called by `fyke.harvest.parser` once a page. The HTML module also calls `rel_of`, `obey` and `refresh_target`, because
+`<link>` and `<meta>` say the same things. Links here are relative to the page's URL whatever its `<base>` is, so they
+are given resolved.
 
-Invariant: what is malformed is passed over, never raised.
+Invariant: malformed input is passed over, never raised.
 """
 
 import re
@@ -15,7 +15,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical
 from fyke.core.visits import Exchange, Page
 
-# What `search` leads to is a description for browsers more often than a page.
+# Without `search`: it leads to a description for browsers more often than to a page.
 PAGE_RELS = frozenset(
     {
         "alternate", "amphtml", "appendix", "author", "bookmark", "canonical", "chapter", "contents", "copyright",
@@ -33,12 +33,12 @@ _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[^,;="\s]+\s*(?:=\s*(?:"[^"]*"|[^,;"]*
 _REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^,;"\s]*))', re.IGNORECASE)
 _REFRESH = re.compile(r"\s*[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*=\s*)?(\"[^\"]*|'[^']*|.*)", re.IGNORECASE | re.DOTALL)
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
-MOST_TARGETS = 200  # of Link fields that are looked at: each may take as long as the page's URL
+MOST_TARGETS = 200  # of Link fields: resolved, each may be as long as the page's URL
 _MARKED = re.compile(rb"\n(?:link|location|refresh|x-robots-tag):", re.IGNORECASE)
 
 
 class Rel(NamedTuple):
-    """What the `rel` of a link makes of it."""
+    """The meaning of a link's `rel`."""
 
     page: bool
     requisite: bool
@@ -46,20 +46,20 @@ class Rel(NamedTuple):
 
 
 def rel_of(value: str) -> Rel:
-    """The meaning of a `rel` attribute; a link to an alternate stylesheet is no link to a page."""
+    """Return the meaning of a `rel` attribute; an alternate stylesheet is no page."""
     words = set(value.lower().split())
     requisite = not words.isdisjoint(REQUISITE_RELS)
     return Rel(not requisite and not words.isdisjoint(PAGE_RELS), requisite, "nofollow" in words)
 
 
 def refresh_target(value: str) -> str:
-    """The URL of a `Refresh` header or `<meta http-equiv=refresh>`; empty when it only reloads."""
+    """Return the URL of a `Refresh` header or `<meta http-equiv=refresh>`; empty if it only reloads."""
     match = _REFRESH.match(value)
     return match[1].strip("\"' \t\r\n\f") if match else ""
 
 
 def directives(value: str, product: str) -> set[str]:
-    """The robots directives of an `X-Robots-Tag` that are for everyone or for `product`, lower case."""
+    """Return the robots directives of an `X-Robots-Tag` for everyone or for `product`, lower case."""
     found: set[str] = set()
     ours = True
     for part in value.lower().split(","):
@@ -99,7 +99,8 @@ def read_headers(page: Page, product: str, requisites: bool) -> list[str]:
 
 
 def said_of_links(exchange: Exchange) -> str:
-    """All that the header says of links and robots: answers that differ in it may lead elsewhere with the same body."""
+    """Return all that the header says of links and robots. Answers that differ in it may lead elsewhere with the same
+    body."""
     if not _MARKED.search(exchange.head):
         return ""
     return repr([exchange.headers(name) for name in ("x-robots-tag", "link", "refresh", "location")])
@@ -122,7 +123,7 @@ def _resolved(target: str, base: str) -> list[str]:
 
 
 def _unmangled(value: str) -> str:
-    """A header value read as Latin-1 that was UTF-8, as browsers take a Location."""
+    """Return a header value that was UTF-8 but read as Latin-1, as browsers take a Location."""
     try:
         return value.encode("latin-1").decode()
     except UnicodeError:

@@ -1,4 +1,4 @@
-"""The links of one page, by kind: as what they go into the table of links, and to the frontier.
+"""The links of one page, by their kinds in the table of links and in the frontier.
 
 Called by `fyke.harvest.binder` for every page, and by a repair that reads pages again.
 """
@@ -16,20 +16,21 @@ NOT_FOLLOWED = 255  # in place of a `Kind`
 
 
 class Group(NamedTuple):
-    """Links of one kind as they are written in one page."""
+    """Links of one kind, as written in one page."""
 
-    link_kind: LinkKind  # what they are in the table of links
+    link_kind: LinkKind  # in the table of links
     hrefs: Sequence[str]
     depth: int
-    kind: int  # the `Kind` as which they go to the frontier; NOT_FOLLOWED: they do not
-    dated: Mapping[str, float] = MappingProxyType({})  # when some of them changed, by href, as the page says
+    kind: int  # the `Kind` for the frontier, or NOT_FOLLOWED
+    dated: Mapping[str, float] = MappingProxyType({})  # when some changed, by href, as the page says
 
 
 def groups_of(page: Page, level: int = 0) -> list[Group]:
-    """What `page` points at, in the order of the table of links; `level` indexes lie above the sitemaps it names."""
+    """Return the links of `page`, in the order of the table of links. `level` indexes lie above the sitemaps it
+    names."""
     visit, links = page.exchange.visit, page.links
     needed = (Kind.REQUISITE, Kind.SECOND, Kind.THIRD)[visit.beyond]
-    if page.exchange.outcome is Outcome.REDIRECTED:  # the same page elsewhere: as near to the seeds, and as wanted
+    if page.exchange.outcome is Outcome.REDIRECTED:  # the same page elsewhere, with the same depth and kind
         groups = [
             Group(LinkKind.REDIRECT, links.pages[:1], visit.depth, Kind.SECOND if visit.beyond > 1 else visit.kind),
             Group(LinkKind.REDIRECT, links.pages[1:], visit.depth, Kind.PAGE),
@@ -45,7 +46,7 @@ def groups_of(page: Page, level: int = 0) -> list[Group]:
 
 
 def _said(page: Page) -> Mapping[str, float]:
-    """When pages changed, as a list says, as far as it did not say so before."""
+    """Return when pages changed by what a list says, except for what it said at an earlier visit."""
     exchange = page.exchange
     before = exchange.visit.earlier.at if exchange.visit.earlier is not None else 0.0
     return credible(page.links.dated, before, exchange.started_at) if page.links.dated else {}

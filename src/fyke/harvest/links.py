@@ -1,16 +1,14 @@
 """The links of an HTML page: what it points at, what it asks of robots, what it is called.
 
-A processing module, run by `fyke.harvest.parser` for every HTML page: the hottest code of the room. Where nobody else
+A processing module, run by `fyke.harvest.parser` for every HTML page: the hottest code of the room. If no other module
 asks for the page's tree, none is made: `scanner`, in C, reads the bytes, and says where it is not sure. There, and
-where it was not compiled, lexbor's tree decides. One query finds all that is read of a tree, since each walk through a
-large one costs a quarter of making it; it goes through one selector engine kept for all pages, since making one
-(`tree.css`) costs as much as parsing a small page. The tree goes as soon as the page is read, unless somebody shares
-it: the trees of a batch of pages are more than the processor's caches hold, and parsing into memory just let go costs a
-third less.
+where it was not compiled, lexbor's tree decides. One query finds all that is read of a tree, because each walk through
+a large one costs a quarter of making it. All pages of a thread share one selector engine: making one (`tree.css`) costs
+as much as parsing a small page. A tree that is not shared is dropped as soon as its page is read: the trees of a batch
+exceed the processor's caches, and parsing into memory just freed costs a third less.
 
-Invariant: links are given as written but for their queries (`fyke.harvest.queries`), in the order of the page,
-each once; they are relative to `Links.base`, the first `<base href>` or the page's own URL. Scanner and tree give the
-same.
+Invariant: links are given as written except for their queries (`fyke.harvest.queries`), in the order of the page, each
+once. They are relative to `Links.base`, the first `<base href>` or the page's own URL. Scanner and tree give the same.
 """
 
 import re
@@ -38,15 +36,15 @@ except ImportError:  # there was no compiler when Fyke was installed
 Attributes = dict[str, str | None]
 Other = tuple[str, str, str]  # its kind, where it leads or what it says, and the `rel` of a link
 
-MOST_TREES = 16  # that are made of one page
-MOST_LINKS = 100_000  # that are taken from one document; a sitemap may name 50,000 pages
-ANCHORS_AT_ONCE = 10_000  # whose attributes are held, of which each takes as much as its element
+MOST_TREES = 16  # made of one page
+MOST_LINKS = 100_000  # taken from one document; a sitemap may name 50,000 pages
+ANCHORS_AT_ONCE = 10_000  # whose attributes are held, which take as much as the elements
 _READ = "a:not([href^='#']),area,title,link,meta,base,iframe,frame"  # most links of a long page lead within it
 _ANCHORS: Final = frozenset({"a", "area"})
 _HREF: Final = itemgetter("href")
 _FIRST: Final = itemgetter(0)
 _UNFIT = ("#", "javascript:", "mailto:", "data:", "tel:", "about:", "blob:")
-_SUSPECT: Final = frozenset("#jJmMdDtTaAbB \t\r\n\f")  # how they begin
+_SUSPECT: Final = frozenset("#jJmMdDtTaAbB \t\r\n\f")  # first characters of unfit links
 _BLANK = re.compile(rb"=\s*(?:\"[\"#]|'['#]|#)")
 _OWN_LINKS = "a[href=''],area[href=''],a[href^='#'],area[href^='#']"
 _TITLE_CHARS = 512
@@ -54,14 +52,14 @@ _TITLE_BYTES = 1 << 14
 
 
 class _SelectorEngine(threading.local):
-    """lexbor's engine for queries, one in each thread."""
+    """lexbor's engine for queries, one per thread."""
 
     def __init__(self) -> None:
         self.find: Any = LexborCSSSelector().find  # type: ignore[no-untyped-call]
 
 
 class ReadLinks(NamedTuple):
-    """What is read out of a page, in its order, as it is written there."""
+    """What was read from a page, in its order, as written there."""
 
     pages: list[str]
     shunned: list[str]  # links that ask not to be followed
@@ -70,12 +68,12 @@ class ReadLinks(NamedTuple):
 
 
 class HtmlLinks:
-    """Finds the links, title and robots directives of HTML; requisites if `requisites`."""
+    """Finds the links, title and robots directives of HTML; also requisites if `requisites`."""
 
     media_types = tuple(sorted(HTML_TYPES))
 
     def __init__(self, product: str = "fyke", requisites: bool = False, *, shared: bool = True) -> None:
-        """`shared`: other modules will ask for the tree, so that it stays with the page."""
+        """`shared` says that other modules will ask for the tree, so it stays with the page."""
         self._product = product
         self._requisites = requisites
         self._shared = shared
@@ -86,12 +84,12 @@ class HtmlLinks:
         trees = 0
         for piece in page.html():
             breathe()
-            if _are_enough(page.links):  # what follows is not read for links that would not be taken
+            if _are_enough(page.links):  # the rest is not read for links that would not be taken
                 page.cut = True
                 break
             if (found := self._scanned(page, piece)) is not None:
                 self._note(page, found)
-            elif not page.cut:  # else what of it would be safe is not even asked
+            elif not page.cut:  # once cut, its safe part is not even asked for
                 trees = self._read_parts(page, piece, trees)
             del piece, found  # before the next is made
         page.links.pages = fit(page.links.pages)
@@ -100,7 +98,7 @@ class HtmlLinks:
         encode_queries(page.links, page.charset)
 
     def _read_parts(self, page: Page, piece: bytes, trees: int) -> int:
-        """Read the trees of `piece`; how many were made of `page` by then."""
+        """Read the trees of `piece`; return the number made of `page` by then."""
         for part in parts(piece):
             if trees == MOST_TREES:
                 page.cut = True
@@ -116,21 +114,21 @@ class HtmlLinks:
         return trees
 
     def _read_noframes(self, page: Page, root: LexborNode) -> None:
-        """What is for those who know no frames, as we do not: to a parser it is text."""
+        """Read the parts for readers without frames, which are text to an HTML parser."""
         for node in self._engine.find("noframes", root)[:MOST_TREES]:
             within = tree_of(node.text().encode("utf-8", "replace")).root
             if within is not None:
                 self._note(page, of_tree(self._engine.find, within, self._product))
 
     def _read_blank(self, page: Page) -> None:
-        """An empty link or a fragment leads to the base, which is another page where a <base> says so."""
+        """Add the base if an empty link or a fragment leads there, because a <base> makes it another page."""
         root = page.tree.root
         anchors = self._engine.find(_OWN_LINKS, root) if root is not None else ()
         if any(not _shunned(node.attributes) for node in anchors):
             page.links.pages = fit([*page.links.pages, page.links.base])
 
     def _scanned(self, page: Page, content: bytes) -> ReadLinks | None:
-        """What the scanner reads of a page whose tree nobody asks for."""
+        """Return what the scanner reads of a page; None if its tree is needed."""
         if page._tree is not None or self._shared or self._requisites:
             return None
         return scanned(content, self._product)
@@ -139,7 +137,7 @@ class HtmlLinks:
         if found.shunned:
             page.links.nofollow += fit(found.shunned)
         page.links.pages += found.pages
-        if len(page.links.pages) > MOST_LINKS:  # of a long page there are more, that may all be one
+        if len(page.links.pages) > MOST_LINKS:  # a long page has more, which may all be the same
             page.links.pages = _taken(page.links.pages)
         if len(page.links.nofollow) > MOST_LINKS:
             page.links.nofollow = _taken(page.links.nofollow)
@@ -164,7 +162,7 @@ class HtmlLinks:
             links.base = base or page.url
 
     def _tree(self, page: Page, part: bytes, *, first: bool) -> LexborHTMLParser:
-        """The tree of a part of the page: of the first it is the page's, if somebody shares it."""
+        """Return the tree of a part of the page. If the tree is shared, that of the first part is the page's."""
         if first and (page._tree is not None or self._shared):
             return page.tree
         return LexborHTMLParser(part, options=TREE_OPTIONS)
@@ -184,7 +182,7 @@ class HtmlLinks:
 
 
 def _are_enough(links: PageLinks) -> bool:
-    """Whether no more are taken of a page: by their number, or written out."""
+    """Return whether no more links are taken of a page, by number or written out."""
     count = len(links)
     return count > MOST_LINKS or (
         count * MAX_HREF_CHARS > MOST_WRITTEN_BYTES
@@ -193,7 +191,7 @@ def _are_enough(links: PageLinks) -> bool:
 
 
 def scanned(content: bytes, product: str) -> ReadLinks | None:
-    """What is read of `content` (UTF-8); None where only the tree can tell, or where the scanner was not compiled."""
+    """Return what is read of `content` (UTF-8); None if only the tree can tell, or the scanner was not compiled."""
     found = None if scan is None else scan(content, product.encode(), _unescaped, _taken)
     if found is None:
         return None
@@ -204,7 +202,7 @@ def scanned(content: bytes, product: str) -> ReadLinks | None:
 
 
 def _unescaped(value: bytes) -> str:
-    """The value of an attribute with character references."""
+    """Return the value of an attribute that has character references."""
     node = LexborHTMLParser(b'<a href="%b">' % value.replace(b'"', b"&quot;")).css_first("a")
     return (node.attributes["href"] or "") if node is not None else ""
 
@@ -218,7 +216,7 @@ def _text(title: bytes) -> str:
 
 
 def of_tree(find: Any, root: LexborNode, product: str) -> ReadLinks:
-    """What is read of the tree below `root`; `find` is a selector engine's."""
+    """Return what is read of the tree below `root`; `find` is a selector engine's."""
     anchors: list[Any] = []
     others: list[Other] = []
     titles: list[str] = []
@@ -243,7 +241,7 @@ def of_tree(find: Any, root: LexborNode, product: str) -> ReadLinks:
 
 
 def _other(tag: str, attributes: Attributes, product: str) -> list[Other]:
-    """What an element says, if anything."""
+    """Return what an element says, if anything."""
     if tag == "meta":
         content = attributes.get("content")
         if content and (attributes.get("name") or "").lower() in ("robots", product):
@@ -259,14 +257,14 @@ def _other(tag: str, attributes: Attributes, product: str) -> list[Other]:
 
 
 def _followed(anchors: list[Attributes]) -> tuple[list[str], list[str]]:
-    """The links of `anchors`, and those of them that ask not to be followed."""
+    """Return the links of `anchors` to follow, and those that ask not to be followed."""
     shunned: list[str] = []
     if any(map(_shunned, [attributes for attributes in anchors if "rel" in attributes])):
         shunned = [_href(attributes) for attributes in anchors if _shunned(attributes)]
         anchors = [attributes for attributes in anchors if not _shunned(attributes)]
     try:
-        return list(map(_HREF, anchors)), shunned  # one without a value is None, and `fit` drops it
-    except KeyError:  # an anchor that is no link, or an SVG one
+        return list(map(_HREF, anchors)), shunned  # a link without a value is None, and `fit` drops it
+    except KeyError:  # an anchor without `href`, or an SVG one
         return [_href(attributes) for attributes in anchors], shunned
 
 
@@ -279,12 +277,12 @@ def _href(attributes: Attributes) -> str:
 
 
 def collapsed(text: str) -> str:
-    """`text` as a title: white space collapsed, at most 512 characters."""
+    """Return `text` as a title: white space collapsed, at most 512 characters."""
     return " ".join(text[:_TITLE_BYTES].split())[:_TITLE_CHARS]
 
 
 def fit(hrefs: Iterable[str]) -> list[str]:
-    """Those of `hrefs` that may lead to something fetched, each once, in order."""
+    """Return the `hrefs` that may lead to something that is fetched, each once, in order."""
     once = dict.fromkeys(filter(None, hrefs))
     if _SUSPECT.isdisjoint(map(_FIRST, once)):
         return list(once)
@@ -292,7 +290,7 @@ def fit(hrefs: Iterable[str]) -> list[str]:
 
 
 def _taken(hrefs: Iterable[str]) -> list[str]:
-    """As many of `hrefs` as are taken of a page, and one more: it says that there were."""
+    """Return as many of `hrefs` as are taken of a page, and one more to show that there were more."""
     return fit(hrefs)[: MOST_LINKS + 1]
 
 

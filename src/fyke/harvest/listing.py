@@ -1,10 +1,11 @@
 """Menus and directories: the link pages of protocols older than HTML.
 
-Processing modules run by `fyke.harvest.parser`: gopher menus (RFC 1436, and the `h`/`URL:` convention),
-and FTP directory listings as servers write them (`ls -l`, Windows, RFC 3659's MLSD).
+Processing modules run by `fyke.harvest.parser`: gopher menus (RFC 1436, and the `h`/`URL:` convention), and FTP
+directory listings as servers write them (`ls -l`, Windows, RFC 3659's MLSD).
 
-Invariant: links are absolute URLs, names in them percent-encoded byte by byte; a directory's ends in `/`. Lines are
-read one after the other, and no more links are taken than `MOST_LINKS`, or than are resolved of any page, so that
+Invariant: links are absolute URLs, with names percent-encoded byte by byte; a directory's ends in `/`.
+
+Bounded: lines are read one by one, and at most `MOST_LINKS` links are taken, or as many as are resolved of any page. So
 memory holds little beside the page.
 """
 
@@ -18,10 +19,10 @@ from fyke.core.visits import Page
 from fyke.harvest.links import MOST_LINKS
 from fyke.harvest.media import FTP_LISTING, GOPHER_MENU
 
-_NOT_FETCHED = frozenset(b"i3 8T27+")  # text, errors, telnet, directories of people, searches without a question
+_NOT_FETCHED = frozenset(b"i3 8T27+")  # text, errors, telnet, directories of people, searches without a query
 _LINE_BYTES = 4096
 _PATH = "/:@!$&'()*+,;=~|"
-# A line of `ls -l` in two steps, its kind and then the first date: owners may have blanks in their names.
+# A line of `ls -l` in two steps, its kind, then the first date, because owners' names may have blanks.
 _UNIX = re.compile(rb"([-dlbcps])[-rwxsStTlL]{9}\S*+\s++\d++(?=\s)")
 _DATED = re.compile(
     rb"\s(?:\w{3}\s++\d{1,2}|\d{1,2}\s++\w{3}|\d{4}-\d\d-\d\d)\s++(?:\d{1,2}:\d\d(?::\d\d)?|\d{4})\s(.+)"
@@ -61,7 +62,7 @@ class FtpListing:
 
 
 def _item(line: bytes) -> str:
-    """The URL of a menu line, empty when it has none."""
+    """Return the URL of a menu line, empty if it has none."""
     fields = line.split(b"\t")
     if len(fields) < 4 or not line or line[0] in _NOT_FETCHED:
         return ""
@@ -74,7 +75,8 @@ def _item(line: bytes) -> str:
 
 
 def _entry(line: bytes) -> tuple[bytes, bool]:
-    """The name on a line of a listing and whether it is a directory's; no name when there is none."""
+    """Return the name on a line of a listing, and whether it is a directory's. The name is empty if the line has
+    none."""
     if (match := _UNIX.match(line)) and (dated := _DATED.search(line, match.end())):
         kind, name = match[1], dated[1]
         return (name.partition(b" -> ")[0] if kind == b"l" else name), kind == b"d"

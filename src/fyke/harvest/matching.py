@@ -1,12 +1,12 @@
-"""What selectors select in a page, in time that grows with the page and no faster.
+"""The nodes that selectors select in a page, found in time that grows no faster than the page.
 
 `fields` asks. Lexbor tries all ways in which ancestors and siblings may stand for the parts of a selector, and holds
-the interpreter meanwhile: for `#content div div a` on a page of 15 KB, eight seconds. So it is asked for compounds
-alone (`selectors`). How elements lie to each other is found here, with sets of elements and what was found of each:
-none is looked at twice for the same.
+the interpreter meanwhile: for `#content div div a` on a page of 15 KB, eight seconds. So it is asked only for compounds
+(`selectors`). This module finds how elements lie to each other, with sets of elements and remembered answers: it looks
+at none twice for the same question.
 
-Invariant: what is found is what lexbor finds, in the same order and as often (once for each of a list that selects it),
-unless what a page may cost is used up: then no more.
+Invariant: the result is lexbor's, in the same order and as often (once for each part of a list that selects an
+element), unless the page's allowance is used up: then the rest is missing.
 """
 
 from collections import Counter
@@ -18,29 +18,29 @@ from selectolax.lexbor import LexborNode
 
 from fyke.harvest.selectors import Disabled, Has, Nth, Selector, Test, Way
 
-LOOKS = 500  # at nodes, that are counted at once
+LOOKS = 500  # at nodes, counted together
 
 _UP, _BACK = attrgetter("parent"), attrgetter("prev")
 _FORM = ("button", "input", "select", "textarea")
-_KNOWN_TAGS = 4096  # the number of a tag that lexbor does not know is an address
+_KNOWN_TAGS = 4096  # lexbor numbers an unknown tag by an address
 
 Check = Callable[[LexborNode], bool]
 Step = Callable[[LexborNode], LexborNode | None]
 
 
 class _Spent(Exception):
-    """No more of the page may be looked at."""
+    """The allowance for looking at the page is used up."""
 
 
 class Matcher:
-    """What selectors select in the page of `root`. `look` is told of looks at so many nodes, and says whether more may
+    """The nodes that selectors select in the page of `root`. `look` is told a number of looks, and says if more may
     follow."""
 
     def __init__(self, root: LexborNode, look: Callable[[int], bool]) -> None:
         self._root = root
         self._look = look
-        self._looks = 0  # not told of yet
-        # By the text of a way and how many of its compounds: what they select, what nodes of the one behind must pass.
+        self._looks = 0  # not told yet
+        # By the text of a way and a number of its compounds: what these select; what nodes of the next must pass.
         self._ids: dict[tuple[str, int], Collection[int]] = {}
         self._checks: dict[tuple[str, int], Sequence[Check]] = {}
 
@@ -48,15 +48,15 @@ class Matcher:
         return f"Matcher({len(self._ids)} sets)"
 
     def close(self) -> None:
-        """Let go of the page, which nothing but a circle of references keeps."""
+        """Let go of the page, which only a circle of references keeps."""
         self._checks.clear()
 
     def find(self, selector: Selector, place: LexborNode) -> Iterator[LexborNode]:
-        """What `selector` selects in `place`, and `place` itself where it does."""
+        """Yield what `selector` selects in `place`, `place` itself included."""
         return iter(place.css(selector.text)) if selector.plain else self._find(selector, place)
 
     def nested(self, places: Sequence[LexborNode]) -> Iterator[bool]:
-        """Of each of `places` whether it lies in another one; of those behind what may be looked at, nothing."""
+        """Yield for each of `places` whether it lies in another one; end early if the allowance is used up."""
         known = dict.fromkeys((place.mem_id for place in places), True)
         try:
             for place in places:
@@ -90,7 +90,7 @@ class Matcher:
         return found
 
     def _ids_of(self, way: Way, size: int) -> Collection[int]:
-        """Which elements of the whole page the first `size` compounds of `way` select."""
+        """Return the ids of the page's elements that the first `size` compounds of `way` select."""
         ids: Collection[int] = ()
         for at in range(size):
             known = self._ids.get((way.text, at + 1))
@@ -102,17 +102,16 @@ class Matcher:
         return ids
 
     def _kept(self, nodes: Iterable[LexborNode], way: Way, at: int) -> Iterable[LexborNode]:
-        """Those of `nodes`, which lexbor found for the compound `at`, that pass its tests and lie to those before as
-        they should."""
+        """Return the `nodes`, found by lexbor for compound `at`, that pass its tests and fit the compound before."""
         for check in self._checks_of(way, at % len(way.compounds)):
             nodes = filter(check, nodes)
         return nodes
 
     def _kept_of_list(self, nodes: Iterable[LexborNode], ways: Sequence[Way]) -> Iterator[LexborNode]:
-        """The same of a list: each as often as there are ways to it."""
+        """Do the same for a list, and yield each node once for each way to it."""
         before = 0
         for node in nodes:
-            if node.mem_id != before:  # which is there as often as it has such last compounds
+            if node.mem_id != before:  # lexbor gives a node once for each last compound that it has
                 before = node.mem_id
                 for way in ways:
                     last = len(way.compounds) - 1
@@ -136,7 +135,7 @@ class Matcher:
         return checks
 
     def _lies(self, ids: Collection[int], combinator: str) -> Check:
-        """Whether a node lies so to one of those."""
+        """Return the check whether a node lies by `combinator` to one of `ids`."""
         if combinator == ">":
             return lambda node: (parent := node.parent) is not None and parent.mem_id in ids
         if combinator == "+":
@@ -144,7 +143,8 @@ class Matcher:
         return partial(self._follows, dict.fromkeys(ids, True), _UP if combinator == " " else _BACK)
 
     def _follows(self, known: dict[int, bool], step: Step, node: LexborNode) -> bool:
-        """Whether what comes before `node`, step by step, is `known` to be it: what was passed is known from now on."""
+        """Return whether any node that `step` reaches from `node` is `known` as true. Answers for passed nodes become
+        known."""
         passed: list[int] = []
         up, found = step(node), False
         while up is not None:
@@ -161,7 +161,7 @@ class Matcher:
         return found
 
     def _before(self, node: LexborNode) -> LexborNode | None:
-        """The element before `node`."""
+        """Return the element before `node`."""
         before = node.prev
         while before is not None and not before.is_element_node:
             self._count(1)
@@ -171,7 +171,7 @@ class Matcher:
     # -- tests ---------------------------------------------------------------------------------------------
 
     def _passes(self, test: Test) -> Check:
-        """Whether a node passes `test`."""
+        """Return the check whether a node passes `test`."""
         if isinstance(test, Nth):
             places: dict[int, int] = {}
             return lambda node: test.holds(self._place(node, test, places))
@@ -192,7 +192,8 @@ class Matcher:
         return any(node.mem_id in self._ids_of(way, len(way.compounds)) for way in selector.ways)
 
     def _place(self, node: LexborNode, nth: Nth, places: dict[int, int]) -> int:
-        """The number of `node` among its siblings, as `nth` counts them; 0: none. `places`: those found before."""
+        """Return the number of `node` among its siblings, as `nth` counts them, 0 if not counted; `places` are known
+        numbers."""
         of = node.mem_id
         if of not in places:
             counts: Counter[str | None] = Counter()
@@ -205,14 +206,14 @@ class Matcher:
         return places[of]
 
     def _siblings(self, node: LexborNode) -> list[LexborNode]:
-        """It and its siblings: all but texts and comments, which is what lexbor counts."""
+        """Return `node` and its siblings without texts and comments, which is what lexbor counts."""
         parent = node.parent
         found = [one for one in parent.iter() if one.is_element_node or not one.is_comment_node] if parent else [node]
         self._count(len(found))
         return found
 
     def _holders(self, way: Way) -> Collection[int]:
-        """Of which elements `:has(way)` is true."""
+        """Return the ids of elements for which `:has(way)` holds."""
         holders: Collection[int] | None = None
         for compound in reversed(way.compounds):
             checks = [*map(self._passes, compound.tests)]
@@ -225,7 +226,7 @@ class Matcher:
         return holders or ()
 
     def _held_by(self, nodes: Sequence[LexborNode], combinator: str) -> Collection[int]:
-        """To which elements some of `nodes` lie so."""
+        """Return the ids of elements to which some of `nodes` lie by `combinator`."""
         if combinator == ">":
             return {parent.mem_id for node in nodes if (parent := node.parent) is not None}
         if combinator == "+":

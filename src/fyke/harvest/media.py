@@ -1,13 +1,13 @@
-"""What kind of thing an answer is: its media type, and the charset label its server gave.
+"""The kind of an answer: its media type, and the charset label its server gave.
 
-Called by `fyke.harvest.parser` once a page. The server's Content-Type is believed when it says
-anything; what is missing or generic is sniffed as in the WHATWG MIME Sniffing Standard (sections 5
-and 7), with fewer kinds of audio, video and archives told apart. More than there, documents are known
-that servers call no more than files or archives, and files of bytes that they call HTML: their bytes
-would be taken for words. Protocols without headers go by the name: a gopher item type, a file's extension.
+Called by `fyke.harvest.parser` once a page. The server's Content-Type is believed if it says anything. A missing or
+generic one is sniffed as in the WHATWG MIME Sniffing Standard (sections 5 and 7), with fewer kinds of audio, video and
+archives told apart. Beyond the standard, it recognises documents that servers only call files or archives, and binary
+files that they call HTML: their bytes would be taken for words. Protocols without headers go by the name: a gopher item
+type, a file's extension.
 
-Invariant: the result is a lower-case `type/subtype`, and sniffing never turns what a server calls
-text into something that is run (section 7.2: the Apache fault only becomes octet-stream).
+Invariant: the result is a lower-case `type/subtype`, and sniffing never turns what a server calls text into something
+that is run (section 7.2: the Apache fault only becomes octet-stream).
 """
 
 import mimetypes
@@ -26,7 +26,7 @@ _FIELD = re.compile(rb"\n[cC][oO][nN][tT][eE][nN][tT]-[tT][yY][pP][eE][ \t]*:([^
 _TOKEN = r"[!#$%&'*+.^_`|~0-9a-z-]{1,127}"  # RFC 6838, 4.2
 _ESSENCE = re.compile(rf"{_TOKEN}/{_TOKEN}")
 _CHARSET = re.compile(r";\s*charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^;,\s]+))", re.IGNORECASE)
-MOST_FIELDS = 16  # of a head that has this one again and again
+MOST_FIELDS = 16  # Content-Type fields of one head
 _GENERIC = frozenset({"", "unknown/unknown", "application/unknown", "*/*"})
 _FILES = frozenset(
     {
@@ -51,7 +51,7 @@ _MARKUP = re.compile(
 _XML = re.compile(rb"[\t\n\f\r ]*<\?xml")
 _FEED = re.compile(rb"(?s)[\t\n\f\r ]*(?:(?><(?:\?.*?\?|!--.*?--|![^>]*)>)[\t\n\f\r ]*+)*+<(rss|feed|rdf:RDF)[\s>]")
 _FEED_TYPES = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"rdf:RDF": "application/rss+xml"}
-GZIP = b"\x1f\x8b\x08"  # how a file of it begins
+GZIP = b"\x1f\x8b\x08"  # how a gzip file begins
 PDF, ZIP = b"%PDF-", b"PK\x03\x04"
 _MAGIC = (
     (PDF, "application/pdf"),
@@ -74,7 +74,7 @@ _MAGIC = (
     (b"wOF2", "font/woff2"),
 )
 _MAGICS = tuple(magic for magic, _ in _MAGIC)
-# Books and open documents say their type in a first member that is not packed; those of Office in their list's names.
+# Books and open documents say their type in an unpacked first member, Office documents by names in their list.
 _TYPED_ZIP = re.compile(
     rb"(?s)PK\x03\x04.{26}mimetype"
     rb"(application/(?:epub\+zip|vnd\.oasis\.opendocument\.(?:text|presentation|spreadsheet)))PK"
@@ -85,17 +85,17 @@ _OFFICE_TYPES = {
     b"xl/workbook": "spreadsheetml.sheet",
     b"ppt/presentation": "presentationml.presentation",
 }
-_LISTED_BYTES = 1 << 16  # at the end of a document, in which its list is
+_LISTED_BYTES = 1 << 16  # at the end of a document, where its list is
 _RIFF = {b"WEBPVP": "image/webp", b"AVI ": "video/avi", b"WAVE": "audio/wave"}
 _GOPHER_ITEMS = {"0": "text/plain", "1": GOPHER_MENU, "7": GOPHER_MENU, "h": HTML, "g": "image/gif"}
 _SNIFFED_BYTES = 1445  # the standard's resource header
 
-# Only the types the standard library itself knows: the machine's own tables would change results.
+# Only the standard library's own types: the machine's tables would change results.
 _EXTENSIONS = mimetypes.MimeTypes(filenames=())
 
 
 def describe(exchange: Exchange, content: bytes) -> tuple[str, str]:
-    """The media type of an answer and the charset label given with it (both lower case; `""`: none)."""
+    """Return the media type of an answer and its charset label (both lower case; `""`: none)."""
     value = _said(exchange.head)
     if value is not None:
         essence, label = _parsed(value)
@@ -114,14 +114,14 @@ def describe(exchange: Exchange, content: bytes) -> tuple[str, str]:
 
 
 def label_of(exchange: Exchange) -> str:
-    """The charset label alone, of an answer that `describe` found to be text."""
+    """Return only the charset label of an answer that `describe` found to be text."""
     value = _said(exchange.head)
     return _parsed(value)[1] if value is not None else ""
 
 
 def _said(head: bytes) -> bytes | None:
-    """The Content-Type of an answer: of several the last that names a type, of those of that type the last with a
-    charset (Fetch Standard, "extract a MIME type"). None: there is none."""
+    """Return the Content-Type of an answer, or None. Of several fields the last that names a type counts, or the last
+    of that type with a charset (Fetch Standard, "extract a MIME type")."""
     values = [value.strip(b" \t") for value in _FIELD.findall(head)[-MOST_FIELDS:]]
     if len(values) > 1:
         types = [_parsed(value)[0] for value in values]
@@ -141,7 +141,8 @@ def _parsed(value: bytes) -> tuple[str, str]:
 
 
 def _html_or_other(content: bytes) -> str:
-    """Feeds sent as text/html, as many are (section 7.3, "feed or HTML"), and files of bytes."""
+    """Return the type of an answer sent as text/html: it may be a feed (section 7.3, "feed or HTML") or a binary
+    file."""
     if content[:2] == b"<!" or content[:5] == b"<html":
         return HTML
     if content.startswith(_MAGICS) and (content.startswith(PDF) or looks_binary(content)):
@@ -151,7 +152,7 @@ def _html_or_other(content: bytes) -> str:
 
 
 def _document(content: bytes) -> str:
-    """The media type of a document that can be read, by its bytes; empty for what is none."""
+    """Return the media type of a document that Fyke reads, by its bytes; empty for others."""
     if content.startswith(PDF):
         return "application/pdf"
     if not content.startswith(ZIP):
@@ -164,12 +165,12 @@ def _document(content: bytes) -> str:
 
 
 def looks_binary(content: bytes) -> bool:
-    """Whether the beginning of `content` holds bytes no text has."""
+    """Return whether the beginning of `content` holds bytes no text has."""
     return not content.startswith(_BOMS) and _BINARY.search(content, 0, _SNIFFED_BYTES) is not None
 
 
 def sniff(content: bytes) -> str:
-    """The media type `content` has by its first bytes."""
+    """Return the media type of `content` by its first bytes."""
     head = content[:_SNIFFED_BYTES]
     if _MARKUP.match(head.removeprefix(_BOMS[0])):
         return HTML
@@ -187,7 +188,7 @@ def sniff(content: bytes) -> str:
 
 @lru_cache(maxsize=1024)
 def named(url: str) -> str:
-    """The media type an ftp or gopher URL (canonical) promises."""
+    """Return the media type an ftp or gopher URL (canonical) promises."""
     scheme, _, _, target = split(url)
     path = target.partition("?")[0]
     if scheme == "ftp" and path.endswith("/"):

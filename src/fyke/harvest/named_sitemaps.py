@@ -1,18 +1,18 @@
-"""How many sitemaps the indexes of each host have named: a bound on what one host may have read.
+"""The number of sitemaps that the indexes of each host have named: a bound on what one host may have read.
 
-Asked by `fyke.harvest.binder` for each page that names some. Invariant: no more than `hosts` are counted at a time.
+Asked by `fyke.harvest.binder` for each page that names some. Bounded: `hosts` are counted at a time.
 """
 
 from collections import Counter
 from collections.abc import Mapping
 
 DEEPEST_SITEMAP = 3  # indexes above a sitemap; sitemaps.org allows one
-MOST_SITEMAPS = 50_000  # that the indexes of one host may name, in all
-INDEXING_HOSTS = 10_000  # whose sitemaps are counted at a time
+MOST_SITEMAPS = 50_000  # named by all indexes of one host
+INDEXING_HOSTS = 10_000  # counted at a time
 
 
 class NamedSitemaps:
-    """A number by the key of each host, so that no chain of indexes is without end. Of many hosts, those that named few
+    """A number by the key of each host, so that no chain of indexes is endless. Beyond `hosts`, those that named few
     are forgotten."""
 
     def __init__(self, saved: Mapping[str, int], most: int = MOST_SITEMAPS, hosts: int = INDEXING_HOSTS) -> None:
@@ -21,7 +21,7 @@ class NamedSitemaps:
         self._hosts = hosts
 
     def admitted(self, host: int, found: int, level: int) -> int:
-        """How many of the next `found` may be read; `level` indexes lie between them and a robots.txt, a seed or a
+        """Return how many of the next `found` may be read. `level` indexes lie between them and a robots.txt, seed or
         page."""
         if level > DEEPEST_SITEMAP:
             return 0
@@ -32,9 +32,9 @@ class NamedSitemaps:
         return admitted
 
     def clear(self) -> None:
-        """Count anew: all indexes are read again."""
+        """Count anew, because all indexes are read again."""
         self._named.clear()
 
     def state(self) -> dict[str, int]:
-        """What a checkpoint records."""
+        """Return what a checkpoint records."""
         return {str(host): count for host, count in self._named.items()}

@@ -1,38 +1,38 @@
-"""Does a page bring text that its domain had not shown before? What traps lack, whatever their URLs look like.
+"""Does a page bring text that its domain had not shown before? Traps do not, whatever their URLs look like.
 
-A page's text is cut at its tags into blocks; of each block only the letters count, in small, so that the dates of a
-calendar and the prices of a list make nothing new. What is written in a link says something of another page, and the
-words of the page's own URL something of whoever asked ("no page named so"): neither counts. A page is *fresh* when
-blocks bring `LEAST_LETTERS` letters, and one in `LEAST_SHARE` of all, that were not met before at its domain.
+`fyke.crawl.gathering` asks for every page. A page's text is cut at its tags into blocks. A block counts by its letters
+alone, in lower case, so that the dates of a calendar and the prices of a list make nothing new. The text of a link says
+something of another page, and the words of the page's own URL something of the request ("no page named so"): neither
+counts. A page is *fresh* if its blocks bring `LEAST_LETTERS` letters, and one in `LEAST_SHARE` of all, that were not
+met before at its domain.
 
-A block that was not met may be met text all the same: cut anew, as a search shows a part of each page that it found;
-joined anew; parted by other tags; with a word before it. So of each block fingerprints are remembered by winnowing
-(Schleimer, Wilkerson and Aiken, "Winnowing: local algorithms for document fingerprinting", SIGMOD 2003, section 3): of
-all `GRAM` letters in a row a hash, and of each `WINDOW` of these that begin one after the other the least, the last
-where several are. Met text of `GRAM + WINDOW - 1` letters has one that was met, wherever it stands. What a block
-brings are the letters in no gram that its domain had, or the page before it, and nothing where these are less than one
-in `MET_SHARE`; one with less than `GRAM` letters has none, and brings them all. So a text that is put together from
-sentences with other names in them brings the names, and nothing where these are those of its URL.
+A new block may still be met text: cut anew, as a search shows a part of each page that it found; joined anew; parted by
+other tags; with a word before it. So each block's fingerprints are remembered by winnowing (Schleimer, Wilkerson and
+Aiken, "Winnowing: local algorithms for document fingerprinting", SIGMOD 2003, section 3). Each run of `GRAM` letters
+has a hash. The least of each `WINDOW` hashes in a row is kept, the last of equal ones. So met text of
+`GRAM + WINDOW - 1` letters has a kept hash, wherever it stands. A block brings the letters that lie in no gram met at
+its domain or earlier in the page, and nothing if these are less than one in `MET_SHARE`. A block of less than `GRAM`
+letters has no grams, and brings them all. So a text put together from sentences with other names brings the names, and
+nothing if they are those of its URL.
 
-Some pages have next to nothing but numbers: the weather of a day, what things cost. So a page whose words were met is
-fresh as well when `LEAST_ROWS` of its *rows*, with `LEAST_DIGITS` digits, were not: a row is what several numbers make
-together that stand between two tags that break lines. Who counts makes no row, so that a calendar has none, nor do
-dates, so that a list of files has none, nor the numbers in the page's own URL; what a list shows in another order has
-the same rows. Other pages have next to nothing but a picture: a page is fresh as well when it shows one whose file has
-a name that was not met, whatever folder and query stand beside it.
+Some pages have next to nothing but numbers: the weather of a day, prices. So a page whose words were met is also fresh
+if `LEAST_ROWS` of its *rows*, with `LEAST_DIGITS` digits, were not. A row is several numbers between two tags that
+break lines. It leaves out numbers that count up (so a calendar has no rows), dates (so a list of files has none) and
+the numbers in the page's own URL. A list in another order has the same rows. Other pages have next to nothing but a
+picture: a page is also fresh if it shows one whose file name was not met, whatever folder and query stand beside it.
 
-Where there is no page, nothing is new. Who is visited again is not judged: of a page that changed a little the text was
-met, which says nothing of others like it.
+A page that is not there (404, 410) brings nothing new. A page visited again is not judged: after a small change its
+text was met, which says nothing of others like it.
 
-A *probe* asks for a page that cannot be there (`fyke.frontier.probes`). What is shown for it is made up when it is
-fresh, and of what no page says nothing was said to a probe before: "no such page" is said to everyone, also where other
-things are shown beside it.
+A *probe* asks for a page that cannot be there (`fyke.frontier.probes`). The answer is made up if it is fresh, and no
+earlier probe was told any of the blocks that are on no page: "no such page" is said to every probe, even beside other
+text.
 
-It is asked for every page (`fyke.crawl.gathering`), and reads few of them: not the first one of a domain, and one in
-`ONE_IN` of those at the same kind of place (`fyke.core.shapes.kinds`) while all there were fresh lately: what the pages
-of a shop bring says nothing of its calendar. Its memory is a table of places that newer blocks take over (bounded, and
-lost at a restart), one of fingerprints, and one of the URLs of pages: what was forgotten counts as new, which accuses
-nobody.
+Few pages are read. The first page of a domain is not. While all pages at a kind of place (`fyke.core.shapes.kinds`)
+were fresh lately, one in `ONE_IN` there is: the pages of a shop say nothing of its calendar.
+
+Bounded: a table of blocks, one of fingerprints and one of the URLs of pages. Newer entries take over places, and all
+are lost at a restart. A forgotten text counts as new, which accuses nobody.
 """
 
 import re
@@ -53,34 +53,34 @@ from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose, Visit
 
 try:
     from fyke.harvest.letters import fingerprints, letters
-except ImportError:  # there was no compiler when Fyke was installed
+except ImportError:  # no compiler when Fyke was installed
     fingerprints = letters = None  # type: ignore[assignment]
 
-PLACES = 1 << 20  # blocks remembered, at most
-PRINTS = 1 << 21  # fingerprints, of nine million letters
-DOMAINS = 1 << 16  # marks, which domains share when there are more
-KINDS = 1 << 18  # counters, of kinds of places at domains, the same
-PROVEN = 0.97  # share of fresh pages, the latest counting most, from which on a kind is: some 60 in a row
-WEIGHT = 1 / 16  # of the latest page in that
-ONE_IN = 8  # pages of a proven kind that is read
+PLACES = 1 << 20  # for blocks
+PRINTS = 1 << 21  # for fingerprints, of nine million letters
+DOMAINS = 1 << 16  # marks; more domains share them
+KINDS = 1 << 18  # counters of kinds of places at domains, shared likewise
+PROVEN = 0.97  # share of fresh pages, the latest counting most, that proves a kind: some 60 in a row
+WEIGHT = 1 / 16  # of the latest page in that share
+ONE_IN = 8  # pages of a proven kind, one is read
 READ_BYTES = 1 << 15  # of a page
 LEAST_LETTERS = 24
 LEAST_SHARE = 50
-LEAST_SAID = 8  # letters of a block that tells of what is said to every probe
-MOST_WORDS = 16  # of a URL
-PAGES = 1 << 20  # URLs of pages that came
+LEAST_SAID = 8  # letters of a block by which an answer to every probe is known
+MOST_WORDS = 16  # of a URL that are taken out
+PAGES = 1 << 20  # for URLs of pages that came
 NOT_THERE = (404, 410)
 REDIRECTS = frozenset({Outcome.REDIRECTED, Outcome.REDIRECTED_TOO_OFTEN})
 LEAST_ROWS = 4
 LEAST_DIGITS = 32
 LEAST_NUMBERS = 3  # of a row
-GRAM = 18  # letters: what is shorter stands in other texts too
-WINDOW = 8  # grams of which one is kept; no more than `GRAM`, see `fingerprints_by_columns`
+GRAM = 18  # letters: a shorter sequence stands in other texts too
+WINDOW = 8  # grams, one of them is kept; no more than `GRAM`, see `fingerprints_by_columns`
 GONE = 0  # in place of a letter
-MET_SHARE = 4  # of a block, or a page, less than one letter in so many: places where met texts meet
+MET_SHARE = 4  # a block or page in which fewer than one letter in four is new has them where met texts join
 _LETTERS = frozenset(range(ord("a"), ord("z") + 1)) | frozenset(range(128, 256))
 _DROPPED = bytes(byte for byte in range(256) if byte not in _LETTERS | {ord("\n")})
-# Linear, all: a match ends where the next one may begin, and a failure at the next < or >.
+# All linear: a match ends where the next one may begin, and a failure at the next < or >.
 _CODE = re.compile(rb"<(?:script|style)")
 _LINK = re.compile(rb"<a\s[^<>]*>[^<>]*")
 _TEXT = re.compile(rb">([^<>]+)")
@@ -106,7 +106,7 @@ _PRINT = np.dtype([("key", np.uint64), ("at", np.int64)])  # the hash of a gram,
 _BASE = np.uint64(0xD6E8FEB86659FD93)
 _CODES = (np.arange(1, 257, dtype=np.uint64) * _MIX) ^ (np.arange(1, 257, dtype=np.uint64) * _MIX >> np.uint64(29))
 _PLACE = np.uint64(READ_BYTES - 1)
-_NONE = np.uint64((1 << 64) - 1)  # more than any that is kept
+_NONE = np.uint64((1 << 64) - 1)  # more than any hash that is kept
 
 
 class NewText:
@@ -117,13 +117,13 @@ class NewText:
         self._met_prints = np.zeros(PRINTS, np.uint32)
         self._came = np.zeros(PAGES, np.uint32)
         self._is_known = np.zeros(DOMAINS, np.bool_)  # whether a page of the domain came
-        self._share = np.zeros(KINDS, np.float32)  # of the pages at a kind of place that were fresh
+        self._share = np.zeros(KINDS, np.float32)  # of pages at a kind of place that were fresh
 
     def __repr__(self) -> str:
         return f"NewText({np.count_nonzero(self._met)} blocks)"
 
     def fresh(self, page: Page) -> bool | None:
-        """Whether `page`, of an exchange that `is_judged`, brought new text; None for what was not read."""
+        """Return whether `page`, of an exchange that `is_judged`, brought new text; None if it was not read."""
         visit = page.exchange.visit
         self._came[visit.key % PAGES] = visit.key >> 32
         has_text = page.exchange.outcome is Outcome.OK and page.media_type in HTML_TYPES
@@ -142,12 +142,12 @@ class NewText:
         return fresh
 
     def was_asked(self, url: str) -> bool:
-        """Whether the page at the canonical `url` came, or that there is none, as far as is remembered."""
+        """Return whether the canonical `url` was answered, with a page or that there is none, as far as remembered."""
         key = key_of(url)
         return int(self._came[key % PAGES]) == key >> 32
 
     def _is_new(self, content: bytes, visit: Visit) -> bool:
-        """Remember the blocks of `content`; whether enough of them is new, also without the words of the URL."""
+        """Remember the blocks of `content`, and return whether enough is new, also without the words of the URL."""
         text = blocks(content)
         new = self._enter(text, visit.domain)
         shows = self._enter(pictures(content), visit.domain ^ 4)
@@ -155,11 +155,11 @@ class NewText:
         return bool(shows) or brought >= _least(text) or self._has_new_rows(rows(content, visit.url), visit)
 
     def _is_made_up(self, content: bytes, visit: Visit) -> bool:
-        """Whether `content`, which is shown where nothing should be, is text that is made for the one who asks. Pages
-        of the domain are not held against it afterwards."""
+        """Return whether `content`, shown where nothing should be, is text made for this request. Its blocks are not
+        remembered as met, so that they do not count against pages of the domain."""
         text = blocks(content)
         new = [text[at] for at in _unmet(self._met, _hashes(text), visit.domain).tolist()]
-        said = _without_words_of(visit.url, new)  # without the name that was asked for, a title may be as all are
+        said = _without_words_of(visit.url, new)  # without the name asked for, a title may be like all others
         left = _left(said)
         unmet = _unmet(self._met, _hashes(left), visit.domain ^ 1).tolist()
         answer = [left[at] for at in unmet if len(left[at]) >= LEAST_SAID]
@@ -167,13 +167,13 @@ class NewText:
         return not said_before and self._brought(new, said, visit.domain, _unmet) >= _least(text)
 
     def _has_new_rows(self, found: Sequence[bytes], visit: Visit) -> bool:
-        """Remember the rows of numbers `found`; whether enough of them are new."""
+        """Remember the rows of numbers `found`, and return whether enough of them are new."""
         new = self._enter(found, visit.domain ^ 2)
         return len(new) >= LEAST_ROWS and sum(map(len, new)) - b"".join(new).count(b" ") >= LEAST_DIGITS
 
     def _brought(self, new: Sequence[bytes], said: bytes, domain: int, sought: _Sought) -> float:
-        """How many letters of the blocks `new` say something new: they are none of the URL's words, which are gone from
-        `said`, nor in a gram that `sought` finds to be met, nor in a block that was met but for these words."""
+        """Return how many letters of the blocks `new` say something new. The rest lies in words of the URL, gone from
+        `said`, in a gram that `sought` finds met, or in a block that was met apart from these words."""
         if not new:
             return 0.0
         left = _left(said)
@@ -182,7 +182,7 @@ class NewText:
         found = fingerprints_by_columns(text) if fingerprints is None else np.frombuffer(fingerprints(text), _PRINT)
         is_met = np.ones(len(found), np.bool_)
         strange = sought(self._met_prints, found["key"], domain)
-        is_met[strange[_firsts(found["key"][strange])]] = False  # once: titles are headings
+        is_met[strange[_firsts(found["key"][strange])]] = False  # only the first: a title comes again as heading
         lengths = np.fromiter(map(len, new), np.int64, len(new))
         ends = np.cumsum(lengths + 1) - 1
         says = np.frombuffer(said, np.uint8) != GONE
@@ -194,16 +194,16 @@ class NewText:
         return brought if brought * MET_SHARE >= sum(len(left[at]) for at in unmet.tolist()) else 0.0
 
     def _enter(self, text: Sequence[bytes], domain: int) -> list[bytes]:
-        """Remember the blocks `text`; those that were not met before."""
+        """Remember the blocks `text`, and return those not met before."""
         return [text[at] for at in _enter(self._met, _hashes(text), domain).tolist()] if text else []
 
 
 def _covered(
     grams: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
-    """Which letters of a text were met, if the grams were that begin there (int64[m], in order), and so many on both
-    sides of each as may have been without one that is kept: bool, as long as the text, whose blocks have these `starts`
-    and `ends` (int64[n])."""
+    """Return which letters of a text count as met: bool, as long as the text, whose blocks have these `starts` and
+    `ends` (int64[n]). Met grams begin at `grams` (int64[m], in order). Each also covers `WINDOW - 1` letters on both
+    sides, which may be met without a kept gram."""
     of = np.searchsorted(ends, grams, "right")
     begin = np.maximum(grams - (WINDOW - 1), starts[of])
     end = np.minimum(grams + (GRAM + WINDOW - 1), ends[of])
@@ -213,8 +213,8 @@ def _covered(
 
 
 def _firsts(keys: U64) -> npt.NDArray[np.intp]:
-    """The places of those among `keys` (uint64[n], n at most `READ_BYTES`) that are like none before. Of each 49 bits
-    count: so key and place are sorted as one number, in a fifth of the time."""
+    """Return the places of the `keys` (uint64[n], n at most `READ_BYTES`) that are like none before. Only 49 bits of
+    each count, so that key and place are sorted as one number, in a fifth of the time."""
     numbers = np.sort(keys & ~_PLACE | np.arange(len(keys), dtype=np.uint64))
     is_first = np.append(True, (numbers[1:] ^ numbers[:-1]) > _PLACE)[: len(keys)]
     places: npt.NDArray[np.intp] = (numbers[is_first] & _PLACE).astype(np.intp)
@@ -226,13 +226,13 @@ def _hashes(text: Sequence[bytes]) -> U64:
 
 
 def _words_of(url: str) -> list[bytes]:
-    """The last words in a URL, the long ones first, since one may begin another."""
+    """Return the last words in a URL, long ones first, because one may begin another."""
     words = sorted({word.encode() for word in _WORD.findall(url.lower())[-MOST_WORDS:]})
     return sorted(words, key=len, reverse=True)
 
 
 def _without_words_of(url: str, text: Sequence[bytes]) -> bytes:
-    """The blocks `text`, a line each, with `GONE` for each letter of a word in `url`."""
+    """Return the blocks `text`, a line each, with `GONE` for each letter of a word in `url`."""
     said = b"\n".join(text)
     for word in _words_of(url):
         said = said.replace(word, bytes([GONE]) * len(word))
@@ -240,17 +240,17 @@ def _without_words_of(url: str, text: Sequence[bytes]) -> bytes:
 
 
 def _left(said: bytes) -> list[bytes]:
-    """The blocks in `said`, without what is gone."""
+    """Return the blocks in `said` without what is gone."""
     return said.replace(bytes([GONE]), b"").split(b"\n") if said else []
 
 
 def _least(text: Sequence[bytes]) -> float:
-    """How many letters of a page with the blocks `text` must be new."""
+    """Return how many letters of a page with the blocks `text` must be new."""
     return max(LEAST_LETTERS, sum(map(len, text)) / LEAST_SHARE)
 
 
 def _enter(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> npt.NDArray[np.intp]:
-    """Remember `hashes` (uint64[n]) of texts of a domain in the table `met`; the places of those not met before."""
+    """Remember `hashes` (uint64[n]) of texts of a domain in the table `met`, and return the places of the new ones."""
     places, marks = _entries(met, hashes, domain)
     new = np.flatnonzero(met[places] != marks)
     met[places] = marks
@@ -258,7 +258,7 @@ def _enter(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> npt.NDArray
 
 
 def _unmet(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> npt.NDArray[np.intp]:
-    """The same, and nothing is remembered."""
+    """Return the same, and remember nothing."""
     places, marks = _entries(met, hashes, domain)
     return np.flatnonzero(met[places] != marks)
 
@@ -269,8 +269,9 @@ def _entries(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> tuple[U64
 
 
 def fingerprints_by_columns(text: bytes) -> npt.NDArray[Any]:
-    """The fingerprints of blocks of letters, a line each (dtype `_PRINT`, in order): the hashes of `GRAM` letters each,
-    of these the least in each `WINDOW`, the last of such, once for each place where it begins in `text`."""
+    """Return the fingerprints of blocks of letters, a line each (dtype `_PRINT`, in order). Each run of `GRAM` letters
+    has a hash; the least in each `WINDOW`, the last of equal ones, counts once for each place in `text` where it
+    begins."""
     read = np.frombuffer(text, np.uint8)
     grams = len(read) - GRAM + 1
     if grams <= 0:
@@ -278,7 +279,7 @@ def fingerprints_by_columns(text: bytes) -> npt.NDArray[Any]:
     keys = np.zeros(grams, np.uint64)
     for at in range(GRAM):
         keys = keys * _BASE + _CODES[read[at : at + grams]]
-    # What has the end of a line in it is no gram; so many of these lie between two blocks that no window has both.
+    # Letters with a line's end among them are no gram. `GRAM` of these part two blocks, so that no window has both.
     lines = np.cumsum(read == ord("\n"))
     line = np.where((lines[:grams] == lines[GRAM - 1 :]) & (read[:grams] != ord("\n")), lines[:grams], -1)
     windows = sliding_window_view(np.append(np.where(line >= 0, keys, _NONE), np.full(WINDOW - 1, _NONE)), WINDOW)
@@ -291,26 +292,26 @@ def fingerprints_by_columns(text: bytes) -> npt.NDArray[Any]:
 
 
 def is_judged(exchange: Exchange) -> bool:
-    """Whether what `exchange` brought says something of URLs like its own: not of what only names others, nor of a
-    page that was visited before, of which but little may have changed."""
+    """Return whether what `exchange` brought says something of URLs like its own. A listing only names others, and a
+    page visited before may have changed but little."""
     visit = exchange.visit
     return visit.purpose is not Purpose.ROBOTS and visit.kind is not Kind.LISTING and visit.earlier is None
 
 
 def blocks(content: bytes) -> list[bytes]:
-    """The blocks of text in a page of HTML, each once, in order: their letters alone, in small."""
+    """Return the blocks of text in a page of HTML, each once, in order: their letters alone, in lower case."""
     read = letters_by_patterns if letters is None else letters
     return list(dict.fromkeys(read(content[:READ_BYTES]).split()))
 
 
 def pictures(content: bytes) -> list[bytes]:
-    """The names of the files of pictures in a page of HTML, each once, in order, in small."""
+    """Return the file names of pictures in a page of HTML, each once, in order, in lower case."""
     sources = (source.lower() for image in _IMAGE.findall(content[:READ_BYTES]) for source in _SOURCE.findall(image))
     return list(dict.fromkeys(source.rpartition(b"/")[2] for source in sources if source.endswith(PICTURES)))
 
 
 def rows(content: bytes, url: str) -> list[bytes]:
-    """The rows of numbers in a page of HTML, each once, in order, without those in its `url`."""
+    """Return the rows of numbers in a page of HTML, each once, in order, without the numbers in its `url`."""
     content = content[:READ_BYTES]
     if len(content.translate(None, _NO_DIGITS)) < LEAST_DIGITS:
         return []
@@ -332,13 +333,13 @@ def _counts_on(before: bytes, number: bytes) -> bool:
 
 
 def letters_by_patterns(content: bytes) -> bytes:
-    """The letters of each text between the tags of `content`, in small, a line or more for each."""
+    """Return the letters of each text between tags of `content`, in lower case, a line or more for each."""
     text = _LINK.sub(b"", _without_code(content.lower()))
     return b"\n".join(_TEXT.findall(text)).translate(None, _DROPPED)
 
 
 def _without_code(content: bytes) -> bytes:
-    """`content`, in small letters, without scripts and styles."""
+    """Return `content`, which is lower case, without scripts and styles."""
     kept, end = [], 0
     while (code := _CODE.search(content, end)) is not None:
         kept.append(content[end : code.start()])

@@ -1,9 +1,10 @@
-"""Reads office documents and EPUB books: zipped XML. A part of the program `document_worker`, which loads it.
+"""Reads office documents and EPUB books, which are zipped XML. A part of the program `document_worker`, which loads it.
 
-Of OOXML (docx, pptx, xlsx), OpenDocument (odt, ods, odp) and EPUB it takes text, title, and links that lead elsewhere,
-with the standard library's zipfile and expat alone: the formats need no more for that. All that is unfolded counts
-against `UNFOLDED_BYTES`, however it is nested or repeated; entities are refused, so that none grows; a part that is no
-XML gives what stood before its fault. It imports nothing of Fyke.
+From OOXML (docx, pptx, xlsx), OpenDocument (odt, ods, odp) and EPUB it takes text, title, and links that lead
+elsewhere. The standard library's zipfile and expat are enough for that. It imports nothing of Fyke.
+
+Bounded: all that is unfolded counts against `UNFOLDED_BYTES`, however nested or repeated. Entities are refused, so that
+none grows. A part that is not XML gives what stood before its fault.
 """
 
 import io
@@ -20,13 +21,13 @@ from xml.parsers import expat
 UNFOLDED_BYTES = 64 << 20
 CHUNK_BYTES = 64 << 10
 WORK_S = 2.0  # of processor time for a document
-PASSED_S = 4.0  # by the clock, where the machine is busy: less than our caller waits
-MOST_DEPTH = 1000  # of elements in elements
+PASSED_S = 4.0  # by the clock, on a busy machine: less than the caller waits
+MOST_DEPTH = 1000  # of nested elements
 MOST_CHARS = 1 << 20
 MOST_LINKS = 10_000
 MOST_STRINGS = 1 << 20  # that cells of a workbook share
 URL_CHARS = 4 << 10
-# That reading raises on what is damaged, beside ValueError and MemoryError.
+# What reading a damaged document raises beside ValueError and MemoryError.
 FAULTS = (
     *(zipfile.BadZipFile, zlib.error, struct.error, expat.ExpatError),
     *(RuntimeError, LookupError, OverflowError, EOFError, OSError),
@@ -46,7 +47,7 @@ _ODF_BREAKS = {"p": "\n", "h": "\n", "table-cell": "\t", "tab": "\t", "line-brea
 
 
 class _LimitReached(Exception):
-    """As much was read as may be."""
+    """No more of the document may be read."""
 
 
 class _Package:
@@ -78,14 +79,14 @@ class _Package:
         return "\n".join(filter(None, lines))
 
     def _use(self, size_bytes: int) -> None:
-        """So much more is unfolded. Raises _LimitReached where that, or the time until now, is too much."""
+        """Count `size_bytes` more as unfolded. Raises _LimitReached if that, or the time taken, is too much."""
         self._left -= size_bytes
         is_late = time.process_time() - self._began > WORK_S or time.monotonic() - self._began_at > PASSED_S
         if self._left < 0 or is_late:
             raise _LimitReached
 
     def parse(self, name: str, part: "_XmlPart") -> None:
-        """Tell `part` what is in the XML file `name`, if it is there. A part without a byte takes time as well."""
+        """Feed the XML file `name`, if present, to `part`. A part without a byte takes time as well."""
         self._use(0)
         if name not in self.names or self._zip.getinfo(name).compress_type not in _PACKINGS:
             return
@@ -109,7 +110,7 @@ def _refuse(*_: object) -> None:
 
 
 class _XmlPart:
-    """What elements say: text `inside` some, with `breaks` where others end or stand, but for what is to `skip`."""
+    """A reader of text `inside` some elements, with `breaks` where others end, and without those to `skip`."""
 
     def __init__(self, package: _Package, inside: str, breaks: Mapping[str, str], skip: str = "") -> None:
         self.package = package
@@ -127,7 +128,7 @@ class _XmlPart:
             self.met(local, {key.rpartition(" ")[2]: value for key, value in attributes.items()})
 
     def met(self, local: str, attributes: Mapping[str, str]) -> None:
-        """An element begins: a link, or a space."""
+        """Handle the begin of an element: a link, or a space."""
         if local == "a" and _ELSEWHERE.match(url := attributes.get("href", "")):
             self.package.link(url)
         elif local == "s" and self._depth:
@@ -147,7 +148,7 @@ class _XmlPart:
 
 
 class _Noted(_XmlPart):
-    """Titles, and the attributes of some elements in order."""
+    """Titles, and the attributes of some elements, in order."""
 
     def __init__(self, package: _Package, elements: str) -> None:
         super().__init__(package, "title", {})
@@ -182,12 +183,12 @@ class _Strings(_XmlPart):
 
 
 class _Sheet(_XmlPart):
-    """Rows of cells: those of a row with tabs between."""
+    """Rows of cells, with tabs between the cells."""
 
     def __init__(self, package: _Package, strings: list[str]) -> None:
         super().__init__(package, "v t", {"c": "\t", "row": "\n"}, "rPh f")
         self._strings = strings
-        self._number: str | None = None  # of the string that a cell shares, as far as it was read
+        self._number: str | None = None  # of the shared string that a cell names, as far as read
 
     def met(self, local: str, attributes: Mapping[str, str]) -> None:
         if local == "c":
@@ -207,9 +208,9 @@ class _Sheet(_XmlPart):
 
 
 def read_office(data: bytes) -> dict[str, Any]:
-    """What the document `data` says, as far as time and limits allow. Raises FAULTS, ValueError, MemoryError."""
+    """Return what the document `data` says, as far as time and limits allow. Raises FAULTS, ValueError, MemoryError."""
     package = _Package(data)
-    cut = False  # whether its end was not read
+    cut = False  # whether the end was not read
     try:
         for read in (_read_ooxml, _read_odf, _read_epub):
             read(package)
@@ -262,7 +263,7 @@ def _read_epub(package: _Package) -> None:
 
 
 def _chapters(book: _Noted, folder: str) -> Iterator[str]:
-    """The files of a book, in the order in which they are read, each once."""
+    """Yield the files of a book in reading order, each once."""
     files = {said.get("id"): said.get("href", "") for kind, said in book.noted if kind == "item"}
     order = dict.fromkeys(files.get(said.get("idref"), "") for kind, said in book.noted if kind == "itemref")
     for href in filter(None, order):

@@ -1,10 +1,11 @@
-"""From an answer to a page: called by `fyke.harvest.worker`, and by who reads answers again out of the archive.
+"""From an answer to a page: called by `fyke.harvest.worker`, and by readers of answers from the archive.
 
-Two steps, since a body met before needs only the first: `page_of` tells media type, fingerprint, and whether it is a
-sitemap or feed; `process` does the rest: charset, header, built-in modules, rows, plug-ins, each chosen by media type.
-The body of an error page or redirect is not mined: its relative links are a trap, and the header says it better.
+It takes two steps, because a body met before needs only the first. `page_of` finds media type and fingerprint, and
+whether the page is a sitemap or feed. `process` does the rest: charset, header, built-in modules, rows, plug-ins, each
+chosen by media type. The body of an error page or redirect is not searched: its relative links are a trap, and the
+header says it better.
 
-Invariant: whatever the bytes, a page comes back; a plug-in that raises harms neither it nor the others.
+Invariant: whatever the bytes, a page comes back. A plug-in that raises harms neither it nor the others.
 """
 
 from collections import Counter
@@ -47,34 +48,34 @@ _TEXTUAL = (
     GOPHER_MENU,
     FTP_LISTING,
 )
-LIST_BYTES = 64 << 10  # of a sitemap or feed, which is read element by element: 15 ms
+LIST_BYTES = 64 << 10  # of a sitemap or feed, read element by element: 15 ms
 _SHORT_BYTES: dict[type, float] = {GzipSitemap: -1, Documents: -1, XmlLinks: LIST_BYTES, JsonFeed: LIST_BYTES}
-_KINDS_REMEMBERED = 1000  # servers may invent media types without end
+_KINDS_REMEMBERED = 1000  # servers may invent any number of media types
 
 
 @runtime_checkable
 class Lister(Protocol):
-    """A processing module that knows lists of pages: sitemaps and feeds."""
+    """A processing module that recognises lists of pages: sitemaps and feeds."""
 
     def lists(self, page: Page) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
 class _MediaType:
-    """What is done with one media type."""
+    """The treatment of one media type."""
 
     textual: bool
-    short_bytes: float  # what has no more is read soon
+    short_bytes: float  # up to this size a page is read quickly
     modules: tuple[ProcessingModule, ...]
-    listers: tuple[Lister, ...]  # those of them that know sitemaps or feeds
+    listers: tuple[Lister, ...]  # the `modules` that recognise sitemaps or feeds
     plugins: tuple[ProcessingModule, ...]
 
 
 class Parser:
     """Turns answers into pages; `product` is our name in robots directives.
 
-    `shared` says that somebody beside `modules` will ask for the trees of pages: a sink, an index. Without it
-    nothing breaks, but a tree asked for later is made a second time.
+    `shared` says that someone beside `modules` will ask for the trees of pages: a sink, an index. Without it nothing
+    breaks, but a tree asked for later is made a second time.
     """
 
     def __init__(
@@ -106,17 +107,17 @@ class Parser:
         return f"Parser({self.pages} pages)"
 
     def parse(self, exchange: Exchange, content: bytes) -> Page:
-        """The page an answer is; `content` is its body after transfer and content coding."""
+        """Return the page that an answer is; `content` is its body after transfer and content coding."""
         page = self.page_of(exchange, content)
         self.process(page)
         return page
 
     def page_of(self, exchange: Exchange, content: bytes) -> Page:
-        """The page before its links are read: enough to tell whether it is a duplicate, and whether a listing."""
+        """Return the page before its links are read: enough to tell whether it is a duplicate or a listing."""
         media_type, _ = describe(exchange, content)
         if exchange.visit.kind is Kind.LISTING and content.startswith(GZIP):
-            media_type = "application/gzip"  # whatever the server calls it: most have no name for it
-        number = xxhash.xxh3_64_intdigest(content)  # bodies with the same are the same page
+            media_type = "application/gzip"  # whatever the server calls it: most servers have no name for it
+        number = xxhash.xxh3_64_intdigest(content)  # equal numbers mean the same page
         page = Page(exchange, media_type, content, links=PageLinks(exchange.visit.url), fingerprint=number)
         listers = self._kind(media_type).listers
         if listers:
@@ -127,20 +128,20 @@ class Parser:
         return page
 
     def takes_long(self, page: Page) -> bool:
-        """Whether reading `page` takes long, however large it is: it waits for another process, unfolds what it holds,
-        or has an element in every few bytes. What is on disk does."""
+        """Return whether reading `page` takes long for its size: it waits for another process, unfolds its content, or
+        has an element in every few bytes. A page on disk does too."""
         if page.media_type in HTML_TYPES:
             return page.size_bytes > HELD_BYTES or has_many_tags(page.content)
         return page.size_bytes > self._kind(page.media_type).short_bytes
 
     def process(self, page: Page) -> None:
-        """Understand `page`: charset, links, title, robots directives, rows, and what the plug-ins find."""
+        """Fill `page`: charset, links, title, robots directives, rows, and what the plug-ins find."""
         redirect = self.read(page)
         self.extract(page)
         self.conclude(page, redirect)
 
     def process_in_haste(self, page: Page) -> bool:
-        """The same where others wait for it; false where that would hold them up, and nothing was done."""
+        """Do the same while others wait. Return False if it would hold them up; then nothing was done."""
         try:
             with haste():
                 redirect = self.read(page)
@@ -152,8 +153,8 @@ class Parser:
         return True
 
     def read(self, page: Page) -> list[str]:
-        """The first half, without plug-ins, which may be done in another thread: where the header redirects to. Raises
-        TakesLong, in haste."""
+        """Do the first half, without plug-ins, and return where the header redirects to. Another thread may do it.
+        Raises TakesLong in haste."""
         redirect = read_headers(page, self._product, self._requisites)
         kind = self._kind(page.media_type)
         if kind.textual:
@@ -164,20 +165,20 @@ class Parser:
         return redirect
 
     def extract(self, page: Page) -> None:
-        """Make the rows of what was `read`, which may be done in another thread as well. Raises TakesLong, in haste."""
+        """Make the rows of a page that was `read`. Another thread may do it. Raises TakesLong in haste."""
         if page.exchange.outcome is Outcome.OK:
             page.rows = {extractor.name: extractor.rows(page) for extractor in self._extractors}
 
     def conclude(self, page: Page, redirect: Sequence[str]) -> None:
-        """The second half of what was `read`."""
+        """Do the second half for a page that was `read`."""
         page.cut |= self._settle(page.links, page.nofollow, redirect)
         if page.exchange.outcome in _WITH_BODY:
             for module in self._kind(page.media_type).plugins:
                 self._run(module, page)
 
     def _settle(self, links: PageLinks, nofollow: bool, redirect: Sequence[str]) -> bool:
-        """Sort what the modules found: a page that says nofollow says it of all its links. Whether there are more than
-        are taken, of one kind or written out."""
+        """Sort the links that the modules found, and return whether some are left out, by number of a kind or written
+        out. A page's nofollow holds for all its links."""
         cut = False
         if nofollow:
             links.nofollow = fit(links.pages + links.listings + links.nofollow)
@@ -197,7 +198,7 @@ class Parser:
     def _run(self, module: ProcessingModule, page: Page) -> None:
         try:
             module.process(page)
-        except Exception:  # noqa: BLE001 - someone else's code: its fault is counted, ours is the page
+        except Exception:  # noqa: BLE001 - someone else's code: its fault is counted, and the page stays
             self.failures[type(module).__name__] += 1
 
     def _kind(self, media_type: str) -> _MediaType:
@@ -217,5 +218,5 @@ class Parser:
 
 
 def _for_type(modules: Sequence[ProcessingModule], media_type: str) -> tuple[ProcessingModule, ...]:
-    """Those of `modules` that read `media_type`, in order."""
+    """Return the `modules` that read `media_type`, in order."""
     return tuple(m for m in modules if any(fnmatchcase(media_type, pattern) for pattern in m.media_types))

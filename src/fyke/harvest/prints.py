@@ -1,13 +1,13 @@
-"""Numbers by which pages are the same to those who learn and verify rewrite rules.
+"""Numbers by which pages count as the same when rewrite rules are learned and verified.
 
-A token in a script, a hidden field, an advertisement, a menu make other bytes of the same page at every request. So an
-HTML page has the number of what it says and shows: its title and words as `same_text` reads them, what it shows
-(`src`, `alt`), where it leads (`href`), and data in it. One with few words, and what is no HTML, has that of its bytes.
-Links to the site to which most lead, if several do, count from their path on, so that a copy which names itself in them
-is one; and without a session that is issued to whoever has none.
+A token in a script, a hidden field, an advertisement, a menu change the bytes of the same page at every request. So an
+HTML page has the number of its title and words as `same_text` reads them, what it shows (`src`, `alt`), where it leads
+(`href`), and data in it. A page with few words, or not of HTML, has the number of its bytes. Links to the site to which
+most lead, if several do, count from their path on, so that a copy which names itself in them has the same number. They
+count without a session id that is issued to every visitor without one.
 
-Where the menus beside it lead is told apart (`Print.frame`), as is what it shows in an `iframe` of its own host, and
-what is hidden: who knows the other pages of a site tells a list that is in a `nav` from a menu.
+Links of menus beside a page are kept apart (`Print.frame`), with `iframe` sources on its own host and hidden links. The
+other pages of a site tell a list in a `nav` from a menu.
 
 Invariant: pages of the same bytes have the same numbers; linear in the bytes.
 """
@@ -29,8 +29,8 @@ from fyke.core.visits import HTML_TYPES
 from fyke.harvest.same_text import BESIDE, MOST_TEXT_BYTES, NEVER
 
 LEAST_WORDS = 20
-MOST_FRAME = 512  # links beside a page that count
-LEAST_TOKEN = 12  # characters of a value in them that is taken for a session's
+MOST_FRAME = 512  # links that count
+LEAST_TOKEN = 12  # characters of a value in them that may be a session's
 _BESIDE = ",".join(f"{name} [href]" for name in BESIDE.split(","))
 _UNSEEN = "iframe[src],[hidden] [href],noscript [href]"
 _DATA = 'script[type$="json"]'
@@ -40,7 +40,7 @@ _PAIR = re.compile(r"[?&;][^=&;#?]*=([^&;#]*)")
 
 
 class Print(NamedTuple):
-    """What a page is known by: its number, the links beside it, and its words."""
+    """A page's number, the links beside it, and its words."""
 
     number: int
     frame: frozenset[str] = frozenset()
@@ -48,20 +48,20 @@ class Print(NamedTuple):
 
 
 def prints_of(content: bytes, media_type: str, url: str) -> list[int]:
-    """Numbers for the decoded body of `url`, and for it without the marks of that URL (`core/own_marks`).
+    """Return numbers for the decoded body of `url`, and for it without the marks of that URL (`core/own_marks`).
 
-    The first is the page's own. Two pages are alike that have a number in common.
+    The first is the page's own. Two pages are alike if they have a number in common.
     """
     return [each.number for each in whole_prints(content, media_type, url)]
 
 
 def whole_prints(content: bytes, media_type: str, url: str) -> list[Print]:
-    """As `prints_of`, with what else the page is known by."""
+    """Return the same as `prints_of`, with the links beside the page and its words."""
     return [_print(each, media_type, url) for each in (content, *without_marks(content, url))]
 
 
 def number_of(content: bytes, media_type: str) -> int:
-    """The xxh3-64 of what a page says and shows, or of its bytes, where it takes long to parse."""
+    """Return the xxh3-64 of what a page says and shows, or of its bytes if it takes long to parse."""
     return _print(content, media_type, "").number
 
 
@@ -73,14 +73,15 @@ def _print(content: bytes, media_type: str, url: str) -> Print:
 
 
 def _read(content: bytes, url: str) -> Print:
-    """Words, in their order, then what is shown and linked make the number; where words are few the bytes do."""
+    """Return the print of an HTML page. Its number is of the words, in order, then what is shown and linked; of the
+    bytes if words are few."""
     tree = tree_of(content)
     if tree.body is None:
         return Print(xxhash.xxh3_64_intdigest(content))
     title = tree.css_first("title")
     data = [node.text() for node in tree.css(_DATA)]
     unseen = [node.attributes.get("src" if node.tag == "iframe" else "href") or "" for node in tree.body.css(_UNSEEN)]
-    for node in reversed(tree.body.css(NEVER)):  # what is within others first
+    for node in reversed(tree.body.css(NEVER)):  # inner nodes first
         node.decompose()
     led = _led(filter(None, (node.attributes.get("href") for node in tree.body.css("[href]"))))
     links = (node.attributes.get("href") for node in tree.body.css(_BESIDE))
@@ -100,13 +101,13 @@ def _read(content: bytes, url: str) -> Print:
 
 
 def _is_within(link: str, url: str) -> bool:
-    """Whether `link` on the page `url` leads to its own host; advertisements lead elsewhere."""
+    """Return whether `link` on the page `url` leads to its own host. Advertisements lead elsewhere."""
     elsewhere = _HOST.match(link.strip())
     return elsewhere is None or elsewhere[1].lower() == url.partition("//")[2].partition("/")[0]
 
 
 def _led(links: Iterable[str]) -> Mapping[str, str]:
-    """Of `links` of a page those without a host and those to the site to which most lead, and what counts of each."""
+    """Return the part that counts of each link without a host, and of each to the site to which most `links` lead."""
     own: dict[str, str] = {}
     of_site: dict[str, dict[str, str]] = {}
     for link in links:
@@ -122,8 +123,8 @@ def _led(links: Iterable[str]) -> Mapping[str, str]:
 
 
 def _leading(links: Iterable[str], url: str) -> frozenset[str]:
-    """`links` beside the page `url` as far as they say where they lead: without what holds a token, or names the page
-    to come back to; those to the page itself are left out."""
+    """Return `links` beside the page `url` without values that hold a token or name the page to come back to. Links to
+    the page itself are left out."""
     target = "/" + url.split("/", 3)[3] if url else ""
     own = {url, target, "?" + target.partition("?")[2]}
     plain = (link.partition("#")[0] for link in links)

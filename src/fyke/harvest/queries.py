@@ -1,11 +1,11 @@
 """Queries of links, in the bytes of the page they are on: `?q=поиск` as its server expects it.
 
-Called by the HTML module, and by whoever reads links out of a page's tree itself (`fyke.search`, `fyke.serve`).
-The URL Standard percent-encodes the query of a link by the encoding of its document (4.3, "query state"; 1.3,
-"percent-encode after encoding"); `ada_url` knows UTF-8 only, so that what is not ASCII is encoded here, before
-links are resolved. GBK and GB18030 are one codec to us (`fyke.harvest.charset`): both encode as GBK, the commoner.
+Called by the HTML module, and by readers of links from a page's tree (`fyke.search`, `fyke.serve`). The URL Standard
+percent-encodes the query of a link by the encoding of its document (4.3, "query state"; 1.3, "percent-encode after
+encoding"). `ada_url` knows only UTF-8, so characters beyond ASCII are encoded here, before links are resolved. GBK and
+GB18030 are one codec here (`fyke.harvest.charset`): both encode as GBK, the commoner.
 
-Invariant: a page in UTF-8 or UTF-16 and a link of ASCII characters come back as they are; else only the query
+Invariant: a link of ASCII characters, or on a page in UTF-8 or UTF-16, stays as it is. In other links only the query
 changes, and becomes ASCII.
 """
 
@@ -23,7 +23,7 @@ from fyke.core.visits import PageLinks
 from fyke.harvest.charset import single_byte_table
 
 _IN_UTF8 = frozenset({"", "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "x-whatwg-replacement"})
-_SPECIAL = frozenset({"http", "https", "ftp", "file"})  # of others the query is UTF-8 always
+_SPECIAL = frozenset({"http", "https", "ftp", "file"})  # the query of other schemes is always UTF-8
 _LINK = re.compile(r"([^?#]*\?)([^#]*)(#.*)?", re.DOTALL)
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 _REMOVED = str.maketrans("", "", "\t\n\r")
@@ -41,7 +41,7 @@ _TO_ASCII, _TO_ROMAN, _TO_JIS = b"\x1b(B", b"\x1b(J", b"\x1b$B"
 
 
 def encode_queries(links: PageLinks, charset: str) -> None:
-    """Encode the queries of all `links` of a page in `charset`, if any needs it. Raises TakesLong, in haste."""
+    """Encode the queries of all `links` of a page in `charset` that need it. Raises TakesLong in haste."""
     if charset not in _IN_UTF8:
         every = chain(links.pages, links.nofollow, links.requisites) if in_haste() else ()
         if sum(len(href) for href in every if not href.isascii()) > HASTY_CHARS:
@@ -52,7 +52,8 @@ def encode_queries(links: PageLinks, charset: str) -> None:
 
 
 def with_queries_encoded(hrefs: list[str], base: str, charset: str) -> list[str]:
-    """`hrefs`, found on a page in `charset` (a name of `charset_of`), with their queries as a browser sends them."""
+    """Return `hrefs`, found on a page in `charset` (a name of `charset_of`), with their queries as a browser sends
+    them."""
     if charset in _IN_UTF8 or all(map(str.isascii, hrefs)):
         return hrefs
     return [href if href.isascii() else _with_query_encoded(href, base, charset) for href in hrefs]
@@ -61,7 +62,7 @@ def with_queries_encoded(hrefs: list[str], base: str, charset: str) -> list[str]
 def _with_query_encoded(href: str, base: str, charset: str) -> str:
     breathe()
     if len(href) > MAX_HREF_CHARS:
-        return href  # it is no link: as it is, or as it would become
+        return href  # too long for a link, as it is or encoded
     plain = href.strip(_STRIPPED).translate(_REMOVED)
     link = _LINK.fullmatch(plain)
     if link is None or link[2].isascii():
@@ -73,12 +74,12 @@ def _with_query_encoded(href: str, base: str, charset: str) -> str:
 
 
 def query_encoded(query: str, charset: str) -> str:
-    """`query` as ASCII: what `charset` lacks is a numeric character reference, as in forms."""
+    """Return `query` as ASCII. A character that `charset` lacks becomes a numeric character reference, as in forms."""
     return _iso2022_jp(query) if charset == _ISO_2022_JP else query.translate(_escapes(charset))
 
 
 class _Escapes(dict[int, str]):
-    """What stands for each character in queries of pages in `charset`, as `str.translate` asks for it."""
+    """The escaped form of each character in queries of pages in `charset`, as `str.translate` asks for it."""
 
     def __init__(self, charset: str) -> None:
         self._charset = charset
@@ -108,7 +109,7 @@ def _percent_encoded(data: bytes) -> str:
 
 
 def _bytes_of(character: str, charset: str) -> bytes | None:
-    """One character that is not ASCII, by the encoders of the Encoding Standard; None when there is no such."""
+    """Return one non-ASCII character by the encoders of the Encoding Standard; None if `charset` lacks it."""
     if charset in (_SHIFT_JIS, _EUC_JP):
         return _shift_jis(character) if charset == _SHIFT_JIS else _euc_jp(character)
     if charset not in ("gb18030", _BIG5, "cp949"):
@@ -120,7 +121,7 @@ def _bytes_of(character: str, charset: str) -> bytes | None:
 
 
 def _big5(character: str) -> bytes | None:
-    """Microsoft's where it differs; the Hong Kong part is only read."""
+    """Encode as Microsoft does where it differs; the Hong Kong part is only read."""
     data = _two_bytes(character, _BIG5) or _two_bytes(character, "cp950")
     if data is None or data[0] < 0xA1:
         return None
@@ -184,7 +185,7 @@ def _iso2022_jp(query: str) -> str:
 
 
 def _jis0208(character: str) -> bytes | None:
-    """The two bytes of seven bits that stand for `character` in JIS X 0208, with NEC's rows."""
+    """Return the two bytes of seven bits that stand for `character` in JIS X 0208, with NEC's rows."""
     found = _double_bytes(*_JIS_LEADS).get(character)
     if found is None:
         return None
@@ -195,7 +196,8 @@ def _jis0208(character: str) -> bytes | None:
 
 @lru_cache(maxsize=2)
 def _double_bytes(*leads: int) -> dict[str, bytes]:
-    """The characters that Shift_JIS writes as two bytes, one of `leads` first; of two places the earlier counts."""
+    """Return the characters that Shift_JIS writes as two bytes, the first one of `leads`; the earlier of two places
+    counts."""
     found: dict[str, bytes] = {}
     for lead in leads:
         for trail in [*range(0x40, 0x7F), *range(0x80, 0xFD)]:

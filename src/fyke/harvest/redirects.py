@@ -1,9 +1,10 @@
-"""Chains of redirects: how many hops led to a URL, so that none goes on without end.
+"""Chains of redirects: the number of hops that led to a URL, so that no chain is endless.
 
-The target of a redirect is a link like any, and waits like any; what is remembered here is that it is a hop. Browsers
-follow 20. Bounded: of more than `most` targets that wait to be visited the oldest are forgotten, and begin anew.
+The target of a redirect is a link like any other, and waits like any other. Only its hops are remembered here. Browsers
+follow 20.
 
-Invariant: a chain whose hops are remembered ends after `MOST_HOPS`.
+Invariant: a chain whose hops are remembered ends after `MOST_HOPS`. Bounded: of more than `most` targets that wait, the
+oldest are forgotten and begin anew.
 """
 
 from collections.abc import Mapping
@@ -23,19 +24,19 @@ class Redirects:
         return f"Redirects({len(self._hops)} targets)"
 
     def followed(self, key: int) -> int:
-        """The URL with this key redirects: how many hops in a row that makes, forgotten with this."""
+        """Return the hops in a row, now that the URL with this key redirects, and forget the URL."""
         return self._hops.pop(key, 0) + 1
 
     def ended(self, key: int) -> None:
-        """The URL with this key does not redirect."""
+        """Forget the URL with this key, because it does not redirect."""
         self._hops.pop(key, None)
 
     def lead_to(self, target: int, hops: int) -> None:
-        """So many hops led to the URL with the key `target`."""
+        """Note that `hops` led to the URL with the key `target`."""
         self._hops[target] = hops
         if len(self._hops) > self._most:
             del self._hops[next(iter(self._hops))]
 
     def state(self) -> dict[str, int]:
-        """What a checkpoint records."""
+        """Return what a checkpoint records."""
         return {str(key): hops for key, hops in self._hops.items()}

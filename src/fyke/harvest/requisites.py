@@ -1,10 +1,10 @@
-"""What a page needs to be shown: images, styles, scripts, fonts, media.
+"""The parts a page needs to be shown: images, styles, scripts, fonts, media.
 
-Called by the HTML module for the elements of a page and run by `fyke.harvest.parser` for CSS
-documents, both only when a crawl asks for requisites.
+Called by the HTML module for the elements of a page, and run by `fyke.harvest.parser` for CSS documents, both only if a
+crawl asks for requisites.
 
-Invariant: references are given as written, each once, without those that fetch nothing (`data:`,
-`#…`); CSS is read by its tokens (comments, strings, escapes), never evaluated.
+Invariant: references are given as written, each once, without those that fetch nothing (`data:`, `#…`). CSS is read by
+its tokens (comments, strings, escapes), never evaluated.
 """
 
 import re
@@ -22,7 +22,7 @@ _ELEMENTS = (
     "img,source,script[src],video,audio,track[src],embed[src],object[data],input[src],"
     "link[imagesrcset],[background],[style],style,image,use,feImage"
 )
-# Attributes that hold one URL, by element; `background` and `style` are read on any.
+# Attributes that hold one URL, by element; `background` and `style` are read on any element.
 _SOURCES = {
     "img": ("src",),
     "source": ("src",),
@@ -39,8 +39,8 @@ _SOURCES = {
 _SETS = ("srcset", "imagesrcset")
 _EMPTY = ("#", "data:", "javascript:", "about:", "blob:")
 
-_BLANKS = " \t\n\f\r"  # HTML's; others belong to the address
-# Possessive throughout, here and below: what an attribute or a style sheet says must not make reading it slow.
+_BLANKS = " \t\n\f\r"  # HTML's; other blanks belong to the address
+# Possessive throughout, here and below: no attribute or style sheet may make reading it slow.
 _CANDIDATE = re.compile(r"[\s,]*+([^\s,]\S*+)((?<!,)\s++(?:[^,(]|\([^)]*+\)?)*+)?,?", re.ASCII)
 _STRING = r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
 _WORD = r"(?>[^\s\"'()\\]|\\[0-9a-f]{1,6}\s?|\\.)*+"
@@ -52,7 +52,7 @@ _CSS = re.compile(
 _CSS_ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|\s)?|(\r\n|.))", re.DOTALL)
 
 
-MOST_PIECES = 8  # of a style sheet that are read, of `PIECE_BYTES` each
+MOST_PIECES = 8  # of `PIECE_BYTES`, read of a style sheet
 
 
 class CssLinks:
@@ -61,13 +61,13 @@ class CssLinks:
     media_types = ("text/css",)
 
     def process(self, page: Page) -> None:
-        """Add to the requisites of `page`."""
+        """Add the references of a style sheet to the requisites of `page`."""
         page.links.requisites += _needed(css_references("".join(islice(page.texts(), MOST_PIECES))))
         page.cut |= page.size_bytes > MOST_PIECES * PIECE_BYTES
 
 
 def html_requisites(find: Find, root: LexborNode) -> list[str]:
-    """The references of the elements below `root` to what is shown with them."""
+    """Return the references of the elements below `root` that are needed to show them."""
     found: list[str] = []
     for node in find(_ELEMENTS, root):
         attributes = node.attributes
@@ -88,15 +88,15 @@ def html_requisites(find: Find, root: LexborNode) -> list[str]:
 
 
 def srcset(value: str) -> Iterator[str]:
-    """The URLs of a `srcset` attribute (HTML, 4.8.4.3.10)."""
+    """Yield the URLs of a `srcset` attribute (HTML, 4.8.4.3.10)."""
     at = 0
-    while match := _CANDIDATE.match(value, at):  # what has none is blank to its end
+    while match := _CANDIDATE.match(value, at):  # without a match the rest is blank
         yield match[1].rstrip(",")
         at = match.end()
 
 
 def css_references(text: str) -> Iterator[str]:
-    """The URLs in CSS: `url(…)` and `@import "…"`."""
+    """Yield the URLs in CSS: `url(…)` and `@import "…"`."""
     if "url(" not in text and "@import" not in text and "(" not in text:
         return
     for match in _CSS.finditer(text):

@@ -1,11 +1,11 @@
-"""Does a page say what it said? A token, a time in a script, an advertisement make other bytes, and no change.
+"""Does a page say what it said? A token, a time in a script, an advertisement change bytes, but are no change.
 
-Asked by the harvest for pages whose bytes are not those of the copy in the archive. What is compared is what a reader
-comes for: title and words, without scripts, navigation, footers, asides and what calls itself an advertisement. What
-never stays (Olston and Pandey, Recrawl scheduling based on information longevity, WWW 2008) is not worth a visit; were
-it counted, such a page would seem to change at every visit, and take those of others.
+Asked by the harvest for pages whose bytes are not those of the copy in the archive. It compares title and words, which
+a reader comes for, without scripts, navigation, footers, asides and elements named as advertisements. Content that
+never stays (Olston and Pandey, Recrawl scheduling based on information longevity, WWW 2008) is not worth a visit. If it
+counted, such a page would seem to change at every visit, and take the visits of others.
 
-Invariant: linear in the bytes, of which there are `MOST_TEXT_BYTES` at most of each.
+Invariant: linear in the bytes, at most `MOST_TEXT_BYTES` of each version.
 """
 
 from collections.abc import Callable
@@ -17,10 +17,10 @@ from fyke.core.outcomes import Outcome
 from fyke.core.pace import haste
 from fyke.core.visits import HTML_TYPES, SAME_TEXT, Earlier, Exchange, Page
 
-CopyOf = Callable[[Earlier, int], tuple[bytes, bytes] | None]  # head and body of the newest copy, if not longer
+CopyOf = Callable[[Earlier, int], tuple[bytes, bytes] | None]  # head and body of the newest copy, if no longer
 
 MOST_TEXT_BYTES = 256 << 10
-MOST_STEPS = 50_000  # that it may take to decode a copy
+MOST_STEPS = 50_000  # to decode a copy
 _AD_NAMES = ("ad", "ads", "advert", "advertisement", "adsbygoogle", "sponsored", "banner")
 BESIDE = "nav,footer,aside"
 NEVER = ",".join(
@@ -33,8 +33,8 @@ FRAME = f"{BESIDE},{NEVER}"
 
 
 def compare(page: Page, copy_of: CopyOf | None, most_bytes: int) -> None:
-    """Note at the exchange of `page` what it says beside the one before it: a page that is as it was, or away once
-    more. `most_bytes` is what a copy may unfold to."""
+    """Compare `page` with its earlier visit, and note at its exchange if it is as it was, says the same, or is missing
+    again. A copy may unfold to `most_bytes`."""
     exchange = page.exchange
     earlier = exchange.visit.earlier
     if earlier is None:
@@ -49,7 +49,7 @@ def compare(page: Page, copy_of: CopyOf | None, most_bytes: int) -> None:
 
 
 def _says_the_same(page: Page, earlier: Earlier, copy_of: CopyOf, most_bytes: int) -> bool:
-    """Whether `page` has the text of its copy in the archive, though not its bytes."""
+    """Return whether `page` has the text of its copy in the archive, though not its bytes."""
     message = copy_of(earlier, MOST_TEXT_BYTES) if page.size_bytes <= MOST_TEXT_BYTES else None
     if message is None:
         return False
@@ -61,8 +61,8 @@ def _says_the_same(page: Page, earlier: Earlier, copy_of: CopyOf, most_bytes: in
 
 
 def same_text(old: bytes, new: bytes) -> bool:
-    """Whether two versions of an HTML page, as bytes of one encoding, say the same; too long ones never do, nor those
-    that take long to parse."""
+    """Return whether two versions of an HTML page, as bytes of one encoding, say the same. Versions too long, or slow
+    to parse, never do."""
     if max(len(old), len(new)) > MOST_TEXT_BYTES or has_many_tags(old) or has_many_tags(new):
         return False
     try:
@@ -79,6 +79,6 @@ def _words(content: bytes) -> list[str]:
     if tree.body is None:
         return words
     everything = tree.body.text(separator=" ").split()
-    for node in reversed(tree.body.css(FRAME)):  # what is within others first
+    for node in reversed(tree.body.css(FRAME)):  # inner nodes first
         node.decompose()
     return [*words, "", *(tree.body.text(separator=" ").split() or everything)]

@@ -1,8 +1,9 @@
-"""CSS selectors as they are written, taken apart: what lexbor is asked for, and what `matching` finds itself.
+"""CSS selectors as written, taken apart into what lexbor is asked for and what `matching` finds itself.
 
-`fields` makes them of its settings. A way is one of a list (`h2 > a, .more`); it has compounds (`h2`, `a`) with
-combinators before them (` `, `>`, `+`, `~`). Lexbor is asked for the plain rest of a compound, in which each element is
-looked at once; tests are what is not so: places among siblings, and selectors within it of more than plain compounds.
+`fields` makes them of its settings. A way is one selector of a list (`h2 > a, .more`). It has compounds (`h2`, `a`)
+with combinators before them (` `, `>`, `+`, `~`). Lexbor is asked for the plain part of a compound, for which it looks
+at each element once. The other parts are tests: places among siblings, and inner selectors of more than plain
+compounds.
 """
 
 import re
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-_TOKEN = re.compile(  # a comment or text that is not closed is the rest
+_TOKEN = re.compile(  # a comment or string that is not closed goes to the end
     r"/\*.*?(?:\*/|\Z)|\\[0-9a-fA-F]{1,6}\s?|\\."
     r"|\"(?:\\.|[^\"\\])*+\\?(?:\"|\Z)|'(?:\\.|[^'\\])*+\\?(?:'|\Z)|[\w-]+|\s+|.",
     re.DOTALL,
@@ -23,21 +24,21 @@ _NTHS = {"nth-child", "nth-last-child", "nth-of-type", "nth-last-of-type"}
 
 MOST_NESTED = 16  # brackets
 
-Token = tuple[str, int]  # and in how many brackets it is
+Token = tuple[str, int]  # and the number of brackets around it
 
 
 @dataclass(frozen=True, slots=True)
 class Nth:
-    """`:nth-child(an+b of ...)` and its like."""
+    """`:nth-child(an+b of ...)` and the like."""
 
     step: int
     start: int
     last: bool  # counted from the end
-    typed: bool  # among those of its name
+    typed: bool  # among siblings of its name
     of: "Selector | None" = None
 
     def holds(self, place: int) -> bool:
-        """Whether the element that is number `place` is one of them, the first being 1."""
+        """Return whether the element that is number `place` is selected, the first being 1."""
         if not place or not self.step:
             return place == self.start and place > 0
         return (place - self.start) % self.step == 0 and (place - self.start) // self.step >= 0
@@ -45,7 +46,7 @@ class Nth:
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """`:is()`, and where `wanted` is false `:not()`."""
+    """`:is()`, or `:not()` if `wanted` is false."""
 
     selector: "Selector"
     wanted: bool
@@ -60,7 +61,7 @@ class Has:
 
 @dataclass(frozen=True, slots=True)
 class Disabled:
-    """`:disabled`, and where `wanted` is false `:enabled`."""
+    """`:disabled`, or `:enabled` if `wanted` is false."""
 
     wanted: bool
 
@@ -70,7 +71,7 @@ Test = Nth | Among | Has | Disabled
 
 @dataclass(frozen=True, slots=True)
 class Compound:
-    """What is asked of one element: `plain` by lexbor, `tests` here, and how it lies to that of the compound before."""
+    """The conditions on one element: `plain` for lexbor, `tests` here, and its `combinator` to the compound before."""
 
     combinator: str
     plain: str
@@ -79,14 +80,14 @@ class Compound:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Compounds one after the other."""
+    """Compounds in a row."""
 
     text: str
     compounds: tuple[Compound, ...]
 
 
 class Selector:
-    """What `text` selects. Raises ValueError where that is nothing."""
+    """The selector that `text` is. Raises ValueError if it is none."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -99,7 +100,7 @@ class Selector:
 
 
 def _ways(text: str, *, relative: bool = False) -> tuple[Way, ...]:
-    """The ways in which `text` selects, one for each of a list. `relative`: to an element, as in `:has()`."""
+    """Return the ways of `text`, one for each selector of its list. `relative`: to an element, as in `:has()`."""
     ways: list[Way] = []
     way: list[Token] = []
     for token, inside in [*_tokens(text), (",", 0)]:
@@ -169,7 +170,7 @@ def _compound(combinator: str, tokens: Sequence[Token]) -> Compound:
 
 
 def _tests(name: str, argument: str) -> list[Test]:
-    """What lexbor is not asked, of the pseudo-class `name`."""
+    """Return the tests for the pseudo-class `name`, none if lexbor is asked for it."""
     if name in _OF_TYPE:
         return [Nth(0, 1, last, True) for last in _OF_TYPE[name]]
     if name in _NTHS:

@@ -1,6 +1,6 @@
-"""What comes out of the harvest: exchanges, what is in each, and where their links lead, as columns.
+"""The output of the harvest: exchanges, what is in each, and where their links lead, as columns.
 
-Bound by `fyke.harvest.binder`; the crawl keeps them (`fyke.crawl.barn`) and tells the frontier of them
+Bound by `fyke.harvest.binder`. The crawl keeps it (`fyke.crawl.barn`) and tells the frontier of it
 (`fyke.crawl.gathering`).
 """
 
@@ -20,15 +20,15 @@ Times = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Pointers:
-    """What the pages of a batch point at, in order: n rows."""
+    """The links of a batch of pages, in order: n rows."""
 
     found: Located
     via: U64  # keys of the pages
-    source: U64  # and of their domains
+    source: U64  # keys of their domains
     link_kind: Int  # a `LinkKind`
     depth: Int
     kind: Int  # a `Kind`, or NOT_FOLLOWED
-    dated: Times  # unix seconds: when it changed, as the page says; 0: it does not
+    dated: Times  # when the target changed, as the page says, unix seconds; 0 if it does not say
 
 
 NO_POINTERS = Pointers(NOWHERE, NOWHERE.key, NOWHERE.key, NOWHERE.link, NOWHERE.link, NOWHERE.link, np.zeros(0))
@@ -36,7 +36,7 @@ NO_POINTERS = Pointers(NOWHERE, NOWHERE.key, NOWHERE.key, NOWHERE.link, NOWHERE.
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """An exchange, and what is in it. One about robots.txt has no page to speak of."""
+    """An exchange and its contents. For robots.txt the page is empty."""
 
     exchange: Exchange
     page: Page
@@ -45,7 +45,7 @@ class Reaped:
 
     @property
     def is_page(self) -> bool:
-        """Whether it brought a page: no errand of the crawler's own, and no failure."""
+        """True if the exchange brought a page: no listing, no errand of the crawler, no failure."""
         visit = self.exchange.visit
         fetched = self.exchange.outcome is Outcome.OK and visit.purpose is Purpose.PAGE
         return fetched and visit.kind is not Kind.LISTING
@@ -53,7 +53,7 @@ class Reaped:
 
 @dataclass(frozen=True, slots=True)
 class Sheaf:
-    """Some exchanges, and all links in them."""
+    """Some exchanges, and all their links."""
 
     reaped: Sequence[Reaped]
     pointers: Pointers

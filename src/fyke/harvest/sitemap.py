@@ -1,9 +1,9 @@
-"""Sitemaps: lists of pages a site wants visited (sitemaps.org), in XML, plain text, either in gzip.
+"""Sitemaps: lists of pages a site wants visited (sitemaps.org), in XML or plain text, either in gzip.
 
-Processing modules run by `fyke.harvest.parser`. An index's entries are links like any other: what they
-lead to is a sitemap, and is read when it is fetched.
+Processing modules run by `fyke.harvest.parser`. An index's entries are links like any other: they lead to sitemaps,
+which are read when they are fetched.
 
-Invariant: a gzip body unfolds to at most `MAX_UNFOLDED_BYTES`, and only when it begins like a sitemap.
+Invariant: a gzip body unfolds to at most `MAX_UNFOLDED_BYTES`, and only if it begins like a sitemap.
 """
 
 import re
@@ -27,14 +27,14 @@ ROOTS = frozenset({"urlset", "sitemapindex"})
 
 _FOLDED = 1032  # bytes that one byte of deflate unfolds to, at most (zlib.net/zlib_tech.html)
 _HEAD_BYTES = 4 << 10
-_LINES_BYTES = 64 << 10  # of plain text that is called a sitemap, by which it is judged
+_LINES_BYTES = 64 << 10  # by which plain text that is called a sitemap is judged
 _ENTRIES = frozenset({"url", "sitemap"})
 _LINE = re.compile(rb"^[ \t]*((?:https?|ftp|gopher)://[^\s<>\"]+)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 
 
 class TextSitemap:
-    """Reads `…sitemap….txt`, one URL a line, and what somebody calls a sitemap and is one; other plain text is left
-    alone."""
+    """Reads `…sitemap….txt`, one URL a line, and plain text that is called a sitemap and is one. Other plain text is
+    left alone."""
 
     media_types = ("text/plain",)
 
@@ -44,8 +44,8 @@ class TextSitemap:
             page.links.pages += text_links(page.content)
 
     def lists(self, page: Page) -> bool:
-        """Whether `page` is a text sitemap: it is named like one, or is called one by somebody, who may be a stranger,
-        and holds nothing else than URLs."""
+        """Return whether `page` is a text sitemap: named like one, or called one by somebody, maybe a stranger, and
+        holding only URLs."""
         if is_text_sitemap(page.url):
             return True
         return page.exchange.visit.kind is Kind.LISTING and _holds_urls_alone(page.beginning(_LINES_BYTES + 1))
@@ -65,12 +65,12 @@ class GzipSitemap:
             add_links(page, root, partial(_unfolded, page))
 
     def lists(self, page: Page) -> bool:
-        """Whether `page` is a sitemap."""
+        """Return whether `page` is a sitemap."""
         return is_text_sitemap(page.url) or _root_within(page) in ROOTS
 
 
 def most_bytes(page: Page) -> int:
-    """How many bytes are held of `page` when it is read, at most: of a sitemap in gzip, what that may unfold to."""
+    """Return the most bytes held of `page` when it is read; for a sitemap in gzip, what it may unfold to."""
     size_bytes = page.size_bytes
     if page.listing and page.media_type in GzipSitemap.media_types:
         return max(size_bytes, min(size_bytes * _FOLDED, MAX_UNFOLDED_BYTES))
@@ -78,13 +78,13 @@ def most_bytes(page: Page) -> int:
 
 
 def _root_within(page: Page) -> str:
-    """The root element of the XML that `page` holds in gzip, or the empty string."""
-    head = unfold(page.beginning(_HEAD_BYTES), _HEAD_BYTES)  # asked on the loop
+    """Return the root element of the XML that `page` holds in gzip, or the empty string."""
+    head = unfold(page.beginning(_HEAD_BYTES), _HEAD_BYTES)  # only the head, because this runs on the loop
     return root_of(head) if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<" else ""
 
 
 def _unfolded(page: Page) -> Iterator[bytes]:
-    """What `page` holds in gzip, piece by piece; on disk if it is long."""
+    """Yield what `page` holds in gzip, piece by piece, from disk if it is long."""
     whole = page.exchange.body.beside()
     with suppress(OSError):
         whole.write(unfold(page.content))
@@ -92,7 +92,8 @@ def _unfolded(page: Page) -> Iterator[bytes]:
 
 
 def add_links(page: Page, root: str, read: Read) -> None:
-    """Add what the sitemap that `read` gives names to `page`: sitemaps when its root is an index, else pages."""
+    """Add the links of the sitemap that `read` gives to `page`: as sitemaps if its root is an index, otherwise as
+    pages."""
     found, dated = sitemap_links(read, page.url)
     page.links.dated |= dated
     if root == "sitemapindex":
@@ -102,28 +103,28 @@ def add_links(page: Page, root: str, read: Read) -> None:
 
 
 def is_text_sitemap(url: str) -> bool:
-    """Whether `url` is named like a text sitemap."""
+    """Return whether `url` is named like a text sitemap."""
     name = url.partition("?")[0].rpartition("/")[2].lower().removesuffix(".gz")
     return name.endswith(".txt") and "sitemap" in name
 
 
 def _holds_urls_alone(text: bytes) -> bool:
-    """Whether each line of the first `_LINES_BYTES` of `text` that is not blank is a URL, but for comments."""
+    """Return whether the first `_LINES_BYTES` of `text` have only lines that are URLs, blank or comments."""
     if len(text) > _LINES_BYTES:
-        text = text[: text.rfind(b"\n") + 1]  # the last line may be a part of one
+        text = text[: text.rfind(b"\n") + 1]  # the last line may be cut
     lines = [line for line in text.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip() and line[:1] != b"#"]
     return bool(lines) and all(map(_LINE.fullmatch, lines))
 
 
 def text_links(content: bytes) -> list[str]:
-    """The URLs that stand on a line of their own."""
+    """Return the URLs that stand on a line of their own."""
     lines = islice(_LINE.finditer(content.removeprefix(b"\xef\xbb\xbf")), MOST_LINKS + 1)
     return [line[1].decode("utf-8", "replace") for line in lines]
 
 
 def sitemap_links(read: Read, url: str) -> tuple[list[str], dict[str, float]]:
-    """The locations in the XML sitemap or sitemap index (UTF-8) at `url`, which `read` gives, and the alternates of
-    each; and when those changed of which it says so (unix seconds)."""
+    """Return the locations in the XML sitemap or index (UTF-8) at `url`, which `read` gives, with their alternates, and
+    the dates it gives for them (unix seconds)."""
     found: dict[str, None] = {}
     entries = DatedEntries()
 
@@ -139,7 +140,7 @@ def sitemap_links(read: Read, url: str) -> tuple[list[str], dict[str, float]]:
             entries.date(text)
         elif name in _ENTRIES:
             entries.end()
-            if text.startswith(("http://", "https://")):  # without its <loc>
+            if text.startswith(("http://", "https://")):  # an entry without <loc>
                 found[seen_from(base, text, url)] = None
         elif name == "link" and attributes.get("rel") == "alternate":
             found[seen_from(base, attributes.get("href", ""), url)] = None
@@ -150,6 +151,6 @@ def sitemap_links(read: Read, url: str) -> tuple[list[str], dict[str, float]]:
 
 
 def unfold(data: bytes, limit: int = MAX_UNFOLDED_BYTES) -> bytes:
-    """The first `limit` bytes `data` (gzip, any number of members) holds; as far as it can be read."""
+    """Return the first `limit` bytes that `data` (gzip, any number of members) holds, as far as it can be read."""
     layer = whole(gunzip(BytesIO(data), limit))
     return b"" if layer.content is data else layer.content

@@ -1,17 +1,16 @@
-"""What is in an exchange: decoded, asked of content-seen, parsed, its links resolved.
+"""The contents of an exchange: its body decoded, asked of content-seen and parsed, its links resolved.
 
-A worker: exchanges go in, what they hold comes out, and it keeps nothing of them. Content-seen asks whether the
-same body was read at the same place: then its links are known and it is not parsed again. The place counts because
-relative links mean something else elsewhere: by the body alone (Mercator, section 3.5) pages would be lost. It is
-the folder, and for a page with links like `?page=2`, which keep the page's own name, the whole path.
+Called by `fyke.crawl.gathering` in each turn; it keeps nothing of an exchange that came out. Content-seen says whether
+the same body was read at the same place. If so, its links are known and it is not parsed again. The place counts
+because relative links mean something else elsewhere: by the body alone (Mercator, section 3.5) pages would be lost. The
+place is the folder, or the whole path if links like `?page=2` keep the page's own name.
 
-Large pages are handed on one in a turn while light work is going on, and no sooner than their share of the time allows
-(`fyke.core.pace`), so that archiving them does not hold up the others; and all of them where there are no others.
-A turn ends when it took `TURN_S`, or its links are `TURN_BYTES` written out: what is left of it goes first in the next.
-Nobody waits for what is done beside the loop; while `MOST_LATER` large pages wait for that, no more exchanges should be
-handed in (`crowded`).
+While light work is going on, at most one large page is handed on in a turn, no sooner than its share of the time allows
+(`fyke.core.pace`). So archiving it does not hold up the others. Otherwise all that are ready are handed on. A turn ends
+after `TURN_S`, or when its links are `TURN_BYTES` written out; the next begins with the rest. The loop never waits for
+work beside it. While `MOST_LATER` large pages wait for that, no more exchanges should be handed in (`crowded`).
 
-Invariant: every exchange that goes in comes out once, whatever its bytes; those with large pages come out later.
+Invariant: every exchange that goes in comes out once, whatever its bytes, though one with a large page comes out later.
 """
 
 from collections import deque
@@ -34,19 +33,19 @@ from fyke.harvest.sheaf import NO_SHEAF, Reaped, Sheaf
 from fyke.harvest.sitemap import most_bytes
 
 BATCH_PAGES = 64
-BATCH_BYTES = 4 << 20  # of bodies and what they unfold to, so that a batch of large ones does not fill the memory
-TOGETHER_BYTES = 2 << 20  # of links written out that are resolved together; a page that has more is large
-TOGETHER_LINKS = 2_000  # that take long each, the same: ten microseconds
-STEP_BYTES = 1 << 16  # of pages that are read in a step
-PAGE_BYTES = 1 << 12  # that a page counts for there, beside its own
+BATCH_BYTES = 4 << 20  # of bodies and their pages, so that a batch of large ones does not fill the memory
+TOGETHER_BYTES = 2 << 20  # of links, written out, that are resolved together; a page with more is large
+TOGETHER_LINKS = 2_000  # links that take ten microseconds each, resolved together; a page with more is large
+STEP_BYTES = 1 << 16  # of pages read in a step
+PAGE_BYTES = 1 << 12  # that each page adds to a step, beside its own size
 TURN_BYTES = 4 << 20
 TURN_S = 0.05
-MOST_LATER = 512  # exchanges with large pages for which there is no room aside: each may hold a file
-DECODE_S = 0.02  # that it may take to decode a body on the loop
-PACKED_BYTES = 1 << 20  # of a body; to make more ready for the archive would hold up the loop
-STORED_BYTE_S = 5e-9  # that a byte of a large page is expected to take until it is archived
-SLOW_BYTES = 2 << 20  # that may be read in the time that a page takes which takes long, at least
-LINKS_BYTES = 16 << 20  # that such a page counts for, at least: a short document may bring as much in links
+MOST_LATER = 512  # exchanges with large pages that wait for room aside: each may hold a file
+DECODE_S = 0.02  # of time to decode a body on the loop
+PACKED_BYTES = 1 << 20  # of a body: packing more for the archive would hold up the loop
+STORED_BYTE_S = 5e-9  # expected to archive a byte of a large page
+SLOW_BYTES = 2 << 20  # what a page that `takes_long` counts for in time, at least
+LINKS_BYTES = 16 << 20  # the same in memory: a short document may bring as much in links
 TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
 
 
@@ -63,47 +62,47 @@ class Harvest:
         copy_of: CopyOf | None = None,
         pack: Callable[[Exchange], None] = lambda _: None,
     ) -> None:
-        """Without `aside` large pages are read as all others, and a turn may take however long. `pack` makes the body
-        of a large one ready for the archive; it may raise OSError."""
+        """Without `aside`, large pages are read like all others and a turn has no time limit. `pack` makes the body of
+        a large exchange ready for the archive; it may raise OSError."""
         self._parser = parser
         self._content_seen = content_seen
         self._binder = binder
         self._most_bytes = limits.max_body_bytes
         self._aside = aside
-        self._later: FairLine[Exchange] = FairLine()  # by domain; there was no room aside for their pages
+        self._later: FairLine[Exchange] = FairLine()  # large pages that wait for room aside, by domain
         self._copy_of = copy_of
         self._pack = pack
         self._turn_ends_at = 0.0
         self._turn_bytes = 0  # of links written out
-        self._next: list[tuple[Exchange, Page | None]] = []  # left of the last turn, some opened already
+        self._next: list[tuple[Exchange, Page | None]] = []  # left of the last turn, some already opened
 
     def __repr__(self) -> str:
         return f"Harvest({self._parser!r})"
 
     @property
     def waiting(self) -> int:
-        """How many exchanges came in and not out yet."""
+        """Number of exchanges that came in and are not out yet."""
         return len(self._next) + len(self._later) + (len(self._aside) if self._aside is not None else 0)
 
     @property
     def crowded(self) -> bool:
-        """Whether so many large pages wait, or any of the last turn, that no more exchanges should come in."""
+        """True if the last turn left exchanges, or so many large pages wait, that no more should come in."""
         return bool(self._next) or len(self._later) >= MOST_LATER
 
     @property
     def behind(self) -> bool:
-        """Whether there is more to reap at once."""
+        """True if there is more to reap at once."""
         return bool(self._next)
 
     @property
     def _late(self) -> bool:
-        """Whether this turn took long enough."""
+        """True if this turn has used up its time or its bytes of links."""
         is_late = self._aside is not None and self._aside.pace.now() >= self._turn_ends_at
         return is_late or self._turn_bytes >= TURN_BYTES
 
     def reap(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
-        """What is in `exchanges`, and in large ones of before. Their bodies are still open, for the archive. In between
-        `NO_SHEAF`, where others may have their turns."""
+        """Yield what is in `exchanges`, and in large ones of earlier turns. Their bodies are still open, for the
+        archive. `NO_SHEAF` in between lets others have their turns."""
         self._turn_ends_at = self._aside.pace.now() + TURN_S if self._aside is not None else 0.0
         self._turn_bytes = 0
         to_parse = deque(self._next)
@@ -141,7 +140,7 @@ class Harvest:
             self._aside.go_on(hurry=len(self._later) > MOST_LATER // 2)
 
     def _hand_on(self) -> Iterator[Sheaf]:
-        """Large pages that were read by now, as far as there is time for them."""
+        """Yield the large pages that were read by now, as far as there is time for them."""
         if self._aside is None:
             return
         share = self._aside.handing_on
@@ -149,18 +148,18 @@ class Harvest:
             yield from self._read_aside(most=1 if share.busy else None)
 
     def _open_later(self) -> None:
-        """Open those with large pages that had to wait, as their turns come, while there is room for them."""
+        """Begin to open the waiting exchanges with large pages, in turn, while there is room for them."""
         while self._later and self._aside is not None and self._aside.has_room(self._later.next_bytes):
             self._open_aside(*self._later.take())
 
     def _put_later(self, exchange: Exchange, size_bytes: int) -> None:
-        """Let `exchange` wait, whose page takes so many bytes aside."""
-        with suppress(OSError):  # it stays in memory; who archives it meets the full disk too, and knows what to do
+        """Let `exchange` wait for room aside; its page takes `size_bytes` there."""
+        with suppress(OSError):  # it stays in memory; the archive meets the full disk too, and handles it
             exchange.body.to_disk()
         self._later.put(exchange, size_bytes, exchange.visit.domain)
 
     def _has_room(self, size_bytes: int) -> bool:
-        """Whether a page of that size may be read aside now; nobody overtakes all that had to wait."""
+        """Return whether a page of that size may be read aside now. No page overtakes those that wait."""
         return not self._later and self._aside is not None and self._aside.has_room(size_bytes)
 
     def _open_aside(self, exchange: Exchange, size_bytes: int) -> None:
@@ -168,28 +167,30 @@ class Harvest:
         self._aside.put(partial(self._opened_aside, exchange), size_bytes, self._body_bytes(exchange))
 
     def _aside_bytes(self, exchange: Exchange, page: Page | None) -> int:
-        """What the page of `exchange` takes aside; 0 where it is read here. Without `page` it is not open yet."""
+        """Return the bytes that the page of `exchange` takes aside; 0 if it is read here. `page` is None before it is
+        opened."""
         if page is not None:
             return self._held_bytes(page) if self._is_large(page) else 0
         return self._body_bytes(exchange)
 
     def _body_bytes(self, exchange: Exchange) -> int:
-        """How many bytes the body of `exchange` has at most, when it is open."""
+        """Return how many bytes the body of `exchange` has at most when it is decoded."""
         return max(exchange.body.size, self._most_bytes if unfolds(exchange) else 0)
 
     def _held_bytes(self, page: Page) -> int:
-        """What is held of `page`, at most, when it is read aside; or its links are, where it was read."""
+        """Return the most bytes held of `page` while it is read aside, or, if it was read, while its links are
+        resolved."""
         if of_links := links_bytes(page):
             return page.size_bytes + of_links
         return max(most_bytes(page), LINKS_BYTES if self._parser.takes_long(page) else 0)
 
     def _read_bytes(self, page: Page) -> int:
-        """What `page` counts for in time."""
+        """Return the bytes that `page` counts for in time."""
         return max(page.size_bytes, SLOW_BYTES if self._parser.takes_long(page) else 0)
 
     def _opened_here(self, exchange: Exchange) -> Page | None:
-        """The page of `exchange`; None where it is to be opened aside, since it is large, unfolds to much, or may take
-        long to do so."""
+        """Return the page of `exchange`; None if it must be opened aside: it is large, unfolds to much, or does so
+        slowly."""
         if self._aside is None or not _brings_page(exchange):
             return opened(self._parser, self._most_bytes, exchange)
         if exchange.body.size >= self._aside.large_bytes or expected_steps(exchange) == inf:
@@ -204,12 +205,12 @@ class Harvest:
         return PageRead(exchange, opened(self._parser, self._most_bytes, exchange), (), 0, is_opened=True)
 
     def _is_large(self, page: Page) -> bool:
-        """Whether `page` is read aside, if it is read."""
+        """Return whether `page`, if it is read, is read aside."""
         return self._aside is not None and (page.size_bytes >= self._aside.large_bytes or self._parser.takes_long(page))
 
     def _told(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
-        """Visits that brought nothing to read; those with large bodies later, when these are packed, as far as there
-        are not too many: each holds a file."""
+        """Yield visits that brought nothing to read. Those with large bodies come once these are packed, unless too
+        many wait already: each holds a file."""
         at_once = []
         for exchange in exchanges:
             if self._aside is None or exchange.body.size < PACKED_BYTES or len(self._aside) >= MOST_LATER:
@@ -224,13 +225,13 @@ class Harvest:
         return PageRead(exchange, Page(exchange, "", b""), (), 0, is_told=True)
 
     def _make_ready(self, exchange: Exchange) -> None:
-        """Pack the body of `exchange`, if it is large."""
+        """Pack the body of `exchange` if it is large."""
         if exchange.body.size >= PACKED_BYTES:
-            with suppress(OSError):  # who archives it meets that too, and knows what to do
+            with suppress(OSError):  # the archive meets the same error, and handles it
                 self._pack(exchange)
 
     def _without_page(self, exchanges: Sequence[Exchange]) -> Sheaf:
-        """Visits that brought nothing to read: half of all, where robots.txt forbids much."""
+        """Return the sheaf of visits that brought nothing to read: half of all if robots.txt forbids much."""
         reaped = [Reaped(exchange, Page(exchange, "", b"")) for exchange in exchanges]
         for each in reaped:
             compare(each.page, self._copy_of, self._most_bytes)
@@ -242,7 +243,7 @@ class Harvest:
         return sheaf
 
     def _read_aside(self, *, most: int | None = None) -> Iterator[Sheaf]:
-        """What was done of large pages meanwhile, `most` of them."""
+        """Yield what work aside has finished, at most `most` results."""
         done = [] if self._aside is None else self._aside.take(most)
         while done:
             read = done.pop(0)
@@ -259,7 +260,7 @@ class Harvest:
             yield NO_SHEAF
 
     def _owing(self, sheaves: Iterable[Sheaf]) -> Iterator[Sheaf]:
-        """`sheaves` of large pages, which take a share of the time until they are stored."""
+        """Yield `sheaves` of large pages; the time until each is stored counts against their share."""
         assert self._aside is not None
         for sheaf in sheaves:
             with self._aside.handing_on.taken(
@@ -268,9 +269,9 @@ class Harvest:
                 yield sheaf
 
     def _read(self, batch: Sequence[tuple[Exchange, Page]]) -> Iterator[Sheaf]:
-        """Links are resolved together, but for those of pages that look alike: whether the second is to be read
-        depends on the links of the first; and no more than memory may hold when they are written out, or the loop may
-        wait for."""
+        """Read the pages of `batch`, and resolve the links of many together, within what memory may hold and the loop
+        may wait for. Pages that look alike are kept apart: whether the second is read depends on the links of the
+        first."""
         places = [places_of(page) for _, page in batch]
         known = self._content_seen.known([key for keys in places for key in keys])
         together: list[PageRead] = []
@@ -285,7 +286,7 @@ class Harvest:
                 step_bytes = 0
             step_bytes += page.size_bytes + PAGE_BYTES
             compare(page, self._copy_of, self._most_bytes)
-            if exchange.outcome is Outcome.UNCHANGED:  # its links are known
+            if exchange.outcome is Outcome.UNCHANGED:  # the links are known
                 together.append(PageRead(exchange, page, (), 0))
                 continue
             is_much = together_bytes > TOGETHER_BYTES or together_links > TOGETHER_LINKS
@@ -309,13 +310,13 @@ class Harvest:
             yield self._sheaf(together)
 
     def _begun(self, exchange: Exchange, page: Page, keys: tuple[int, ...]) -> PageRead:
-        """A page of which it was asked whether it was seen, by its `keys`, and nothing is read yet."""
+        """Return the PageRead of a page that is not read yet; content-seen was asked for its `keys`."""
         level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
         _judge_kind(page)
         return PageRead(exchange, page, keys, level, self._binder.hops(exchange))
 
     def _parse_aside(self, read: PageRead) -> bool:
-        """Have a page read aside, if that must be; whether it is."""
+        """Have a page read aside if necessary; return whether it is."""
         if self._is_large(read.page):
             self._do_aside(self._parsed, read)
         elif not self._processed_here(read.page):
@@ -325,7 +326,7 @@ class Harvest:
         return True
 
     def _processed_here(self, page: Page) -> bool:
-        """Whether `page` could be read at once."""
+        """Return whether `page` was read at once."""
         if self._aside is not None:
             return self._parser.process_in_haste(page)
         self._parser.process(page)
@@ -337,12 +338,12 @@ class Harvest:
         self._aside.put(partial(work, read), self._held_bytes(read.page), read_bytes)
 
     def _do_aside_or_later(self, work: Callable[[PageRead], PageRead], read: PageRead) -> None:
-        """The same for a page of which nobody knew that it is large for what it holds: where there is no room for it
-        now, it is opened again when there is. Others than plain pages cannot be read twice, and are few."""
+        """Do the same for a page whose size alone did not show that it takes long. Without room for it now, it is
+        opened again later. Only plain pages can be read twice; others are few."""
         assert self._aside is not None
         exchange, size_bytes = read.exchange, self._held_bytes(read.page)
         is_plain = exchange.outcome is Outcome.OK and exchange.visit.kind in (Kind.PAGE, Kind.SEED)
-        if not is_plain or self._aside.has_room(size_bytes):  # it had its turn: to wait behind others again has no end
+        if not is_plain or self._aside.has_room(size_bytes):  # it had its turn; behind others it might never get one
             self._do_aside(work, read)
         else:
             self._put_later(exchange, size_bytes)
@@ -351,25 +352,25 @@ class Harvest:
         return read._replace(redirect=self._parser.read(read.page))
 
     def _resolved(self, read: PageRead) -> PageRead:
-        if not read.page.rows:  # only now: rows may be longer than the page, and wait for nothing more here
+        if not read.page.rows:  # only now: rows may be longer than the page, and wait for no other step here
             self._parser.extract(read.page)
         return self._binder.resolved(read)
 
 
 def opened(parser: Parser, most_bytes: int, exchange: Exchange) -> Page:
-    """What is known of a page before it is parsed."""
+    """Return the page of `exchange` before it is parsed."""
     if not _brings_page(exchange):
         return Page(exchange, "", b"")
     return _page_with(parser, exchange, decode_body(exchange, most_bytes))
 
 
 def _brings_page(exchange: Exchange) -> bool:
-    """Whether its body is to be opened: who fetches rules reads them, and nobody else."""
+    """Return whether the body of `exchange` is to be opened. That of a robots.txt is not: the fetcher reads it."""
     return exchange.outcome in TO_PARSE and exchange.visit.purpose is not Purpose.ROBOTS
 
 
 def _page_with(parser: Parser, exchange: Exchange, decoded: Decoded) -> Page:
-    """The page with what was decoded; its fingerprint is 0 when it has no body to compare."""
+    """Return the page with what was decoded. Its fingerprint is 0 if it has no body to compare."""
     page = parser.page_of(exchange, decoded.content)
     page.cut |= decoded.is_cut
     if decoded.fault and not decoded.is_cut and not exchange.detail:
@@ -380,8 +381,9 @@ def _page_with(parser: Parser, exchange: Exchange, decoded: Decoded) -> Page:
 
 
 def _judge_kind(page: Page) -> None:
-    """What an answer is decides, not who named it: a page that a robots.txt calls a sitemap, maybe a stranger's, is
-    one. But what is beyond the scope stays a requisite, at later visits too, so that no more hops lead from there."""
+    """Set the kind of the visit by what the answer is, not by who named it: a page that some robots.txt, maybe a
+    stranger's, calls a sitemap is a page. A requisite beyond the scope stays one at later visits too, so that no more
+    hops lead from there."""
     visit = page.exchange.visit
     if page.exchange.outcome is not Outcome.OK or visit.purpose is not Purpose.PAGE or visit.beyond:
         return

@@ -1,11 +1,11 @@
-"""XML read safely, as a stream of elements: what sitemaps and feeds are read through.
+"""XML read safely, as a stream of elements: sitemaps and feeds are read through it.
 
-Called by `fyke.harvest.sitemap` and `fyke.harvest.feed`. Expat parses; entity declarations are refused,
-nothing external is loaded, nothing is kept but the path to the current element. Broken XML is common:
-what Expat refuses is read once more by the HTML parser, which takes anything and expands nothing.
+Called by `fyke.harvest.sitemap` and `fyke.harvest.feed`. Expat parses. Entity declarations are refused, nothing
+external is loaded, and only the path to the current element is kept. Broken XML is common: if Expat refuses it, the
+HTML parser reads it again, which takes anything and expands nothing.
 
-Invariant: never raises, whatever the bytes; memory is bounded by the document and its depth. Text and attributes
-that refer to an entity nobody knows, or break off, are empty or missing: of a URL only a part would be left.
+Invariant: never raises, whatever the bytes; memory is bounded by the document and its depth. Text and attributes that
+break off, or refer to an unknown entity, are empty or missing: otherwise only a part of a URL would be left.
 """
 
 import re
@@ -30,7 +30,7 @@ See = Callable[[str, str, Attributes, str, str], None]
 
 _CLOSED = re.compile(rb"<([\w:.-]++)([^<>]*)/>")
 _LITERAL = re.compile(rb"<!\[CDATA\[(.*?)(?:\]\]>|\Z)|&([A-Za-z_:][\w:.-]*+);", re.DOTALL)
-_FOREIGN = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z_:]")  # not one of XML's own entities
+_FOREIGN = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z_:]")  # an entity that is not XML's own
 _REFERENCE_BYTES = len(b"&quot;")  # the longest of these
 _BEFORE_DOCTYPE = rb"(?:[^<]++|<\?.*?\?>|<!--.*?-->)*+"
 _QUOTED = rb"\"[^\"]*+\"|'[^']*+'"
@@ -39,25 +39,25 @@ _DOCTYPE = re.compile(
     rb"(?:\[(?:<!--.*?-->|<\?.*?\?>|" + _QUOTED + rb"|[^\]\"'<]|<(?!!--|\?))*+\]\s*+)?+>",
     re.DOTALL | re.IGNORECASE,
 )
-_UNKNOWN = "\uffff"  # stands for the text of an entity nobody knows: no character, so that XML cannot have it
-_HEAD_BYTES = 1 << 16  # the root element stands in them
-_TEXT_CHARS = 1 << 14  # more is no URL and no title
-_BASE_CHARS = 1 << 8  # each link below would be as long: a few bytes of it are written, all of them are held
+_UNKNOWN = "\uffff"  # stands for the text of an unknown entity: XML cannot hold it, because it is no character
+_HEAD_BYTES = 1 << 16  # in which the root element stands
+_TEXT_CHARS = 1 << 14  # longer text is no URL and no title
+_BASE_CHARS = 1 << 8  # each link below would be as long in memory, though written with a few bytes
 
-_MOST_DEPTH = 1_000  # of elements in elements: each takes 300 bytes as long as it is open
+_MOST_DEPTH = 1_000  # of nested elements: each open one takes 300 bytes
 _BREATH = 256  # elements
 
 
 class Enough(Exception):
-    """Raised by who is shown elements: the rest is not read."""
+    """Raised by a `See` to stop: the rest is not read."""
 
 
 class _Refused(Exception):
-    """The document declares entities or attributes, or is deeper than any list: only a bomb needs that."""
+    """The document declares entities or attributes, or is nested deeper than any list: only a bomb needs that."""
 
 
 def root_of(content: bytes) -> str:
-    """The local name of the outermost element, lower case; empty when there is none."""
+    """Return the local name of the outermost element, lower case; empty if there is none."""
     found: list[str] = []
 
     def start(name: str, _: object) -> None:
@@ -74,10 +74,10 @@ def root_of(content: bytes) -> str:
 
 def scan(read: Read, url: str, see: See) -> None:
     """Show `see` every element of the document that `read` gives (UTF-8, no byte order mark needed), which came from
-    `url`, or until it raises `Enough`.
+    `url`, until it raises `Enough`.
 
-    After a fault all elements are shown again, from the beginning, by the HTML parser: for that the document is read
-    anew, and not held while there is a tree.
+    After a fault the HTML parser shows all elements again, from the beginning. For that the document is read anew, so
+    that it is not held beside the tree.
     """
     with suppress(Enough):
         if not _scan_strictly(read, url, see):
@@ -85,7 +85,8 @@ def scan(read: Read, url: str, see: See) -> None:
 
 
 def seen_from(base: str, href: str, url: str) -> str:
-    """`href` as the document at `url` has it; absolute where its element has another `base`. Empty when it is none."""
+    """Return `href` as the document at `url` has it, or absolute if its element has another `base`. Empty if it is no
+    URL."""
     return href if base == url or not href else canonical(href, base) or ""
 
 
@@ -102,7 +103,7 @@ class _Text:
             self._text += some
 
     def take(self) -> str:
-        """What was added since this was last called."""
+        """Return what was added since the last call."""
         text, self._text = self._text[:_TEXT_CHARS].rstrip(), ""
         return text
 
@@ -128,7 +129,7 @@ def _scan_strictly(read: Read, url: str, see: See) -> bool:
         see(name, path[-1][0], attributes, text.take(), base)
 
     def doctype(_: str, system: str | None, public: str | None, subset: int) -> None:
-        # What is declared elsewhere Expat leaves out without a word.
+        # Expat silently leaves out entities that are declared elsewhere.
         if (system or public or subset) and _has_foreign(read()):
             raise _Refused
 
@@ -139,7 +140,7 @@ def _scan_strictly(read: Read, url: str, see: See) -> bool:
     parser.CharacterDataHandler = text.add
     parser.StartDoctypeDeclHandler = doctype
     parser.EntityDeclHandler = _refuse
-    parser.AttlistDeclHandler = _refuse  # what each element has by default
+    parser.AttlistDeclHandler = _refuse  # default attributes
     try:
         for piece in read():
             parser.Parse(piece, False)
@@ -150,7 +151,7 @@ def _scan_strictly(read: Read, url: str, see: See) -> bool:
 
 
 def _has_foreign(pieces: Iterator[bytes]) -> bool:
-    """Whether an entity is referred to that is none of XML's own."""
+    """Return whether the document refers to an entity that is not XML's own."""
     some = b""
     for piece in pieces:
         some = some[-_REFERENCE_BYTES:] + piece
@@ -161,7 +162,7 @@ def _has_foreign(pieces: Iterator[bytes]) -> bool:
 
 
 def _beginning(pieces: Iterator[bytes]) -> bytes:
-    """As much as is parsed by force, and as much before it that is declared."""
+    """Return as much as is parsed by force, and as many bytes of declarations before it."""
     whole = roomy(2 * MAX_BYTES)
     for piece in pieces:
         whole.write(piece)
@@ -171,7 +172,7 @@ def _beginning(pieces: Iterator[bytes]) -> bytes:
 
 
 def _base(own: str, above: str) -> str:
-    """The base of an element (XML Base) that names its `own`, below one whose base is `above`."""
+    """Return the base (XML Base) of an element that names its `own`, below one whose base is `above`."""
     base = canonical(own, above)
     return base if base is not None and len(base) <= _BASE_CHARS else above
 
@@ -185,20 +186,21 @@ def _local(name: str) -> str:
 
 
 def _plain(content: bytes) -> bytes:
-    """As much of `content` as is parsed by force, without what HTML has no or another word for: what is declared,
-    CDATA, elements closed as they open; and without text that breaks off."""
+    """Return as much of `content` as is parsed by force, without what HTML lacks or writes otherwise: declarations,
+    CDATA, self-closed elements. Text that breaks off is left out."""
     doctype = _DOCTYPE.match(content)
     if doctype is None and b"<!ENTITY" in content:
-        return b""  # who knows where the declarations end
+        return b""  # nobody knows where the declarations end
     begin = doctype.end() if doctype is not None else 0
-    del doctype  # it holds all of the content
+    del doctype  # the match holds all of the content
     end = begin + MAX_BYTES
     content = content[begin : max(content.rfind(b"<", begin, end), content.rfind(b">", begin, end) + 1)]
     return _replaced(_CLOSED, _opened_and_closed, _replaced(_LITERAL, _in_html, content))
 
 
 def _replaced(pattern: re.Pattern[bytes], by: Callable[[re.Match[bytes]], bytes], content: bytes) -> bytes:
-    """As `pattern.sub` has it, which holds all pieces until the end: of small ones twenty times their length."""
+    """Return the same as `pattern.sub`, which would hold all pieces until the end: small ones take twenty times their
+    length."""
     whole, at = roomy(2 * len(content)), 0
     for match in pattern.finditer(content):
         whole.write(content[at : match.start()])
@@ -231,7 +233,7 @@ def _scan_by_force(plain: bytes, url: str, see: See) -> None:
     root = tree_of(plain).root
     if root is None:
         return
-    bases = [(-1, url)]  # of the elements around this one
+    bases = [(-1, url)]  # of the elements around the current one
     for number, node in enumerate(root.traverse(), 1):
         if number % _BREATH == 0:
             breathe()

@@ -1,8 +1,8 @@
-"""Which rules may hold at a site: the ways in which URLs of the same content differ.
+"""The rules that may hold at a site: the ways in which URLs of the same content differ.
 
 Dasgupta, Kumar, Sasturkar: De-duping URLs via rewrite rules, KDD 2008: a key whose values differ among URLs of the same
-content is likely to be irrelevant. Called by `learning`, which finds out. A content counts once, however many URLs have
-it, so that an error page shown for anything makes nothing likely.
+content is likely to be irrelevant. Called by `learner`; `learning` tests the rules. A content counts once, however many
+URLs have it, so that an error page shown for anything makes nothing likely.
 """
 
 import re
@@ -15,10 +15,10 @@ from typing import NamedTuple
 from fyke.core.own_marks import LEAST_CHARS, is_id
 from fyke.core.rewrite_rules import Rule, Shape
 
-LEAST_CONTENTS = 10  # in which a key differs
+LEAST_CONTENTS = 10  # in which a key must differ
 MOST_CANDIDATES = 24  # of a shape
-MOST_OF_CONTENT = 64  # URLs of a content that are looked at
-MOST_PARTS = 64  # of a URL that are looked at: segments, parameters, keys
+MOST_OF_CONTENT = 64  # URLs read of a content
+MOST_PARTS = 64  # read of a URL: segments, parameters, keys
 _SIGNS = "/?#&;="
 _INDEX = re.compile(r"(?:index|default|home|main|welcome)\.[0-9A-Za-z]{2,5}")
 _TOKEN = re.compile(r"([^0-9A-Za-z]*(?:[A-Za-z]{1,16}[^0-9A-Za-z]{1,3})?)([0-9A-Za-z]+)([^0-9A-Za-z]{0,3})")
@@ -29,12 +29,12 @@ class SplitUrl(NamedTuple):
 
     segments: tuple[str, ...]
     parameters: dict[str, str]  # after ; in segments
-    query: dict[str, str]  # of a key that comes twice the last value
+    query: dict[str, str]  # the last value of a key that comes twice
     order: tuple[str, ...]  # of the keys
 
 
 def parts_of(url: str) -> SplitUrl:
-    """The parts of a canonical URL."""
+    """Return the parts of a canonical URL."""
     path, _, query = url.split("/", 3)[3].partition("?")
     segments: list[str] = []
     parameters: dict[str, str] = {}
@@ -47,7 +47,7 @@ def parts_of(url: str) -> SplitUrl:
 
 
 def contents_of(pages: Iterable[tuple[str, int]]) -> list[list[SplitUrl]]:
-    """The URLs of each content that has several, of pairs of URL and content; 0 is none."""
+    """Return the URLs of each content that has several, from pairs of URL and content (0: none)."""
     found: dict[int, list[str]] = defaultdict(list)
     for url, content in pages:
         if content and len(found[content]) < MOST_OF_CONTENT:
@@ -56,7 +56,7 @@ def contents_of(pages: Iterable[tuple[str, int]]) -> list[list[SplitUrl]]:
 
 
 def candidates(host: str, urls: Sequence[str], contents: Sequence[Sequence[SplitUrl]]) -> list[Rule]:
-    """Rules of `host` that may hold, where it has these `urls`, and those of each of `contents` are of one content."""
+    """Return rules that may hold at `host`, given its `urls` and the URLs of each of its `contents`."""
     return [
         *(Rule(shape=Shape.DROP_KEY, host=host, key=key) for key in _differing(contents, attrgetter("query"))),
         *(
@@ -71,7 +71,7 @@ def candidates(host: str, urls: Sequence[str], contents: Sequence[Sequence[Split
 
 
 def _differing(contents: Sequence[Sequence[SplitUrl]], named: Callable[[SplitUrl], dict[str, str]]) -> list[str]:
-    """The keys that differ in most of the contents that have them."""
+    """Return the keys that differ in at least half of the contents that have them."""
     there: Counter[str] = Counter()
     differ: Counter[str] = Counter()
     for urls in contents:
@@ -83,7 +83,7 @@ def _differing(contents: Sequence[Sequence[SplitUrl]], named: Callable[[SplitUrl
 
 
 def values(host: str, dropped: Container[str], contents: Sequence[Sequence[SplitUrl]]) -> Iterator[Rule]:
-    """Rules that drop keys, other than those `dropped`, where they have one of a few values: contents come with that
+    """Yield rules that drop keys, other than those `dropped`, only with one of a few values: contents come with that
     value and without the key."""
     differ: Counter[tuple[str, str]] = Counter()
     for urls in contents:
@@ -97,7 +97,7 @@ def values(host: str, dropped: Container[str], contents: Sequence[Sequence[Split
 
 
 def at_paths(host: str, dropped: Container[str], contents: Sequence[Sequence[SplitUrl]]) -> Iterator[Rule]:
-    """Rules that drop keys, other than those `dropped`, at one path each: the key may select at others."""
+    """Yield rules that drop keys, other than those `dropped`, at one path each: at others the key may select."""
     at: dict[tuple[str, ...], list[list[SplitUrl]]] = defaultdict(list)
     for urls in contents:
         there: dict[tuple[str, ...], list[SplitUrl]] = defaultdict(list)
@@ -117,7 +117,7 @@ def at_paths(host: str, dropped: Container[str], contents: Sequence[Sequence[Spl
 
 
 def _segments(host: str, contents: Sequence[Sequence[SplitUrl]]) -> Iterator[Rule]:
-    """Rules that drop session ids from paths: what surrounds them is alike, and their lengths."""
+    """Yield rules that drop session ids from paths: with the same text around them, and a range of lengths."""
     differ: Counter[tuple[int, str, str]] = Counter()
     lengths: dict[tuple[int, str, str], set[int]] = defaultdict(set)
     for urls in contents:
@@ -147,12 +147,12 @@ def _index_pages(host: str, urls: Sequence[str]) -> Iterator[Rule]:
 
 
 def is_index_page(name: str) -> bool:
-    """Whether the last part of a path is what index pages are called."""
+    """Return whether the last part of a path is an index page's name."""
     return _INDEX.fullmatch(name.lower()) is not None
 
 
 def _orders(host: str, contents: Sequence[Sequence[SplitUrl]]) -> Iterator[Rule]:
-    """The rule that sorts keys, where the same ones come in several orders."""
+    """Yield the rule that sorts keys, if the same keys come in several orders."""
     differ = 0
     for urls in contents:
         orders: dict[frozenset[str], set[tuple[str, ...]]] = defaultdict(set)

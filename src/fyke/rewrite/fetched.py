@@ -1,10 +1,10 @@
-"""What a crawl fetched, site by site: the rows of its pages from which rules are learned.
+"""The pages that a crawl fetched, site by site: rows from which rules are learned.
 
 A site is a host with those that differ from it by `www.`, `m.` or `mobile.` before the name. The table of pages is in
-the order of the crawl, so it is read once and put into parts on disk by site, which are then read one by one.
+the order of the crawl. So it is read once and divided by site into parts on disk, which are then read one by one.
 
-Invariant: memory holds a part, of `PART_ROWS` or so, whatever the size of the table; of a site the first `SITE_ROWS`
-pages are read.
+Bounded: memory holds one part, of about `PART_ROWS`, whatever the size of the table. The first `SITE_ROWS` pages of a
+site are read.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ from fyke.disk.scratch import scratch
 SITE_ROWS = 1 << 15
 PART_ROWS = 1 << 16
 MOST_PARTS = 256
-PLACES = 1 << 20  # counters of pages by site, which sites share when there are more
+PLACES = 1 << 20  # counters of pages by site; more sites share them
 COLUMNS = (
     "url", "host", "outcome", "kind", "status", "fingerprint", "fetched_at", "media_type",
     "warc_file", "warc_offset", "warc_length",
@@ -40,7 +40,7 @@ _ANSWERED = pa.array([outcome.value for outcome in Outcome if outcome.answered a
 
 
 class AnsweredPage(NamedTuple):
-    """A page that answered: `row` as the table has it; `fingerprint` 0 for redirects, errors and what has no body."""
+    """A page that answered, and its `row` in the table; `fingerprint` is 0 for redirects, errors and empty pages."""
 
     url: str
     host: str
@@ -49,15 +49,15 @@ class AnsweredPage(NamedTuple):
 
 
 def sites(folder: Path) -> Iterator[tuple[str, list[AnsweredPage]]]:
-    """The sites of the crawl directory `folder`, each with its pages. Raises NotACrawl, StateDamaged."""
+    """Yield the sites of the crawl directory `folder` with their pages. Raises NotACrawl, StateDamaged."""
     with _beside(folder) as place:
         for path in _parts(folder, place, _by_site, SITE_ROWS):
             yield from _sites_of(path)
 
 
 def places(folder: Path) -> Iterator[dict[str, dict[str, AnsweredPage]]]:
-    """Pages by host, by path with query, of the crawl directory `folder`, part by part: those that were fetched whole,
-    at paths that several hosts have. Raises NotACrawl, StateDamaged."""
+    """Yield pages of the crawl directory `folder` by path with query, then by host, part by part: those fetched whole,
+    at paths of several hosts. Raises NotACrawl, StateDamaged."""
     with _beside(folder) as place:
         for path in _parts(folder, place, _by_target, None):
             yield _places_of(path)
@@ -65,7 +65,8 @@ def places(folder: Path) -> Iterator[dict[str, dict[str, AnsweredPage]]]:
 
 @contextmanager
 def _beside(folder: Path) -> Iterator[Path]:
-    """A folder for the parts in `folder`; who may not write there is told of the file of rules, which comes last."""
+    """Make a folder for the parts in `folder`. If `folder` is not writable, the error names the file of rules, written
+    last."""
     with ExitStack() as held:
         with writing(folder / FILE):
             place = held.enter_context(scratch(".rewrite-", folder))
@@ -73,7 +74,7 @@ def _beside(folder: Path) -> Iterator[Path]:
 
 
 def _places_of(path: Path) -> dict[str, dict[str, AnsweredPage]]:
-    """The places of one part."""
+    """Return the places of one part."""
     with pa.ipc.open_stream(str(path)) as stream:
         table = stream.read_all()
     columns = (table.column(name).to_pylist() for name in ("url", "host", "outcome", "fingerprint"))
@@ -89,7 +90,7 @@ def _places_of(path: Path) -> dict[str, dict[str, AnsweredPage]]:
 
 
 def _parts(folder: Path, place: Path, keys_of: Callable[[pa.Table], list[int]], most: int | None) -> Iterator[Path]:
-    """Files in `place` with the rows of the table, each with those of some keys, at most `most` of a key."""
+    """Yield files in `place` with the rows of the table, each with those of some keys, at most `most` of a key."""
     require_rows(CrawlDirectory(folder), "pages")
     count = sum(batch.num_rows for batch in scan_table(folder, "pages", ["kind"]))
     parts = min(MOST_PARTS, 1 + count // PART_ROWS)
@@ -113,7 +114,7 @@ def _parts(folder: Path, place: Path, keys_of: Callable[[pa.Table], list[int]], 
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """The rows of what answered, words in full."""
+    """Return the rows of pages that answered, with dictionaries as plain strings."""
     table = table.filter(pc.is_in(table.column("outcome").cast(pa.string()), value_set=_ANSWERED))
     plain = [field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field for field in table.schema]
     return table.cast(pa.schema(plain))
@@ -128,12 +129,12 @@ def _by_target(table: pa.Table) -> list[int]:
 
 
 def _target(url: str) -> str:
-    """Path and query of a canonical URL."""
+    """Return path and query of a canonical URL."""
     return url.split("/", 3)[3]
 
 
 def _sites_of(path: Path) -> Iterator[tuple[str, list[AnsweredPage]]]:
-    """The sites of one part."""
+    """Yield the sites of one part."""
     with pa.ipc.open_stream(str(path)) as stream:
         table = stream.read_all()
     names = np.array([key_of(main_name(host)) for host in table.column("host").to_pylist()], np.uint64)
@@ -146,7 +147,7 @@ def _sites_of(path: Path) -> Iterator[tuple[str, list[AnsweredPage]]]:
 
 
 def _says_something(row: dict[str, Any]) -> bool:
-    """Whether `row` is that of a page, and its body was read if it has one."""
+    """Return whether `row` is of a page, and its body was read if it has one."""
     if row["kind"] == "listing" or split(row["url"]).scheme not in ("http", "https"):
         return False
     return bool(row["fingerprint"]) or row["outcome"] not in _WHOLE

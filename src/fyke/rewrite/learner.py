@@ -1,10 +1,10 @@
 """`fyke rewrite`: the rules that hold at each site of a crawl, written into a file beside it.
 
-Site by site (`fetched`): what may hold (`candidates`), what does (`learning`). Contents are compared by what they say
-(`harvest/prints`), and where a session id is in the URL and in every link of the page too, without it; so pages whose
-path others have as well are read from the archive.
+For each site (`fetched`) it finds the rules that may hold (`candidates`), and tests them (`learning`). Contents are
+compared by what they say (`harvest/prints`). If a session id is in the URL and also in every link of the page, they are
+compared without it. So pages whose path others have as well are read from the archive.
 
-Invariant: the crawl may run meanwhile; nothing of it is written but the file of rules.
+Invariant: the crawl may run meanwhile; only the file of rules is written.
 """
 
 from collections import Counter
@@ -26,11 +26,11 @@ from fyke.rewrite.likeness import Beside, usual_words, without
 from fyke.rewrite.mirrors import mirrors
 from fyke.search.archived import ArchiveReader
 
-MOST_READ = 20_000  # pages of a site, from the archive
+MOST_READ = 20_000  # pages of a site from the archive
 
 
 def learn(folder: Path, told: Tell) -> list[Rule]:
-    """Learn the rules of the crawl in `folder` and write them to its file; `told` hears of each site.
+    """Learn the rules of the crawl in `folder`, write them to its file and return them; `told` hears of each site.
 
     Raises NotACrawl, StateDamaged, DiskFull, DirectoryError.
     """
@@ -48,7 +48,7 @@ def learn(folder: Path, told: Tell) -> list[Rule]:
 
 
 def _printed(pages: Sequence[AnsweredPage], reader: ArchiveReader) -> list[Content]:
-    """`pages` with their contents, without the ids in their own URLs; those that cannot be read are left out."""
+    """Return `pages` with their contents, without the ids of their own URLs. Unreadable pages are left out."""
     printed, left, read, beside = list[AnsweredPage](), MOST_READ, list[str](), Beside()
     paths = Counter(_path(page.url) for page in pages if page.fingerprint)
     for page in pages:
@@ -70,20 +70,21 @@ def _printed(pages: Sequence[AnsweredPage], reader: ArchiveReader) -> list[Conte
 
 
 def _said_by(page: AnsweredPage, reader: ArchiveReader) -> int:
-    """The number of what `page` says; 0 where it cannot be read."""
+    """Return the number of what `page` says; 0 if it cannot be read."""
     found = reader.read(page.row) if page.row["warc_file"] else None
     return 0 if found is None else number_of(found.content, page.row["media_type"])
 
 
 def _path(url: str) -> str:
-    """The path of a canonical URL, without parameters and the name of an index page: of what may be one page."""
+    """Return the path of a canonical URL, without parameters and the name of an index page: URLs of one path may be one
+    page."""
     folder, _, name = url.split("/", 3)[3].partition("?")[0].rpartition("/")
     name = name.partition(";")[0]
     return f"{folder}/" if is_index_page(name) else f"{folder}/{name}"
 
 
 def rules_of_site(name: str, pages: Sequence[Content]) -> list[Rule]:
-    """The rules that hold for `pages` of the site `name`."""
+    """Return the rules that hold for `pages` of the site `name`."""
     if len(pages) < 2 * LEAST_SUPPORT:
         return []
     of_host: dict[str, list[Content]] = {}
@@ -104,13 +105,13 @@ def rules_of_site(name: str, pages: Sequence[Content]) -> list[Rule]:
 
 
 def _main_host(name: str, pages: Mapping[str, int]) -> str:
-    """The host, of those with so many `pages`, that has the most; that of the site's `name` if it has half of that."""
+    """Return the host with the most `pages` (a number for each), or the site's `name` if that has half as many."""
     most = max(pages, key=lambda host: (pages[host], host))
     return name if 2 * pages.get(name, 0) >= pages[most] else most
 
 
 def _of_host(host: str, pages: Sequence[Content], moves: Sequence[Rule]) -> list[Rule]:
-    """The rules that hold for `pages`, all of `host` or of those from which `moves` lead to it, `moves` among them."""
+    """Return the rules that hold for `pages` of `host` and of hosts that `moves` lead to it, with `moves`."""
     contents = contents_of((page.url, page.content) for page in pages)
     likely = [*moves, *candidates(host, [page.url for page in pages], contents)]
     pages = _without_header(pages, likely)
@@ -123,7 +124,7 @@ def _of_host(host: str, pages: Sequence[Content], moves: Sequence[Rule]) -> list
 
 
 def _without_header(pages: Sequence[Content], likely: Sequence[Rule]) -> list[Content]:
-    """`pages` without what most of them say; those that all `likely` rules together make one count once."""
+    """Return `pages` without what most of them say. Pages that all `likely` rules together make one count once."""
     rewriter = Rewriter(likely)
     one_each = {rewriter.rewrite(page.url).url: page.outline for page in pages if page.outline is not None}
     usual = usual_words(list(one_each.values()))

@@ -1,19 +1,20 @@
-"""Which of the rules that may hold at a site do hold.
+"""The rules that hold at a site, among those that may.
 
-A rule *acts* on two URLs that it makes one, all other rules applied. URLs that become one are a group. `support` of a
-rule counts groups on which it acts and whose URLs all have one content. Of those with the same content no more than
-`MOST_OF_CONTENT` count, so that an error page that is shown for anything, or an empty page, says next to nothing.
-`contradictions` counts what it would lose: of a group on which it acts, and whose URLs have several contents, those
-that say different things (`likeness`) and that other rules have not made one, less one; one at least, also where the
-common URL is no page while others are. So a page that changes at every request counts once, however many URLs it has,
-and a list of thirty pages thirty times.
+A rule *acts* on two URLs that it makes one, all other rules applied. URLs that become one are a group. The `support` of
+a rule counts groups on which it acts and whose URLs all have one content. At most `MOST_OF_CONTENT` groups of the same
+content count, so that an error page shown for anything, or an empty page, says next to nothing. `contradictions` counts
+the pages that a rule would lose. A group on which it acts, and whose URLs have several contents, adds the number that
+say different things (`likeness`), less the most that are one without the rule; at least one, also if the common URL is
+no page while others are. So a page that changes at every request counts once, however many URLs it has, and a list of
+thirty pages about thirty times.
 
-All candidates together are tried, since what varies with every link (session and tracking) shows no group alone; then
-whichever takes the most contradictions with it goes, until few are left. That is done with one half of the groups. A
-rule is accepted which `LEAST_SUPPORT` contents support, and whose contradictions are at most `MOST_CONTRADICTED` of its
-support; in each half, `PART_CONTRADICTED` and two, since pages that change by themselves contradict all rules alike.
+Candidates that fail alone go first. The others are tried together, because what varies with every link (session and
+tracking) shows no group alone. Then the rule that takes the most contradictions with it goes, until few are left. One
+half of the groups decides that. A rule is accepted if `LEAST_SUPPORT` contents support it, and its contradictions are
+at most `MOST_CONTRADICTED` of its support. In each half they may be `PART_CONTRADICTED` of it and two, because pages
+that change by themselves contradict all rules alike.
 
-Invariant: what is accepted satisfies that bound on what was fetched, for all accepted rules applied together.
+Invariant: accepted rules satisfy that bound on what was fetched, all applied together.
 """
 
 from collections import Counter, defaultdict
@@ -29,12 +30,12 @@ from fyke.rewrite.likeness import Outline, different
 LEAST_SUPPORT = 10  # contents
 LEAST_HALF = 4  # of its contents, in each half
 MOST_CONTRADICTED = 0.02
-PART_CONTRADICTED = 0.05  # of a part of the groups, beside two
-MOST_OF_CONTENT = 4  # groups of a content that count
+PART_CONTRADICTED = 0.05  # of the support in one half, plus two
+MOST_OF_CONTENT = 4  # counted groups of a content
 
 
 class Content(NamedTuple):
-    """A URL that answered, its content, 0 where it is no page, and what that says, where it was read."""
+    """A URL that answered, its content (0 if it is no page), and the outline of its text, if read."""
 
     url: str
     content: int
@@ -42,13 +43,13 @@ class Content(NamedTuple):
 
 
 class Alike:
-    """Numbers of contents, of which some stand for the same one."""
+    """Numbers of contents; several may stand for the same one."""
 
     def __init__(self) -> None:
         self._leads: dict[int, int] = {}
 
     def first(self, content: int) -> int:
-        """The number that stands for all that are like `content`."""
+        """Return the number for all contents like `content`."""
         path = []
         while (further := self._leads.get(content, content)) != content:
             path.append(content)
@@ -57,7 +58,7 @@ class Alike:
         return content
 
     def join(self, contents: Sequence[int]) -> None:
-        """All `contents` are of one page."""
+        """Note that all `contents` are of one page."""
         first = self.first(contents[0])
         for content in contents[1:]:
             other = self.first(content)
@@ -66,7 +67,7 @@ class Alike:
 
 
 class Evidence(NamedTuple):
-    """What speaks for a rule, and against it."""
+    """Evidence for a rule, and against it."""
 
     agreeing: Counter[int]  # groups, by content
     contradictions: int
@@ -77,7 +78,7 @@ class Evidence(NamedTuple):
 
     @property
     def enough(self) -> bool:
-        """Whether so many contents speak for it that chance does not."""
+        """True if more contents speak for the rule than chance explains."""
         return len(self.agreeing) >= LEAST_SUPPORT
 
     @property
@@ -86,16 +87,16 @@ class Evidence(NamedTuple):
 
     @property
     def may_hold(self) -> bool:
-        """Whether one half does not rule it out: a few contradictions more may be pages that have changed."""
+        """True if one half allows the rule. A few contradictions more may be pages that changed."""
         return self.contradictions <= PART_CONTRADICTED * self.support + 2
 
     def and_of(self, other: "Evidence") -> "Evidence":
-        """What this and the `other` say, of other groups."""
+        """Return what this and the `other`, of other groups, say together."""
         return Evidence(self.agreeing + other.agreeing, self.contradictions + other.contradictions)
 
 
 class RewrittenGroups:
-    """`pages` by the URL that `rules` make of theirs."""
+    """The `pages`, grouped by the URL that `rules` make of theirs."""
 
     def __init__(self, rules: Iterable[Rule], pages: Iterable[Content]) -> None:
         self.rules = list(rules)
@@ -106,11 +107,11 @@ class RewrittenGroups:
         self.several = {url: group for url, group in found.items() if len(group) > 1}
 
     def half(self, odd: bool) -> dict[str, list[Content]]:
-        """The groups of one half."""
+        """Return the groups of one half."""
         return {url: group for url, group in self.several.items() if key_of(url) & 1 == odd}
 
     def evidence(self, rule: Rule, groups: Mapping[str, Sequence[Content]]) -> Evidence:
-        """What some `groups` say of `rule`, one of the rules."""
+        """Return the evidence of `groups` for `rule`, one of the rules."""
         agreeing: Counter[int] = Counter()
         contradictions = 0
         for url, group, apart in self._acted_on(rule, groups):
@@ -124,7 +125,7 @@ class RewrittenGroups:
     def _acted_on(
         self, rule: Rule, groups: Mapping[str, Sequence[Content]]
     ) -> Iterator[tuple[str, Sequence[Content], dict[str, list[Content]]]]:
-        """Those of `groups` on which `rule` acts, each with its URL, and by what the other rules make."""
+        """Yield the `groups` on which `rule` acts: URL, pages, and pages by the URL that the other rules make."""
         without = Rewriter(one for one in self.rules if one is not rule)
         for url, group in groups.items():
             apart: dict[str, list[Content]] = defaultdict(list)
@@ -134,7 +135,7 @@ class RewrittenGroups:
                 yield url, group, apart
 
     def against(self, rule: Rule) -> tuple[str, str]:
-        """Two URLs that `rule` makes one, and whose contents differ; empty where it is not contradicted."""
+        """Return two URLs that `rule` makes one and whose contents differ; empty strings if nothing contradicts it."""
         for url, group, apart in self._acted_on(rule, self.several):
             if is_contradicted(url, group) and not _overlap(apart, url):
                 firsts = sorted((min(pages, key=_plain) for pages in apart.values()), key=_plain)
@@ -144,7 +145,7 @@ class RewrittenGroups:
         return "", ""
 
     def example(self, rule: Rule) -> tuple[str, str]:
-        """A URL, and what `rule` makes of it with as few other rules as possible."""
+        """Return a URL, and what `rule` makes of it with as few other rules as possible."""
         best, shown = (len(self.rules) + 1, 0), ("", "")
         for group in self.several.values():
             for page in group if len({page.content for page in group}) == 1 else ():
@@ -160,14 +161,15 @@ def _plain(page: Content) -> tuple[int, str]:
 
 
 def _pages(group: Iterable[Content]) -> int:
-    """How many pages the URLs of `group` are: contents that say different things."""
+    """Return the number of pages that the URLs of `group` are: contents that say different things."""
     contents = {page.content: page.outline for page in group if page.content}
     read = [outline for outline in contents.values() if outline is not None]
     return len(contents) - len(read) + (different(read) if len(read) > 1 else len(read))
 
 
 def _overlap(apart: Mapping[str, Sequence[Content]], url: str) -> bool:
-    """Whether all that a rule makes `url` has a content in common without that rule: it is not why they differ."""
+    """Return whether all subgroups `apart` that a rule joins to `url` share a content, so that the rule is not at
+    fault."""
     if any(not page.content for page in apart.get(url, ())):
         return False
     found = ({page.content for page in group} - {0} for group in apart.values())
@@ -176,13 +178,13 @@ def _overlap(apart: Mapping[str, Sequence[Content]], url: str) -> bool:
 
 
 def is_contradicted(url: str, group: Sequence[Content]) -> bool:
-    """Whether the URLs of `group` that become `url` are not one page."""
+    """Return whether the URLs of `group` that become `url` are not one page."""
     contents = {page.content for page in group if page.content}
     return len(contents) > 1 or (bool(contents) and any(page.url == url and not page.content for page in group))
 
 
 def accepted(candidates: Sequence[Rule], pages: Sequence[Content]) -> list[Rule]:
-    """Those of `candidates` that hold for `pages`, with their evidence."""
+    """Return the `candidates` that hold for `pages`, with their evidence."""
     rules = _that_hold_together(_that_hold_alone(candidates, pages), pages)
     while rules:
         groups = RewrittenGroups(rules, pages)
@@ -199,7 +201,7 @@ def accepted(candidates: Sequence[Rule], pages: Sequence[Content]) -> list[Rule]
 
 
 def _worth(first: Evidence, second: Evidence) -> float:
-    """How well a rule is supported by two halves; not above 0 where it is not accepted."""
+    """Return how well two halves support a rule; 0 or less if it is not accepted."""
     whole = first.and_of(second)
     enough = whole.enough and min(len(first.agreeing), len(second.agreeing)) >= LEAST_HALF
     if enough and first.may_hold and second.may_hold and whole.holds:
@@ -208,19 +210,19 @@ def _worth(first: Evidence, second: Evidence) -> float:
 
 
 def _told(groups: RewrittenGroups, rule: Rule, whole: Evidence) -> dict[str, object]:
-    """What the file says of an accepted rule."""
+    """Return the fields that the file has for an accepted rule."""
     told = {"support": whole.support, "contradictions": whole.contradictions}
     return {**told, "example": groups.example(rule), "against": groups.against(rule)}
 
 
 def _that_hold_alone(candidates: Sequence[Rule], pages: Sequence[Content]) -> list[Rule]:
-    """Those of `candidates` that the first half of their groups does not rule out, where each is the only rule."""
+    """Return the `candidates` that the first half allows as the only rule."""
     each = ((rule, RewrittenGroups([rule], pages)) for rule in candidates)
     return [rule for rule, groups in each if groups.evidence(rule, groups.half(odd=False)).may_hold]
 
 
 def _that_hold_together(rules: list[Rule], pages: Sequence[Content]) -> list[Rule]:
-    """`rules` without the worst of them, until the first half of their groups has few contradictions."""
+    """Return `rules` without the worst, until the first half has few contradictions."""
     while rules and not _all(groups := RewrittenGroups(rules, pages).half(odd=False)).may_hold:
         wrong = [page for url, group in groups.items() if is_contradicted(url, group) for page in group]
         each_left_out = ([one for one in rules if one is not rule] for rule in rules)
@@ -229,18 +231,18 @@ def _that_hold_together(rules: list[Rule], pages: Sequence[Content]) -> list[Rul
 
 
 def _all(groups: Mapping[str, Sequence[Content]]) -> Evidence:
-    """What `groups` say of all rules together."""
+    """Return the evidence of `groups` for all rules together."""
     bad = {url for url, group in groups.items() if is_contradicted(url, group)}
     good = [{page.content for page in group if page.content} for url, group in groups.items() if url not in bad]
     return Evidence(Counter(chain.from_iterable(good)), len(bad))
 
 
 def _contradicted(rules: Sequence[Rule], pages: Sequence[Content]) -> tuple[float, int]:
-    """How bad `rules` are for `pages`, as a sort key: the share of groups that are contradicted, then support."""
+    """Return how bad `rules` are for `pages`, as a sort key: the share of contradicted groups, then support."""
     found = _all(RewrittenGroups(rules, pages).several)
     return (found.contradictions + 1) / (found.support + found.contradictions + 1), -found.support
 
 
 def hosts_that_merge(rules: Sequence[Rule]) -> set[str]:
-    """The hosts whose pages `rules` move to another."""
+    """Return the hosts whose pages `rules` move to another."""
     return {rule.host for rule in rules if rule.shape is Shape.HOST}

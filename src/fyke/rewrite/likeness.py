@@ -1,12 +1,12 @@
-"""How like are the pages of a site, beyond being the same?
+"""How alike are the pages of a site that are not the same?
 
-Two questions that no page answers by itself. Is a list of links in a `nav`, an `aside`, a `footer` a menu, or what the
-page is for? Those that many pages have, which say other things, are a menu's, also where it changes at every request;
-the others count. And do pages that differ say much the same, as one that changes by itself does, or are they several?
-Of each page the words are outlined, by the least hash in each of `BINS` bins (Li, Owen and Zhang, One permutation
-hashing, NIPS 2012), and what counts of the links beside it. What most pages of the site say, its header, is left out.
+No page answers two questions by itself. Is a list of links in a `nav`, an `aside`, a `footer` a menu, or what the page
+is for? A link that many pages with other text have is a menu's, even if the menu changes at every request; other links
+count. And do pages that differ say much the same, as a page that changes by itself does, or are they several? Each page
+has an outline: the least hash of its words in each of `BINS` bins (Li, Owen and Zhang, One permutation hashing, NIPS
+2012), and what counts of the links beside it. The header, which most pages of the site say, is left out.
 
-Invariant: memory is that of `BINS` numbers a page, and `MOST_FRAME` of its links.
+Bounded: memory holds `BINS` numbers a page, and `MOST_FRAME` of its links.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,16 +20,16 @@ from fyke.harvest.prints import Print
 from fyke.search.sketch import word_hashes
 
 BINS = 64
-LEAST_LIKE = 0.5  # of the bins that either of two pages has
-MOST_COMPARED = 64  # pages; of more, these stand for all
-MENU_PAGES = 3, 0.02  # which say other things have a link, and share of all: of more it is a menu's
-Outline = U64  # uint64[BINS + 1]: words by bin, NONE where none is; the key of links beside the page
+LEAST_LIKE = 0.5  # of the bins that either page has
+MOST_COMPARED = 64  # pages, which stand for all if there are more
+MENU_PAGES = 3, 0.02  # number and share of pages with other text; a link that more have is a menu's
+Outline = U64  # uint64[BINS + 1]: words by bin, NONE for an empty bin; the key of links beside the page
 Keys = U64
 NONE = np.uint64((1 << 64) - 1)
 
 
 def outline(words: Sequence[str]) -> Outline:
-    """The outline of a page with these `words`, and nothing beside it."""
+    """Return the outline of a page with these `words`, and nothing beside it."""
     hashes = word_hashes(" ".join(words))
     found = np.append(np.full(BINS, NONE), np.uint64(0))
     np.minimum.at(found, (hashes % np.uint64(BINS)).astype(np.intp), hashes)
@@ -37,7 +37,7 @@ def outline(words: Sequence[str]) -> Outline:
 
 
 def usual_words(outlines: Sequence[Outline]) -> Outline:
-    """What half of these have."""
+    """Return the outline of the words that at least half of the `outlines` have."""
     usual = np.full(BINS + 1, NONE)
     for place, column in enumerate(np.array(outlines).reshape(-1, BINS + 1).T[:BINS]):
         values, counts = np.unique(column, return_counts=True)
@@ -47,12 +47,12 @@ def usual_words(outlines: Sequence[Outline]) -> Outline:
 
 
 def without(outline: Outline, usual: Outline) -> Outline:
-    """An `outline` without what is `usual`."""
+    """Return an `outline` without what is `usual`."""
     return np.where(outline == usual, NONE, outline)
 
 
 def different(outlines: Sequence[Outline]) -> int:
-    """How many of pages that are not the same do not say much the same either, at least 1."""
+    """Return how many of these pages, all different, do not say much the same either; at least 1."""
     rows, beside = np.split(np.stack(outlines[:MOST_COMPARED]), [BINS], axis=1)
     there = rows != NONE
     equal = (rows[:, None] == rows) & there
@@ -66,19 +66,19 @@ def different(outlines: Sequence[Outline]) -> int:
 
 
 class Beside:
-    """The prints of pages of a site, of which becomes a part what is beside them and no menu."""
+    """The prints of a site's pages, to join with the links beside them that are not of menus."""
 
     def __init__(self) -> None:
-        self._prints: list[list[tuple[int, Keys]]] = []  # of each page: numbers, each with the keys of links
+        self._prints: list[list[tuple[int, Keys]]] = []  # for each page, numbers with the keys of links
         self._outlines: list[Outline] = []
 
     def add(self, prints: Sequence[Print]) -> None:
-        """The next page has these prints, the last without its marks."""
+        """Add the `prints` of the next page, the last one without its marks."""
         self._prints.append([(each.number, _keys(each.frame)) for each in prints])
         self._outlines.append(outline(prints[0].words))
 
     def pages(self) -> Iterator[tuple[list[int], Outline]]:
-        """Of each page its numbers, its own first, and its outline."""
+        """Yield the numbers of each page, its own first, and its outline."""
         menus = self._menus()
         for prints, said in zip(self._prints, self._outlines, strict=True):
             several = [(number, np.setdiff1d(links, menus)) for number, links in prints]
@@ -86,7 +86,7 @@ class Beside:
             yield [_joined(number, links) for number, links in several], said
 
     def _menus(self) -> Keys:
-        """The links of menus, sorted."""
+        """Return the links of menus, sorted."""
         plain = [page[-1] for page in self._prints]
         sizes = [len(links) for _, links in plain]
         rows = np.empty(sum(sizes), [("link", "u8"), ("number", "u8")])

@@ -1,12 +1,12 @@
 """Which hosts are copies of others? Pairs that have the same pages under the same paths.
 
 Bharat and Broder: Mirror, mirror on the Web, WWW8, 1999. Pairs of hosts come from paths that few hosts have, and from
-equal contents at any; where software gives all its hosts the same paths, also from the first of their pages that say
-the same. They are judged by all paths that both have. Where a token makes other bytes of the same page, they are judged
-by what the pages say, of which `MOST_LOOKED_AT` are read for a pair. Rules for them are written for a person to see,
-and not used until that says so.
+equal contents at any path. Software may give all its hosts the same paths, so pairs also come from the first of their
+pages that say the same. A pair is judged by all paths that both have. If a token changes the bytes of a page, what the
+pages say counts, and `MOST_LOOKED_AT` are read for a pair. The rules are written for a person to see, and not used
+until that person allows them.
 
-Invariant: memory holds a part of the pages, and `MOST_PAIRS` pairs of hosts; `MOST_READ` pages are read.
+Bounded: memory holds a part of the pages, and `MOST_PAIRS` pairs of hosts; `MOST_READ` pages are read.
 """
 
 from collections import Counter
@@ -19,19 +19,19 @@ from fyke.rewrite.fetched import AnsweredPage
 
 LEAST_EQUAL = 10  # different contents that both have at equal paths
 LEAST_AGREEMENT = 0.9  # of the paths that both have
-MOST_HOSTS = 16  # that have a path, or a content there: what more have, such as /about, says little of two
-FIRST = 3  # pages of a host that are read at paths that more have
+MOST_HOSTS = 16  # with a path, or a content there; a path of more, such as /about, says little of two
+FIRST = 3  # pages read of a host at paths that more have
 MOST_PAIRS = 1 << 18
-MOST_DOUBTED = 1000  # pairs of which pages are read, those with the most paths that both have
-MOST_LOOKED_AT = 100  # paths of such a pair
+MOST_DOUBTED = 1000  # pairs whose pages are read, those with the most common paths
+MOST_LOOKED_AT = 100  # paths of a doubted pair
 MOST_READ = 20_000  # pages
 Places = Iterable[dict[str, dict[str, AnsweredPage]]]
 Hosts = tuple[str, str]
 
 
 class Pair:
-    """Two hosts: paths that both have, those with equal contents, and these contents as far as they matter. Of the
-    other paths so many were looked at, and so many of these say the same."""
+    """Two hosts. `common` counts the paths that both have, `equal` those with equal contents; `contents` keeps the
+    first of these. Of the other paths, `looked_at` were read, and `alike` of these say the same."""
 
     __slots__ = ("alike", "common", "contents", "equal", "example", "looked_at")
 
@@ -42,7 +42,7 @@ class Pair:
 
     @property
     def support(self) -> int:
-        """Paths that agree, as far as is known: those that were looked at stand for the others."""
+        """Number of paths that agree, as far as known: those looked at stand for the others."""
         return self.equal + self.alike * (self.common - self.equal) // max(1, self.looked_at)
 
     @property
@@ -55,19 +55,19 @@ class Pair:
 
     @property
     def doubted(self) -> bool:
-        """Whether it is worth it to look at one path more."""
+        """True if one path more is worth looking at."""
         missed = self.looked_at - self.alike
         return self.looked_at < MOST_LOOKED_AT and missed <= (1 - LEAST_AGREEMENT) * min(self.common, MOST_LOOKED_AT)
 
     def add(self, target: str, first: int, second: int) -> None:
-        """Both have `target`, with these contents."""
+        """Count the path `target` of both, with these contents."""
         self.common += 1
         if first == second:
             self.equal += 1
             self._note(target, first)
 
     def look(self, target: str, first: int, second: int) -> None:
-        """Both have `target`, and say this."""
+        """Count what both say at the path `target`, which was read."""
         self.looked_at += 1
         if first == second:
             self.alike += 1
@@ -80,10 +80,10 @@ class Pair:
 
 
 def mirrors(parts: Callable[[], Places], said_by: Callable[[AnsweredPage], int]) -> list[Rule]:
-    """Rules, not in use, from hosts to those that they are copies of; `parts` gives pages by host, by path, each time
-    that it is called, and `said_by` a number for what a page says, 0 where that is not known.
+    """Return rules, not in use, from hosts to those that they are copies of. Each call of `parts` gives pages by path,
+    then by host. `said_by` gives a number for what a page says, 0 if unknown.
 
-    Of a site's own hosts (`www.` and such) nothing is said: other rules do.
+    Other rules treat a site's own hosts (`www.` and the like).
     """
     pairs: dict[Hosts, Pair] = {}
     read = _PageReading(said_by)
@@ -108,7 +108,8 @@ def mirrors(parts: Callable[[], Places], said_by: Callable[[AnsweredPage], int])
 
 
 class _PageReading:
-    """What pages say, of which `MOST_READ` are read, and `FIRST` of each host at paths that many have."""
+    """Numbers for what pages say. At most `MOST_READ` pages are read, and `FIRST` of each host at paths that many
+    have."""
 
     def __init__(self, said_by: Callable[[AnsweredPage], int]) -> None:
         self._said_by = said_by
@@ -116,7 +117,7 @@ class _PageReading:
         self.left = MOST_READ
 
     def first(self, page: AnsweredPage) -> int:
-        """The number of what `page` says, if it is one of the first of its host; 0 where that is not known."""
+        """Return the number of what `page` says if it is one of the first of its host; 0 if unknown."""
         if self._first[page.host] >= FIRST or self.left <= MOST_READ // 2:
             return 0
         self._first[page.host] += 1
@@ -128,12 +129,12 @@ class _PageReading:
 
 
 def _pairs(hosts: Iterable[str]) -> Iterator[Hosts]:
-    """The pairs of `hosts` that are of two sites."""
+    """Yield the pairs of `hosts` that are of two sites."""
     yield from (pair for pair in combinations(sorted(hosts), 2) if main_name(pair[0]) != main_name(pair[1]))
 
 
 def _meet(pairs: dict[Hosts, Pair], target: str, pages: dict[str, AnsweredPage], read: _PageReading) -> None:
-    """Of many hosts that have `target`, pair those with the same content, and those whose pages say the same."""
+    """Pair those of many hosts with `target` that have the same content, or say the same, there."""
     alike: dict[int, list[str]] = {}
     say: dict[int, list[str]] = {}
     for host, page in sorted(pages.items()):
@@ -149,7 +150,7 @@ def _meet(pairs: dict[Hosts, Pair], target: str, pages: dict[str, AnsweredPage],
 
 
 def _both(pages: dict[str, AnsweredPage], partners: dict[str, list[str]]) -> Iterator[Hosts]:
-    """The pairs of hosts that have `pages` at a path, by the second ones of each first."""
+    """Yield the pairs whose hosts both have `pages` at a path; `partners` has the second hosts by the first."""
     yield from ((one, other) for one in pages for other in partners.get(one, ()) if other in pages)
 
 
@@ -161,7 +162,7 @@ def _partners(pairs: Iterable[Hosts]) -> dict[str, list[str]]:
 
 
 def _count_others(pairs: dict[Hosts, Pair], parts: Places) -> None:
-    """Count for the `pairs` the paths that many hosts have, where theirs differ."""
+    """Count for `pairs` the paths of many hosts at which their contents differ."""
     partners = _partners(pairs)
     for places in parts:
         for pages in places.values():
@@ -188,7 +189,7 @@ def _look(doubted: dict[Hosts, Pair], parts: Places, read: _PageReading) -> None
 
 
 def _rules(pairs: dict[Hosts, Pair]) -> list[Rule]:
-    """Those of the pairs that hold, each to a host that none leads from."""
+    """Return rules for the pairs that hold, each to a host that no rule leads away from."""
     leads: dict[str, str] = {}
     rules = []
     for (one, other), pair in sorted(pairs.items()):
