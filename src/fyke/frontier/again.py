@@ -1,22 +1,24 @@
-"""Pages that were visited before, and which of them are visited again: the first stage of a pass over a crawl.
+"""Pages that were visited before, and which are visited again: the first stage of a pass over a crawl.
 
-`fyke crawl --again` begins a pass. Every page is then in one of three places: among the visits that have ended since
-the last pass began, which the table of pages has and `learn` is told; in the queue of those that rest, since a visit
-was not worth it last time; or it waits for its visit, in this queue or a later stage. Of those of the first kind it is
-looked up what was believed of them; then they rest too, what is believed with them. `plan` lets those wait whose visits
-are worth most (`revisit.choice`), as many as are asked for, or as there is room for; without a bound all are visited.
-Sitemaps and feeds come first in a pass, since they say what is new. From the queue pages go on through the robots gate
-like any: they were let through by their domain's budget once.
+`fyke crawl --again` begins a pass. Every page is then in one of three places:
+- among the visits that have ended since the last pass began, in the table of pages, which `learn` is told of;
+- in the queue of pages that rest, because a visit was not worth it last time;
+- waiting for its visit, in this queue or a later stage.
 
-What earlier visits brought is in two Drums by the URL's key: `known`, the history of a page in a few numbers, and
-`copies`, where the newest answer with its content is archived. Both are asked when a page is handed out. A third,
-`habits`, adds up how often pages of a domain change: what is believed of one that was seen little. What lists say of
-changes waits in `told`; how far it is believed of a host (`revisit.signals`) is in `evidence`, of hosts that said
-anything. `found` has the pages that brought links to new ones.
+Pages of the first kind get their earlier belief looked up; then they rest too. `plan` lets the pages wait whose visits
+are worth most (`revisit.choice`), as many as are asked for or as there is room for; without a bound all are visited.
+Sitemaps and feeds come first in a pass, because they say what is new. From the queue pages go through the robots gate
+like any URL: their domain's budget let them through once.
 
-All is read and written in sequence: what was known is merged with the visits since the last plan, and a plan reads what
-is believed of those that rest, and then reads and writes them whole (a pass with lists: twice). It goes on batch by
-batch, and a checkpoint may come between two of them. Memory holds a batch. Invariant: a page is in one place, once.
+Drums have the results of earlier visits. By the URL's key: `known`, the history of a page in a few numbers, and
+`copies`, where the newest answer with its content is archived; both are asked when a page is handed out. `habits` adds
+up how often pages of a domain change, for pages that were seen little. `told` has the dates of changes that lists give;
+`evidence` has how far these are believed of a host (`revisit.signals`), for hosts that gave any. `found` has the pages
+that brought links to new ones.
+
+All is read and written in sequence. The history is merged with the visits since the last plan. A plan reads the beliefs
+of pages that rest, and then reads and writes these whole (a pass with lists: twice), batch by batch; a checkpoint may
+come between two. Memory holds a batch. Invariant: a page is in one place, once.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,31 +44,31 @@ from fyke.frontier.revisit.signals import EVIDENCE, Trust, added_up, fresh_chanc
 from fyke.frontier.told import Signals, Told
 from fyke.frontier.weights import Weights
 
-USUAL_S = 30 * 86400.0  # between changes of a page of which nothing is known
+USUAL_S = 30 * 86400.0  # between changes of an unknown page
 
 
 class Visited(IntEnum):
-    """What the visit before says of a page."""
+    """What the last visit says of a page."""
 
-    NEVER = 0  # there was none
-    THERE = 1  # or not known to be away: a server that fails says nothing of its pages
+    NEVER = 0  # no visit
+    THERE = 1  # or not known to be away: a failing server says nothing of its pages
     MISSING = 2  # 404 or 410
-    GONE = 3  # the same twice in a row: it is not asked for any more
+    GONE = 3  # 404 or 410 twice in a row: it is not asked for any more
 
 
 class News(IntEnum):
     """What a visit says of the page's content."""
 
-    NONE = 0  # it brought none
+    NONE = 0  # no content came
     SAME = 1
-    CHANGED = 2  # or was met for the first time
+    CHANGED = 2  # or content came for the first time
 
 
 KNOWN = np.dtype(
     [
         ("visited", "u1"),  # a `Visited`
         ("at", "<f8"),  # unix seconds: when its content was last brought, or found to be the same
-        ("shape", "<f4"),  # what is believed of its rate of change, in seconds
+        ("shape", "<f4"),  # belief of its rate of change, in seconds
         ("time", "<f4"),
     ]
 )
@@ -74,17 +76,17 @@ COPY = np.dtype(
     [
         ("offset", "<u8"),  # of the record in its archive file
         ("fingerprint", "<u8"),  # of the decoded body
-        ("length", "<u4"),  # of the record; 0: there is no copy
+        ("length", "<u4"),  # of the record; 0: no copy
         ("file", "<u4"),  # number of the archive file
     ]
 )
-HABIT = np.dtype([("changes", "<u4"), ("time", "<u8")])  # of a domain's pages: changes seen, in so many seconds
+HABIT = np.dtype([("changes", "<u4"), ("time", "<u8")])  # of a domain's pages: changes seen, and seconds
 ENDED = pa.schema([*URLS, ("visited", pa.uint8()), ("news", pa.uint8()), ("at", pa.float64())])
 LEARNED = pa.schema([("key", pa.uint64()), ("record", pa.binary(KNOWN.itemsize))])
 
 
 class Before(NamedTuple):
-    """What earlier visits to n pages brought; zero where there were none."""
+    """Results of earlier visits to n pages; zero for pages without one."""
 
     visited: npt.NDArray[np.uint8]  # a `Visited` for each
     at: Column  # unix seconds: when their content was last brought, or found to be the same
@@ -102,12 +104,12 @@ class _Visits(NamedTuple):
 
 
 class Again:
-    """The queue of known pages, those that rest, and what is known of all."""
+    """The queue of known pages to visit, the pages that rest, and the history of all."""
 
     def __init__(
         self, store: Store, memory_bytes: int, state: Mapping[str, Any] | None = None, domains: Domains | None = None
     ) -> None:
-        """`domains` know the in-degrees, where pages are weighed by these."""
+        """`domains` has the in-degrees, if pages are weighed by them."""
         saved = state or {}
         self._domains = domains
         self.weights = Weights()
@@ -122,12 +124,12 @@ class Again:
         self._queue = DiskQueue(store, "again", URLS, saved.get("queue"), pack=True)
         self._resting = RestingPages(store, saved)
         self._learned = DiskQueue(store, "learned", LEARNED, saved.get("learned"), pack=True)
-        self._left = len(self._queue)  # rows that were not looked at for this level
+        self._left = len(self._queue)  # rows not looked at for this level
         self._lines = Lines()
         self.standing = Standing(*saved.get("standing", ()))
         self._calibration = Calibration(saved.get("calibration", (0.0, 0.0, 0.0)))
-        self._changes, self._time = saved.get("sums", (0.0, 0.0))  # of all pages: changes seen, in so much time
-        self.rows = int(saved.get("rows", 0))  # of the table of pages that were learned
+        self._changes, self._time = saved.get("sums", (0.0, 0.0))  # of all pages: changes seen, and seconds
+        self.rows = int(saved.get("rows", 0))  # learned from the table of pages
 
     def __repr__(self) -> str:
         return f"Again({len(self)} waiting, {self.resting} resting, {len(self._known)} known)"
@@ -137,14 +139,14 @@ class Again:
 
     @property
     def resting(self) -> int:
-        """Pages that wait for a pass in which a visit is worth it."""
+        """Number of pages that wait for a pass in which a visit is worth it."""
         return len(self._resting)
 
     # --- a pass begins
 
     def learn(self, ended: pa.RecordBatch, copied: Mask, copies: Values) -> None:
-        """Visits that ended (schema `ENDED`, n rows), in order; `copies` [n] (dtype `COPY`) are what the archive has of
-        their pages from now on, where `copied`. They wait for `plan`."""
+        """Learn from visits that ended (schema `ENDED`, n rows), in order. `copies` [n] (dtype `COPY`) are the newest
+        archived contents of their pages, where `copied`. The pages wait for `plan`."""
         self._copies.update(u64(ended, "key")[copied], copies[copied])
         if self._copies.full:
             self._copies.settle()
@@ -154,22 +156,22 @@ class Again:
         self.rows += ended.num_rows
 
     def pass_over(self, rows: int) -> None:
-        """So many rows of the table of pages are of other shards."""
+        """Count `rows` of the table of pages that are of other shards."""
         self.rows += rows
 
     def note(self, dated: pa.RecordBatch) -> None:
-        """Lists say when pages changed (schema `DATED`); the next plan hears of it."""
+        """Note when lists say that pages changed (schema `DATED`); the next plan uses it."""
         self._told.note(dated)
 
     def met(self, pages: U64) -> None:
-        """A URL that nobody had met was found on each of `pages` (uint64[n], with repeats)."""
+        """Note that a new URL was found on each of `pages` (uint64[n], with repeats)."""
         if len(self._known):
             self._found.note(pages[self.knows(pages)])
 
     def plan(self, now: float, terms: Terms, *, by_line: bool = False) -> Iterator[None]:
-        """Let pages wait for a visit: of those that are due at `now` (unix seconds) on these `terms` the ones whose
-        visits are worth most; `by_line`, as many as there is room for. They wait once the plan is read to its end; it
-        may rest, and be given up, after each batch."""
+        """Let pages wait for a visit that are due at `now` (unix seconds) on these `terms`, those worth most first;
+        `by_line`, as many as there is room for. They wait once the plan is read to its end. After each batch the plan
+        may pause, or be given up."""
         signals = self._told.gathered(now - terms.greatest_s if terms.greatest_s else 0.0)
         self._absorb(signals)
         self._copies.settle()
@@ -189,12 +191,12 @@ class Again:
         self.standing = choice.standing if by_line else Standing()
 
     def _rest_waiting(self) -> None:
-        """Let those rest that wait: of a pass that visits so many, they are chosen among all."""
+        """Let waiting pages rest, because a pass with a limit chooses among all."""
         for urls in self._queue.drain(BATCH_ROWS):
             keys = u64(urls, "key")
             records = self._known.stored(keys)
             believed: dict[str, Any] = {name: records[name] for name in ("at", "shape", "time")}
-            believed["silent"] = np.zeros(len(keys))  # that a visit brought nothing is forgotten
+            believed["silent"] = np.zeros(len(keys))  # visits that brought nothing are forgotten
             believed["finds"] = self._found.rates_of(keys).astype(np.float32)
             self._resting.put(pages_of(self._weighed(urls), believed))
 
@@ -216,7 +218,7 @@ class Again:
         self._lines.wait(u64(pages[0], "host")[chosen])
 
     def _read(self, beliefs: pa.RecordBatch, signals: Signals) -> Resting:
-        """Pages that rest (schema `BELIEFS`), for a choice."""
+        """Return pages that rest (schema `BELIEFS`) in the form for a choice."""
         at, silent, shape, time, finds = (beliefs.column(name).to_numpy().astype(np.float64) for name in BELIEVED)
         hosts, first = u64(beliefs, "host"), numbers(beliefs, "kind") == Kind.LISTING
         told = signals.since(u64(beliefs, "key"), at)
@@ -224,7 +226,7 @@ class Again:
         return Resting(hosts, at, at + silent, Belief(shape, time), first, self._trust_of(hosts), told, weight, finds)
 
     def _weighed(self, urls: pa.RecordBatch) -> pa.RecordBatch:
-        """`urls` with the in-degrees of their domains, where pages are weighed by these."""
+        """Return `urls` with the in-degrees of their domains, if pages are weighed by them."""
         if self._domains is None or not self.weights.by_in_degree:
             return urls
         return with_column(urls, "in_degree", self._domains.in_degrees(u64(urls, "domain")))
@@ -236,7 +238,7 @@ class Again:
         return Trust(*(column[of] for column in trust(self._evidence.values_of(unique))))
 
     def _absorb(self, signals: Signals) -> None:
-        """Look up what was known of the pages whose visits ended, learn from these, and let the pages rest."""
+        """Look up the history of pages whose visits ended, learn from these visits, and let the pages rest."""
         for answers in self._known.merge():
             assert answers.aux is not None and answers.values is not None
             records = self._learn(answers.aux, answers.values, signals)
@@ -258,7 +260,8 @@ class Again:
         self._resting.take_over()
 
     def _learn(self, ended: pa.RecordBatch, before: Values, signals: Signals) -> Values:
-        """The records of pages after their visits, by those from `before`. They are written when the merge is over."""
+        """Return the records of pages after their visits, given those from `before`. They are written after the
+        merge."""
         news, at = numbers(ended, "news"), ended.column("at").to_numpy()
         records = before.copy()
         records["visited"] = numbers(ended, "visited")
@@ -289,8 +292,8 @@ class Again:
         return records
 
     def _judge(self, visits: "_Visits", again: Mask) -> Belief:
-        """What is believed of pages after `visits`, by what their hosts said before; those to pages visited `again`
-        are evidence of how far it is true."""
+        """Return the belief of pages after `visits`, given how far their hosts were right before. Visits to pages
+        visited `again` are evidence of that."""
         hosts, of = np.unique(visits.host, return_inverse=True)
         evidence = self._evidence.values_of(hosts)
         change = visits.news == News.CHANGED
@@ -310,7 +313,7 @@ class Again:
     # --- visits
 
     def get(self, rows: int, level: int | None) -> pa.RecordBatch | None:
-        """The next `rows` pages or fewer that are not deeper than `level`; None when there are no more."""
+        """Return the next `rows` pages or fewer that are not deeper than `level`; None when there are no more."""
         while self._left > 0:
             urls = self._queue.get(min(rows, self._left))
             assert urls is not None
@@ -324,37 +327,37 @@ class Again:
         return None
 
     def wait(self, urls: pa.RecordBatch) -> None:
-        """Known pages (schema `URLS`) wait for a visit that they did not get in the pass before."""
+        """Let known pages (schema `URLS`) wait that got no visit in the last pass."""
         self._queue.put(urls)
         self._left = len(self._queue)
 
     @property
     def spent(self) -> bool:
-        """Whether none is left that is not too deep."""
+        """True if no waiting page is near enough for the level."""
         return self._left <= 0
 
     def next_level(self) -> None:
-        """The level is another one: look at all of them again."""
+        """Look at all waiting pages again, because the level is another one."""
         self._left = len(self._queue)
 
     def knows(self, keys: U64) -> Mask:
-        """Which of the pages with `keys` (uint64[n]) were visited before the last plan: bool[n]."""
+        """Return which pages with `keys` (uint64[n]) were visited before the last plan: bool[n]."""
         if not len(self._known):
             return np.zeros(len(keys), np.bool_)
         known: Mask = self._known.stored(keys)["visited"] != Visited.NEVER
         return known
 
     def before(self, keys: U64) -> Before | None:
-        """What earlier visits to the pages with `keys` (uint64[n]) brought; None when nothing is known of any page."""
+        """Return the results of earlier visits to the pages with `keys` (uint64[n]); None when no page is known."""
         if not len(self._known):
             return None
-        known = self._known.stored(keys)  # none of them was visited since the last plan
+        known = self._known.stored(keys)  # no page was visited since the last plan
         return Before(known["visited"], known["at"], self._copies.stored(keys))
 
     # --- life
 
     def scan(self) -> Iterator[pa.RecordBatch]:
-        """All that wait for a visit in this pass."""
+        """Yield all pages that wait for a visit in this pass."""
         return self._queue.scan()
 
     def state(self) -> dict[str, Any]:
@@ -382,7 +385,7 @@ class Again:
 
 
 def _since(ended: pa.RecordBatch, before: Values) -> tuple[Column, Mask]:
-    """How long after the visits before these `ended`, in seconds, and which brought what had been brought before."""
+    """Return how long after the visits before these `ended`, in seconds, and which brought content once more."""
     again: Mask = (before["at"] > 0) & (numbers(ended, "news") != News.NONE)
     return np.maximum(ended.column("at").to_numpy() - before["at"], 1.0), again
 

@@ -1,7 +1,7 @@
-"""URLs that have all their shapes in common, so that they are judged once: lots of them.
+"""Lots: URLs that have all their shapes in common, so that they are judged once.
 
-A trap has a million URLs and a few skeletons (`fyke.core.shapes`). What is asked of a shape is asked once for a lot,
-in one array of the shapes of all lots, one lot behind the other.
+A trap has a million URLs and a few skeletons (`fyke.core.shapes`). The guard looks up shapes once for a lot, in one
+array of the shapes of all lots, one lot behind the other.
 """
 
 import numpy as np
@@ -14,23 +14,25 @@ from fyke.core.shapes import Skeleton, first_folder, shape_keys, shapes, skeleto
 from fyke.frontier.probes import place_key
 from fyke.frontier.yields import FERTILE, Counts, Yields
 
-LEAST_PAGES = 3  # of a folder that is known to bring something
-DOUBT = 0.5  # of the first pages of hosts of a domain, the latest counting most, less were fresh
+LEAST_PAGES = 3  # of a folder, before it is known to bring something
+DOUBT = 0.5  # share of fresh first pages below which hosts of a domain are in doubt
 Places = npt.NDArray[np.int64]
 
 
 class AlikeUrls:
     """The lots of some URLs, and the keys of the shapes of each lot: `keys`, uint64[m], of all lots.
 
-    `which`: the lot of each URL, int64[n]. `places`: where each lies, as probes have it, uint64[n]. `starts`,
-    `lengths`: the shapes of each lot among all, int64[lots]; the first is its own. `at`: the place of each shape in
-    its lot, int64[m]. `names`, `asked`: of each lot, how many names its query has, and how many shapes are of these
-    or of such with words, int64[lots]. `kinds`, `hosts`, `domains`: for each URL, the place in its lot of the shape of
-    what kinds of parts its path has, of its host, and of its domain, int64[n].
+    - `which`: the lot of each URL, int64[n].
+    - `places`: the place of each URL, as `fyke.frontier.probes` has it, uint64[n].
+    - `starts`, `lengths`: the range of each lot's shapes, int64[lots]; its first is its own shape.
+    - `at`: the position of each shape in its lot, int64[m].
+    - `names`: number of names in the query, int64[lots]; `asked`: the same plus names with words, int64[lots].
+    - `kinds`, `hosts`, `domains`: for each URL, the position in its lot of the shape of the kinds of its path's parts,
+      of its host, and of its domain, int64[n].
     """
 
     def __init__(self, urls: pa.RecordBatch, met_on_fresh: Mask) -> None:
-        """Of `urls` (n > 0 rows), which were met on a fresh page or not (bool[n])."""
+        """Find the lots of `urls` (n > 0 rows), which were met on a fresh page or not (bool[n])."""
         number: dict[tuple[Skeleton, int, bool], int] = {}
         keys: list[list[int]] = []
         places: list[int] = []
@@ -61,68 +63,68 @@ class AlikeUrls:
 
     @property
     def are_names(self) -> Mask:
-        """Which shapes are of names in a query: bool[m]."""
+        """Mask of the shapes of names in a query: bool[m]."""
         names: Mask = (self.at > 0) & (self.at <= np.repeat(self.names, self.lengths))
         return names
 
     @property
     def are_asked(self) -> Mask:
-        """Which are of these, or of such with words: bool[m]."""
+        """Mask of the shapes of names in a query, with and without words: bool[m]."""
         asked: Mask = (self.at > 0) & (self.at <= np.repeat(self.asked, self.lengths))
         return asked
 
     @property
     def are_words(self) -> Mask:
-        """Which are of names with words: bool[m]."""
+        """Mask of the shapes of names with words: bool[m]."""
         words: Mask = self.are_asked & ~self.are_names
         return words
 
     @property
     def are_mixes(self) -> Mask:
-        """Which are of a path with several names in its query: bool[m]."""
+        """Mask of the shapes of a path with several names in its query: bool[m]."""
         mixes: Mask = np.repeat(self.names > 1, self.lengths) & (self.at == np.repeat(self.asked + 1, self.lengths))
         return mixes
 
     def are_known_mixes(self, counts: Counts) -> Mask:
-        """Which shapes, with these `counts`, are of a path with several names, all of which were read and bring
-        something: that says nothing of them. bool[m]."""
+        """Return which shapes, with these `counts`, are of a path with several names that were all read and bring
+        something: a barren mix says nothing of them. bool[m]."""
         bring = (counts["pages"] > 0) & (counts["fresh"] * FERTILE >= 1)
         known: Mask = self.are_mixes & ~self.any_of_lot(self.are_names & ~bring)
         return known
 
     def least(self, values: Places) -> Places:
-        """For each URL, the least of `values` (int64[m]) of its lot: int64[n]."""
+        """Return for each URL the least of `values` (int64[m]) of its lot: int64[n]."""
         least: Places = np.minimum.reduceat(values, self.starts)[self.which]
         return least
 
     def any(self, mask: Mask) -> Mask:
-        """For each URL, whether `mask` (bool[m]) holds anywhere in its lot: bool[n]."""
+        """Return for each URL whether `mask` (bool[m]) holds anywhere in its lot: bool[n]."""
         found: Mask = np.logical_or.reduceat(mask, self.starts)[self.which]
         return found
 
     def any_of_lot(self, mask: Mask) -> Mask:
-        """The same for each shape: bool[m]."""
+        """Return for each shape whether `mask` (bool[m]) holds anywhere in its lot: bool[m]."""
         found: Mask = np.repeat(np.logical_or.reduceat(mask, self.starts), self.lengths)
         return found
 
 
 def own_shapes(urls: pa.RecordBatch) -> U64:
-    """The keys of the own shapes of `urls` (n rows): uint64[n]."""
+    """Return the keys of the own shapes of `urls` (n rows): uint64[n]."""
     rows = zip(texts(urls), u64(urls, "host").tolist(), strict=True)
     keys = (xxhash.xxh3_64_intdigest(shapes(skeleton(url)).own.encode(), host) for url, host in rows)
     return np.fromiter(keys, np.uint64, urls.num_rows)
 
 
 def first_folders(urls: pa.RecordBatch) -> U64:
-    """The keys of the first folders of `urls` (n rows): uint64[n]."""
+    """Return the keys of the first folders of `urls` (n rows): uint64[n]."""
     rows = zip(texts(urls), u64(urls, "host").tolist(), strict=True)
     keys = (first_folder(shapes(skeleton(url)), host) for url, host in rows)
     return np.fromiter(keys, np.uint64, urls.num_rows)
 
 
 def have_fertile_folders(urls: pa.RecordBatch, yields: Yields) -> Mask:
-    """Which of `urls` (n rows) lie in a folder that brings something, wherever its pages were met, and in none that
-    does not: bool[n]."""
+    """Return which of `urls` (n rows) lie in a folder that brings something and in no barren one, wherever its pages
+    were met: bool[n]."""
     owners = u64(urls, "host").tolist(), u64(urls, "domain").tolist()
     keys = np.zeros((urls.num_rows, 2, 2), np.uint64)
     for row, (url, host, domain) in enumerate(zip(texts(urls), *owners, strict=True)):
@@ -138,8 +140,8 @@ def have_fertile_folders(urls: pa.RecordBatch, yields: Yields) -> Mask:
 
 
 def are_hosts_in_doubt(urls: pa.RecordBatch, yields: Yields) -> Mask:
-    """At which of `urls` (n rows) less than half of the first pages of hosts like theirs, of their domain, was fresh
-    lately: bool[n]."""
+    """Return at which of `urls` (n rows) less than half of the first pages of similar hosts of the same domain was
+    fresh lately: bool[n]."""
     of_host: dict[int, bool] = {}
     hosts = u64(urls, "host").tolist()
     for url, host, domain in zip(texts(urls), hosts, u64(urls, "domain").tolist(), strict=True):

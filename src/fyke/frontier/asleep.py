@@ -1,19 +1,19 @@
 """URLs of hosts that rest for long: they wait here, on disk, by the time of waking, and not in the window.
 
 The window holds what may be fetched soon. A host that asks for an hour, fails, or has no name for now sleeps: the
-fetcher gives back what it holds of it, with the time of waking, and what is found of it meanwhile is diverted here.
-So hosts that sleep keep nobody else's pages out of memory, however many they are (IRLbot, sections 1.2 and 1.3).
+fetcher gives back its visits with the time of waking, and URLs found meanwhile are diverted here. So sleeping hosts
+keep nobody else's pages out of memory, however many they are (IRLbot, sections 1.2 and 1.3).
 
 The waiting rows are a timing wheel (Varghese and Lauck 1987) of queues: level n has rows that wake in 2^n to 2^(n+1)
-times `STEP_S`. Before the first of them could be late, the level is read through, and its rows go down to where they
-belong by then. So a row is moved about as often as there are levels below it, whatever servers ask for, and wakes
-`STEP_S` late at most.
+times `STEP_S`. Before its first row could be late, a level is read through, and its rows go down to where they belong
+by then. So a row moves about as often as there are levels below it, whatever servers ask for, and wakes `STEP_S` late
+at most.
 
-Settings may say when hosts wake. Once they were changed, what sleeps is roused: it comes out whatever its time, and the
-fetcher sends back what has to sleep on.
+Settings may say when hosts wake. When they change, all rows are roused: they come out whatever their time, and the
+fetcher sends back those that must sleep on.
 
-Invariants: a row that was put is here until its time, or until it is roused, and then came out once. Which hosts sleep
-is known of `MOST_HOSTS` at most; rows of others are handed out, and come back.
+Invariants: a row that was put is here until its time, or until it is roused, and then comes out once. At most
+`MOST_HOSTS` hosts are known to sleep; rows of others are handed out, and come back.
 """
 
 from collections.abc import Iterator, Mapping
@@ -53,20 +53,20 @@ class Asleep:
         return f"Asleep({len(self)} URLs, {len(self._until)} hosts)"
 
     def __len__(self) -> int:
-        """URLs that wait."""
+        """Number of URLs that wait."""
         return sum(len(level.queue) for level in self._levels)
 
     @property
     def wakes_at(self) -> float:
-        """When the first of them may be fetched; infinite when there is none."""
+        """Time when the first URL may be fetched; infinite without any."""
         return min(level.earliest for level in self._levels)
 
     def holds(self, host: int, now: float) -> bool:
-        """Whether `host` is known to sleep."""
+        """Return whether `host` is known to sleep."""
         return self._until.get(host, 0.0) > now
 
     def sleep(self, hosts: Mapping[int, float], now: float) -> None:
-        """These hosts sleep, each until its time."""
+        """Let these hosts sleep, each until its time."""
         if len(self._until) + len(hosts) > MOST_HOSTS:
             self._until = {host: until for host, until in self._until.items() if until > now}
             if len(self._until) + len(hosts) > MOST_HOSTS:
@@ -81,7 +81,7 @@ class Asleep:
                 self._levels[n].put(keep(waiting, levels == n))
 
     def divert(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
-        """Let those of `urls` wait whose hosts are known to sleep. Returns the others."""
+        """Put those of `urls` aside whose hosts are known to sleep. Returns the others."""
         if not self._until or not urls.num_rows:
             return urls
         until = np.array([self._until.get(host, 0.0) for host in u64(urls, "host").tolist()])
@@ -92,16 +92,16 @@ class Asleep:
         return keep(urls, ~sleep)
 
     def rouse(self) -> None:
-        """Let all that is here come out, whatever its time."""
+        """Let all rows come out, whatever their time."""
         for level in self._levels:
             if len(level.queue):
                 level.roused, level.earliest = len(level.queue), 0.0
         self._until.clear()
 
     def woken(self, now: float) -> Iterator[pa.RecordBatch]:
-        """URLs whose time has come (schema `URLS`)."""
+        """Yield URLs whose time has come (schema `URLS`)."""
         budget = MOST_ROWS
-        for level in reversed(self._levels):  # what goes down is looked at again below
+        for level in reversed(self._levels):  # rows that go down are looked at again below
             for batch in level.read(now, budget):
                 budget -= batch.num_rows
                 awake = _until(batch) <= now
@@ -112,7 +112,7 @@ class Asleep:
                     yield keep(batch, awake).select(URLS.names)
 
     def scan(self) -> Iterator[pa.RecordBatch]:
-        """Every URL that waits here."""
+        """Yield every URL that waits here."""
         for level in self._levels:
             for batch in level.queue.scan():
                 yield batch.select(URLS.names)
@@ -130,14 +130,14 @@ class Asleep:
 
 
 class _Level:
-    """The queue of what wakes in 2^n to 2^(n+1) steps, of which the first wakes `earliest`; its first `roused` rows
-    come out whatever their time."""
+    """The queue of rows that wake in 2^n to 2^(n+1) steps, the first at `earliest`. Its first `roused` rows come out
+    whatever their time."""
 
     def __init__(self, store: Store, n: int, state: dict[str, Any] | None, earliest: float, roused: int) -> None:
         self.queue = DiskQueue(store, _name(n), WAITING, state)
         self.earliest = earliest
         self.roused = roused
-        self._ahead_s = STEP_S * 2.0**n / 2 if n else -STEP_S / 2  # of its first row's time it is read
+        self._ahead_s = STEP_S * 2.0**n / 2 if n else -STEP_S / 2  # how long before its first row's time it is read
         self._left = 0  # rows of the present reading
 
     def put(self, batch: pa.RecordBatch) -> None:
@@ -145,7 +145,7 @@ class _Level:
         self.earliest = min(self.earliest, float(_until(batch).min()))
 
     def read(self, now: float, most: int) -> Iterator[pa.RecordBatch]:
-        """Take out all that is here, `most` rows in one turn or little more, once the first has no business here."""
+        """Take out all rows, about `most` in one turn, once the first belongs below."""
         if not self._left:
             if not len(self.queue) or now < self.earliest - self._ahead_s:
                 return
@@ -167,6 +167,6 @@ def _until(batch: pa.RecordBatch) -> npt.NDArray[np.float64]:
 
 
 def _levels_of(wait_s: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
-    """The level of rows that wake so many seconds from now: [n]."""
+    """Return the level of rows that wake in `wait_s` seconds: [n]."""
     steps = np.maximum(wait_s / STEP_S, 1.0)
     return np.minimum(np.log2(steps), LEVELS - 1).astype(np.intp)

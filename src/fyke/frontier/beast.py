@@ -1,23 +1,23 @@
-"""What waits because its domain is over budget: queues of rounds, and one for all that does not fit.
+"""URLs that wait because their domain is over budget: queues of rounds, and one for all that does not fit.
 
-BEAST, Budget Enforcement with Anti-Spam Tactics: IRLbot (Lee et al., WWW 2008), section 6.2 and Figure 4. No URL
-is thrown away for being over budget. The queues `Q1...Qj` are rounds: a domain with budget B has its next B
-URLs in the next round, B more in the one after, and what does not fit into the last goes to `QF`. The current
-round is read by the frontier; when j of them were read, `QF` is read again and spread over more rounds.
+BEAST, Budget Enforcement with Anti-Spam Tactics: IRLbot (Lee et al., WWW 2008), section 6.2 and Figure 4. No URL is
+thrown away for being over budget. The queues `Q1...Qj` are rounds: a domain with budget B has its next B URLs in the
+next round, B more in the one after, and the rest beyond the last in `QF`. The frontier reads the current round; after j
+rounds `QF` is read again and spread over more.
 
-The frontier calls `put` with URLs and what is known of their domains, `get` when it wants some to fetch, saying
-whether a new round may begin, and while `splitting` puts what `failed` gives through STAR again, a slice at a time,
-so that a long `QF` does not stop the crawl. Differs from the paper:
+The frontier calls `put` with URLs and the slots of their domains, and `get` for URLs to fetch, saying whether a new
+round may begin. While `splitting` it puts the URLs that `failed` gives through STAR again, a slice at a time, so that a
+long `QF` does not stop the crawl. Differs from the paper:
 
-- What a domain has left of its rounds is not an array in memory for each queue, but one number with the domain
-  on disk, the *slot* up to which its URLs are planned, as in a fair queue: the next has its place there, or in
-  the next round if that is later; in the one that is read as long as the next may not begin.
-- `j` doubles while `QF` is longer than `CARRIED` times what the rounds let through, and falls when it is not:
-  the paper doubles until a limit. Beyond `sizes.rounds` a round lets through 2, 4, ... budgets of each domain
-  instead; the shares stay, and a crawl of three huge domains needs no thousand files. So for each URL
-  let through at most some `CARRIED` are read again, whatever the crawl has met: Theorem 5, as a rule of the loop.
+- A domain's use of its rounds is not an array in memory for each queue, but one number on disk with the domain: the
+  *slot* up to which its URLs are planned, as in a fair queue. The next URL has its place there, or in the next round if
+  that is later; or in the current round as long as the next may not begin.
+- `j` doubles while `QF` is longer than `CARRIED` times what the rounds let through, and falls when it is shorter; the
+  paper doubles until a limit. Beyond `sizes.rounds` a round lets through 2, 4, ... budgets of each domain instead: the
+  shares stay, and a crawl of three huge domains needs no thousand files. So about `CARRIED` URLs are read again for
+  each that is let through, at most, whatever the crawl has met: Theorem 5, as a rule of the loop.
 - `QF` is read again as the last planned round begins, so that the plan has no gap and small domains no delay.
-- What has no budget at all waits apart (`barred`) and is read again when reputations changed, as seldom.
+- URLs without any budget wait apart (`barred`) and are read again when reputations changed, as seldom.
 - A domain that is alone in scope never comes here (`Backlog`).
 
 Invariant: a URL that was put is in exactly one queue, or was got.
@@ -48,17 +48,17 @@ class Enforcer(Protocol):
 
     @property
     def splitting(self) -> bool:
-        """Whether `failed` has URLs that are to be put again."""
+        """True if `failed` has URLs to put again."""
         ...
 
     @property
     def stuck(self) -> bool:
-        """Whether all that waits has no budget, and nothing changed that."""
+        """True if no waiting URL has a budget, and nothing changed that."""
         ...
 
     @property
     def round(self) -> int:
-        """The number of the round that is read."""
+        """Number of the current round."""
         ...
 
     def __len__(self) -> int: ...
@@ -97,20 +97,20 @@ class Backlog:
         return len(self._queue)
 
     def put(self, urls: pa.RecordBatch, slots: U64) -> tuple[U64, U64]:
-        """Let `urls` wait. Nothing is planned for any domain."""
+        """Let `urls` wait. No domain has a plan."""
         self._queue.put(urls)
         return NO_KEYS, NO_KEYS
 
     def get(self, rows: int, *, next_round: bool = True) -> pa.RecordBatch | None:
-        """The next URLs, `rows` at most, None when none wait. There are no rounds."""
+        """Return the next URLs, `rows` at most, or None when none wait. There are no rounds."""
         return self._queue.get(rows)
 
     def failed(self, rows: int) -> pa.RecordBatch | None:
-        """Nothing ever fails."""
+        """Return None: nothing ever fails."""
         return None
 
     def reconsider(self) -> None:
-        """Nothing depends on reputation."""
+        """Do nothing: nothing depends on reputation."""
 
     def queues(self) -> Sequence[DiskQueue]:
         return [self._queue]
@@ -137,15 +137,15 @@ class Beast:
         for place in self._saved:
             if place.startswith("round-"):
                 self._round(int(place.removeprefix("round-")))
-        self._current = int(saved.get("current", 0))  # number of the round that is read
+        self._current = int(saved.get("current", 0))  # number of the current round
         self._width = int(saved.get("width", FIRST_QUEUES))  # j
         self._budgets = int(saved.get("budgets", 1))  # of a domain in one round
         self._read = int(saved.get("read", 0))  # rounds read to their end since QF was
         self._passed = int(saved.get("passed", 0))  # URLs let through since then
-        self._passed_barred = int(saved.get("passed_barred", 0))  # URLs let through since what is barred was read
-        self._recalled = int(saved.get("recalled", 0))  # URLs of what is barred that are to be read again
-        self._closed = bool(saved.get("closed", True))  # to what comes now: the next round may begin
-        self._news = bool(saved.get("news", False))  # what is barred may have a budget by now
+        self._passed_barred = int(saved.get("passed_barred", 0))  # URLs let through since `barred` was read
+        self._recalled = int(saved.get("recalled", 0))  # URLs of `barred` that are to be read again
+        self._closed = bool(saved.get("closed", True))  # the next round may begin, and takes the next URLs
+        self._news = bool(saved.get("news", False))  # whether barred URLs may have a budget by now
         names = saved.get("over", ["over-0", "over-1"])
         self._over = self._queue(names[0])  # QF
         self._again = self._queue(names[1])  # the QF of before, being spread
@@ -169,9 +169,9 @@ class Beast:
         return self._rounds[place]
 
     def put(self, urls: pa.RecordBatch, slots: U64) -> tuple[U64, U64]:
-        """Let `urls` wait in their rounds, when their domains are planned up to `slots` (uint64[n]).
+        """Let `urls` wait in their rounds; their domains are planned up to `slots` (uint64[n]).
 
-        Returns by how much those plans grew: domains uint64[m], distinct, and slots uint64[m].
+        Returns by how much the plans grew: domains uint64[m], distinct, and slots uint64[m].
         """
         if not urls.num_rows:
             return NO_KEYS, NO_KEYS
@@ -191,7 +191,7 @@ class Beast:
 
     def _spread(self, urls: pa.RecordBatch, lanes: npt.NDArray[np.int64], order: Places) -> None:
         """Put each row into the queue of its lane; `lanes` [n] are of the rows in `order` [n]."""
-        of_rows = np.empty(len(lanes), np.uint16)  # of 16 bits, as those are sorted by their radix
+        of_rows = np.empty(len(lanes), np.uint16)  # 16 bits, because those are sorted by their radix
         of_rows[order] = lanes
         rows, starts = np.argsort(of_rows, kind="stable"), np.zeros(int(lanes.max()) + 2, np.intp)
         np.cumsum(np.bincount(of_rows), out=starts[1:])
@@ -205,10 +205,10 @@ class Beast:
         return self._over if lane == _OVER else self._barred
 
     def get(self, rows: int, *, next_round: bool = True) -> pa.RecordBatch | None:
-        """The next URLs, `rows` at most; None when all rounds are empty (there may be `failed` ones still).
+        """Return the next URLs, `rows` at most; None when all rounds are empty (`failed` may still have some).
 
-        Unless a `next_round` may begin, None also when the one that is read is empty, and what is put joins that one:
-        it is not to wait for a round that is far away, nor to keep one open whose time is over.
+        Unless a `next_round` may begin, returns None also when the current round is empty. New URLs then join the
+        current round: they must not wait for a round that is far away, nor keep one open whose time is over.
         """
         self._closed = next_round
         while any(map(len, self._rounds.values())):
@@ -238,19 +238,19 @@ class Beast:
             self._recall()
 
     def _split(self) -> None:
-        """Have QF read again, over as many rounds as carry it."""
+        """Have `QF` read again, over as many rounds as carry it."""
         self._resize()
         self._over, self._again = self._again, self._over
         self._read = self._passed = 0
 
     def _recall(self) -> None:
-        """Have all that is barred read again."""
+        """Have all barred URLs read again."""
         self._recalled = len(self._barred)
         self._passed_barred = 0
         self._news = False
 
     def reconsider(self) -> None:
-        """Some domain's reputation changed: what had no budget may have one."""
+        """Note that some domain's reputation changed, so that barred URLs may have a budget."""
         self._news = True
 
     def _resize(self) -> None:
@@ -269,21 +269,21 @@ class Beast:
 
     @property
     def round(self) -> int:
-        """The number of the round that is read."""
+        """Number of the current round."""
         return self._current
 
     @property
     def splitting(self) -> bool:
-        """Whether QF is being read again."""
+        """True if `QF` is being read again."""
         return len(self._again) > 0 or self._recalled > 0
 
     @property
     def stuck(self) -> bool:
-        """Whether all that waits has no budget, and nothing changed that."""
+        """True if no waiting URL has a budget, and nothing changed that."""
         return 0 < len(self) == len(self._barred) and not (self._news or self._recalled)
 
     def failed(self, rows: int) -> pa.RecordBatch | None:
-        """URLs of QF, `rows` at most, that are to get their budgets anew and be put again."""
+        """Return URLs of `QF`, `rows` at most, that are to get new budgets and be put again."""
         if len(self._again):
             return self._again.get(rows)
         batch = self._barred.get(min(rows, self._recalled))
@@ -291,11 +291,11 @@ class Beast:
         return batch
 
     def queues(self) -> Sequence[DiskQueue]:
-        """All queues, for checkpoints and explanations."""
+        """Return all queues, for checkpoints and explanations."""
         return [*self._rounds.values(), self._over, self._again, self._barred]
 
     def statistics(self) -> Mapping[str, int]:
-        """Rounds, URLs in them, and URLs over budget."""
+        """Return the numbers of rounds, of URLs in them, and of URLs over budget."""
         over = len(self._over) + len(self._again) + len(self._barred)
         return {"rounds": self._width, "waiting": len(self) - over, "over_budget": over}
 
@@ -320,22 +320,23 @@ class Beast:
 
 
 class NaiveEnforcer(Beast):
-    """Two queues, the round that is read and `QF`, which is read again after every round.
+    """Two queues: the current round and `QF`, which is read again after every round.
 
-    What IRLbot had before BEAST (section 6.2, Theorem 4): the comparison, not for use.
+    IRLbot had it before BEAST (section 6.2, Theorem 4). It is the comparison, not for use.
     """
 
     def _resize(self) -> None:
-        """Never more than the one round."""
+        """Keep the one round."""
 
 
 def _cost(budgets: U64) -> U64:
-    """The part of a round that one URL takes, uint64[n], so that no more than `budgets` (uint64[n]) fit; 0 for none."""
+    """Return the part of a round that one URL takes, so that at most `budgets` (uint64[n]) fit; 0 for no budget:
+    uint64[n]."""
     budgets = np.minimum(budgets, np.uint64(_SLOT))
     return np.where(budgets > 0, (np.uint64(_SLOT - 1) + budgets) // np.maximum(budgets, np.uint64(1)), np.uint64(0))
 
 
 def _sum_before(cost: U64, groups: Groups) -> U64:
-    """The `cost` of the rows before each in its group: uint64[n], in the order of `groups`."""
+    """Return the sum of the `cost` of the rows before each in its group: uint64[n], in the order of `groups`."""
     before: U64 = np.cumsum(cost) - cost
     return before - before[groups.starts][groups.of]

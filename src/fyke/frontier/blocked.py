@@ -1,7 +1,7 @@
-"""URLs of hosts that a person blocked: they wait here until that is taken back.
+"""URLs of hosts that a person blocked: they wait here until the block is taken back.
 
-Blocked work is waiting work: nothing is requested of the host, nothing of it is lost. The window hands in what is
-about to go out, the frontier takes out what is blocked no more.
+Blocked work is waiting work: nothing is requested of the host, and no URL of it is lost. The window hands in URLs that
+are about to go out; the frontier takes out URLs whose host is unblocked.
 
 Invariant: a row that was diverted waits here until its host is not blocked.
 """
@@ -20,7 +20,7 @@ ROWS = 8192
 
 
 class Blocked:
-    """The keys of hosts that are blocked, and the queue of URLs that wait for that to end."""
+    """The keys of blocked hosts, and the queue of their URLs."""
 
     def __init__(self, store: Store, state: dict[str, Any] | None = None) -> None:
         self._hosts: set[int] = set()
@@ -30,15 +30,15 @@ class Blocked:
         return f"Blocked({len(self._hosts)} hosts, {len(self)} URLs)"
 
     def __len__(self) -> int:
-        """URLs that wait."""
+        """Number of URLs that wait."""
         return len(self._waiting)
 
     def add(self, hosts: Iterable[int]) -> None:
-        """Hosts with these keys are blocked from now on."""
+        """Block hosts with these keys."""
         self._hosts.update(hosts)
 
     def divert(self, urls: pa.RecordBatch) -> pa.RecordBatch:
-        """Let those of `urls` wait whose hosts are blocked. Returns the others."""
+        """Put the URLs of blocked hosts aside. Returns the others."""
         if not self._hosts or not urls.num_rows:
             return urls
         blocked = self._of_blocked_hosts(urls)
@@ -46,7 +46,7 @@ class Blocked:
         return keep(urls, ~blocked)
 
     def release(self, hosts: Iterable[int] = ()) -> Iterator[pa.RecordBatch]:
-        """Block these hosts no more. Yields what waits here for hosts that are not blocked now."""
+        """Unblock these hosts. Yields the waiting URLs of hosts that are not blocked now."""
         self._hosts.difference_update(hosts)
         for urls in self._waiting.drain(ROWS):
             blocked = self._of_blocked_hosts(urls)
@@ -58,7 +58,7 @@ class Blocked:
         return mask
 
     def scan(self) -> Iterator[pa.RecordBatch]:
-        """Every URL that waits here."""
+        """Yield every URL that waits here."""
         return self._waiting.scan()
 
     def state(self) -> dict[str, Any]:

@@ -1,12 +1,11 @@
 """How many URLs of a domain a round lets through: the budget functions to choose from.
 
-STAR (`fyke.frontier.star`) knows how many other domains link to each and asks one of these, or a plug-in of the
-kind `BudgetFunction`. They are IRLbot's (section 5.2): the default of its experiment, and the two policies it
-names beside it.
+STAR (`fyke.frontier.star`) knows how many other domains link to each and asks one of these, or a plug-in of the kind
+`BudgetFunction`. They are IRLbot's (section 5.2): the default of its experiment, and two policies named beside it.
 
-`standing` is the share of the first places that a domain stands above, in [0, 1]: first are the hundredth of all
-domains met that most others link to, 10,000 at most. So a farm whose domains link to each other has to have more
-than the most popular honest ones, however few domains were met. Domains with the same in-degree stand alike.
+`standing` is the share of the first places that a domain stands above, in [0, 1]. First are the hundredth of all
+domains met that most others link to, 10,000 at most. So a farm whose domains link to each other needs more links than
+the most popular honest ones, however few domains were met. Domains with the same in-degree stand alike.
 """
 
 import numpy as np
@@ -15,11 +14,11 @@ from fyke.core.batches import U64
 from fyke.core.config import FrontierSection
 from fyke.core.plugins import BudgetFunction, Numbers, Shares, load_plugin
 
-MOST_URLS = 65_535  # the column `budget` holds no more
+MOST_URLS = 65_535  # the most that the column `budget` holds
 
 
 class Reputation:
-    """Linear in the rank among the first, from the default to the highest: what IRLbot crawled with (section 7.2)."""
+    """Linear in the rank among the first, from the default to the highest, as IRLbot crawled (section 7.2)."""
 
     def __init__(self, default_urls: int, max_urls: int) -> None:
         self._default = min(default_urls, MOST_URLS)
@@ -30,7 +29,7 @@ class Reputation:
 
 
 class Equal:
-    """The same for all."""
+    """The same budget for all domains."""
 
     def __init__(self, default_urls: int) -> None:
         self._default = min(default_urls, MOST_URLS)
@@ -40,7 +39,7 @@ class Equal:
 
 
 class Popular:
-    """Nothing but for the first domains, and those by their rank."""
+    """Budgets for the first domains only, by their rank."""
 
     def __init__(self, max_urls: int) -> None:
         self._max = max_urls
@@ -50,7 +49,7 @@ class Popular:
 
 
 def budget_function(config: FrontierSection) -> BudgetFunction:
-    """The one that `config` names. Raises PluginError for a name that is neither ours nor a plug-in's."""
+    """Return the function that `config` names. Raises PluginError for a name that is neither ours nor a plug-in's."""
     match config.budget:
         case "reputation":
             return Reputation(config.default_budget_urls, config.max_budget_urls)

@@ -1,9 +1,9 @@
-"""What is known of each pay-level domain: one Drum of counts, and a list of their names.
+"""The record of each pay-level domain: one Drum of counts, and a list of names.
 
-STAR writes how many other domains link to a domain, BEAST how far its URLs are planned ahead, the loop how
-many pages were fetched; each asks for the record with a batch of URLs, and gets both back at a merge. The
-paper keeps the in-degree and the budget so (IRLbot, section 5.2, Figure 3); what BEAST must know of a domain
-is with it here, and not in an array in memory, because there is no end of domains.
+STAR writes how many other domains link to a domain, BEAST how far its URLs are planned ahead, the loop how many pages
+were fetched. STAR and BEAST ask for records with a batch of URLs, and get both back at a merge. The paper keeps the
+in-degree and the budget so (IRLbot, section 5.2, Figure 3). BEAST's slot is here too, and not in an array in memory,
+because there is no end of domains.
 
 Invariant: all counts only grow, so that updates add up in any order.
 """
@@ -29,7 +29,7 @@ RECORD = np.dtype(
         ("urls", "<u4"),  # distinct URLs met
         ("fetched", "<u4"),  # pages that were fetched whole
         ("ended", "<u4"),  # visits that ended, whatever came of them
-        ("slot", "<u8"),  # where BEAST's plan for it ends: queue number x 2^32 and the part of it that is used
+        ("slot", "<u8"),  # where BEAST's plan for it ends: queue number x 2^32 plus the used part of that queue
     ]
 )
 NAMES = pa.schema([("domain", pa.uint64()), ("name", pa.string())])
@@ -51,7 +51,7 @@ class Domains:
         )
         self._names = DiskQueue(store, "domain-names", NAMES, saved.get("names"))
         self._asked = int(saved.get("asked", 0))
-        self._ended: list[pa.RecordBatch] = []  # visits that no record was told of
+        self._ended: list[pa.RecordBatch] = []  # visits not counted in records yet
         self._ended_rows = 0
 
     def __repr__(self) -> str:
@@ -62,21 +62,21 @@ class Domains:
 
     @property
     def pending(self) -> int:
-        """URLs and updates that wait for a merge."""
+        """Number of URLs and updates that wait for a merge."""
         return self._drum.pending
 
     @property
     def unchecked_urls(self) -> int:
-        """URLs that wait for the record of their domain."""
+        """Number of URLs that wait for the record of their domain."""
         return self._asked
 
     @property
     def full(self) -> bool:
-        """Whether enough waits for a merge."""
+        """True if enough waits for a merge."""
         return self._drum.full
 
     def stored(self, urls: pa.RecordBatch) -> Values:
-        """The records [n] (dtype `RECORD`) of the domains of `urls` as of the last merge. Reads the disk."""
+        """Return the records [n] (dtype `RECORD`) of the domains of `urls` as of the last merge. Reads the disk."""
         return self._drum.stored(u64(urls, "domain"))
 
     def ask(self, urls: pa.RecordBatch) -> None:
@@ -89,14 +89,14 @@ class Domains:
         self._drum.update(domains, _records(len(domains), counts))
 
     def note_ended(self, ended: pa.RecordBatch, most_rows: int) -> None:
-        """Visits ended (schema `ENDED`); once they are `most_rows` they are counted."""
+        """Note that visits ended (schema `ENDED`). They are counted once there are `most_rows`."""
         self._ended.append(ended)
         self._ended_rows += ended.num_rows
         if self._ended_rows >= most_rows:
             self.count_ended()
 
     def count_ended(self) -> None:
-        """Tell the records of the visits that ended."""
+        """Count the visits that ended in the records."""
         if not self._ended:
             return
         ended = pa.concat_batches(self._ended)
@@ -108,9 +108,9 @@ class Domains:
         self._ended, self._ended_rows = [], 0
 
     def link(self, domains: U64, links: npt.NDArray[np.integer]) -> None:
-        """`links` [n] more domains link to `domains` (uint64[n]); their records come out of the next merge.
+        """Add `links` [n] linking domains to `domains` (uint64[n]); their records come out of the next merge.
 
-        They come as rows without a URL, by whose key 0 they are told from those of `ask`.
+        They come as rows without a URL, whose key 0 tells them from the rows of `ask`.
         """
         count = len(domains)
         keys = np.repeat(domains, 2)
@@ -119,7 +119,7 @@ class Domains:
         self._drum.submit(keys, operations, values, _blank(2 * count))
 
     def merge(self) -> Iterator[tuple[pa.RecordBatch, U64, Values, int]]:
-        """What was asked for: URLs, their domains uint64[n], records [n] (dtype `RECORD`), the drum's bucket."""
+        """Yield the URLs of `ask`, their domains uint64[n], records [n] (dtype `RECORD`), and the drum's bucket."""
         self._asked = 0
         for answers in self._drum.merge():
             assert answers.aux is not None
@@ -127,39 +127,36 @@ class Domains:
             yield answers.aux, answers.keys, answers.values, answers.bucket
 
     def name(self, urls: pa.RecordBatch) -> None:
-        """Remember the names of the domains of `urls`, which were not met before."""
+        """Remember the names of the domains of `urls`, which are new."""
         domains, first = np.unique(u64(urls, "domain"), return_index=True)
         names = domain_names(urls.take(pa.array(first)))
         self._names.put(pa.record_batch([pa.array(domains), pa.array(names, pa.string())], schema=NAMES))
 
     def name_new(self, urls: pa.RecordBatch, domains: U64) -> None:
-        """Remember the names of those of `domains` (uint64[n], all of `urls`) that were not met before.
-
-        Reads the disk.
-        """
+        """Remember the names of new ones among `domains` (uint64[n], all of `urls`). Reads the disk."""
         new = domains[self._drum.values_of(domains)["urls"] == 0]
         if len(new):
             self.name(urls.filter(pa.array(np.isin(u64(urls, "domain"), new))))
 
     def of(self, domain: int) -> Values | None:
-        """The record of one domain, with all that waits; None when it was never met. Reads the disk."""
+        """Return the record of one domain, with all that waits; None if it was never met. Reads the disk."""
         found, value = self._drum.get(domain)
         return value if found else None
 
     def in_degrees(self, domains: U64) -> npt.NDArray[np.uint32]:
-        """How many other domains link to each of `domains` (uint64[n]), with all that waits. Reads the disk."""
+        """Return how many other domains link to each of `domains` (uint64[n]), with all that waits. Reads the disk."""
         unique, of = np.unique(domains, return_inverse=True)
         found: npt.NDArray[np.uint32] = self._drum.values_of(unique)["in_degree"][of]
         return found
 
     def unchecked(self) -> Iterator[pa.RecordBatch]:
-        """URLs that wait for the record of their domain."""
+        """Yield URLs that wait for the record of their domain."""
         for _, _, urls in self._drum.scan_pending():
             if urls is not None:
                 yield keep(urls, u64(urls, "key") != 0)
 
     def named(self) -> Iterator[tuple[list[str], Values]]:
-        """Names of domains with their records [n], in batches, in the order in which they were met."""
+        """Yield names of domains with their records [n], in batches, in the order in which they were met."""
         for batch in self._names.scan():
             yield batch.column("name").to_pylist(), self._drum.values_of(u64(batch, "domain"))
 
@@ -180,7 +177,7 @@ def _records(count: int, counts: Mapping[str, npt.ArrayLike]) -> Values:
 
 
 def _blank(count: int) -> pa.RecordBatch:
-    """`count` rows of the schema `URLS` without anything in them."""
+    """Return `count` empty rows of the schema `URLS`."""
     columns = [
         pa.array([b""] * count, pa.binary())
         if pa.types.is_binary(field.type)

@@ -1,12 +1,12 @@
 """Which URLs are wanted at all: scope, depth, allow and deny, plug-ins.
 
-The first stage after the links: a batch comes in, a mask goes out. Called by the frontier for every
-batch of links, and by `fyke why` for one URL, so a filter must be a pure function of its rows. A
-filter that raises on a row refuses it, and is counted.
+The first stage after the links: a batch comes in, a mask goes out. The frontier calls it for every batch of links, and
+`fyke why` for one URL, so a filter must be a pure function of its rows. A filter that raises on a row refuses it, and
+is counted.
 
-Whether a requisite is beyond the scope is asked when it is handed out: `Filters.marked` gives it the kind `BEYOND`.
-What it needs is `SECOND`, as the fonts of a stylesheet are, and what that needs `THIRD`: or else stylesheets that
-import one another would lead on without end.
+`Filters.marked` finds out whether a requisite is beyond the scope when it is handed out, and gives it the kind
+`BEYOND`. Its own requisites are `SECOND`, as the fonts of a stylesheet are, and theirs `THIRD`; otherwise stylesheets
+that import one another would lead on without end.
 
 Invariant: a seed passes every filter; a requisite passes the scope, two hops beyond it, and no more.
 """
@@ -36,12 +36,13 @@ class ScopeFilter:
         self.scope = scope
         self._hosts = NO_KEYS  # sorted, as all of these
         self._domains = NO_KEYS
-        self._urls: set[bytes] = set()  # of seeds, where their folders matter
+        self._urls: set[bytes] = set()  # of seeds, if their folders matter
         self._folders: list[bytes] = []  # none of them within another
         self.begin(seeds)
 
     def begin(self, seeds: Sequence[Locator]) -> None:
-        """Crawls begin at `seeds` too: 16 bytes of memory each at most, but for scopes by folder."""
+        """Add `seeds` to those that the crawl begins at. They take 16 bytes of memory each at most, except in scopes by
+        folder."""
         if self.scope in (Scope.SEEDS, Scope.WEB):
             return
         self._hosts = np.union1d(self._hosts, np.array([seed.host for seed in seeds], np.uint64))
@@ -51,8 +52,8 @@ class ScopeFilter:
             self._folders = _outermost([*self._folders, *(_folder(seed.url) for seed in seeds)])
 
     def land(self, seed: Locator, target: Locator) -> None:
-        """`seed` redirects to `target`, which counts as a seed from now on: whoever names example.org means
-        www.example.org too. A folder named without its slash is replaced, since the server says what it is."""
+        """Count `target`, to which `seed` redirects, as a seed from now on: a person who names example.org means
+        www.example.org too. A folder named without its slash is replaced, because the server says what it is."""
         if target.url == seed.url + b"/" and seed.url in self._urls:
             self._urls.discard(seed.url)
             self._folders = _outermost(map(_folder, self._urls))
@@ -60,7 +61,7 @@ class ScopeFilter:
 
     @property
     def domains(self) -> U64 | None:
-        """Keys of the domains within, sorted; None where there is no bound."""
+        """Keys of the domains within the scope, sorted; None without a bound."""
         return None if self.scope is Scope.WEB else self._domains
 
     def __repr__(self) -> str:
@@ -71,7 +72,7 @@ class ScopeFilter:
         return required | self.holds(urls)
 
     def holds(self, urls: pa.RecordBatch) -> Mask:
-        """Which of `urls` (n rows) are within, whatever their kind: bool[n]."""
+        """Return which of `urls` (n rows) are within the scope, whatever their kind: bool[n]."""
         if self.scope is Scope.WEB:
             return np.ones(urls.num_rows, bool)
         if self.scope is Scope.SEEDS:
@@ -83,13 +84,14 @@ class ScopeFilter:
         return np.fromiter(map(self._below_a_folder, urls.column("url").to_pylist()), bool, urls.num_rows)
 
     def _below_a_folder(self, url: bytes) -> bool:
-        """One look, however many folders: none is within another, so only the last that sorts before can hold it."""
+        """Return whether a folder holds `url`. One look is enough: no folder is within another, so only the last that
+        sorts before can hold it."""
         at = bisect_right(self._folders, url)
         return at > 0 and url.startswith(self._folders[at - 1])
 
 
 def among(keys: U64, known: U64) -> Mask:
-    """Which of `keys` are in `known`, which is sorted: bool[n]; quick also where there are millions."""
+    """Return which of `keys` are in `known`, which is sorted: bool[n]. It is quick also for millions."""
     if not len(known):
         return np.zeros(len(keys), bool)
     mask: Mask = known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] == keys
@@ -97,9 +99,9 @@ def among(keys: U64, known: U64) -> Mask:
 
 
 def _outermost(folders: Iterable[bytes]) -> list[bytes]:
-    """Those of `folders` that are in no other of them, sorted."""
+    """Return those of `folders` that are in no other of them, sorted."""
     kept: list[bytes] = []
-    for folder in sorted(folders):  # quick where most are in order
+    for folder in sorted(folders):  # quick if most are in order
         if not (kept and folder.startswith(kept[-1])):
             kept.append(folder)
     return kept
@@ -111,7 +113,7 @@ def _folder(url: bytes) -> bytes:
 
 
 class DepthFilter:
-    """At most so many links from a seed; what a page needs to be shown counts no link."""
+    """URLs within a number of links from a seed. The last link does not count if it leads to a requisite."""
 
     def __init__(self, depth: int) -> None:
         self._depth = depth
@@ -126,7 +128,7 @@ class DepthFilter:
 
 
 class SchemeFilter:
-    """Only schemes for which there is a protocol module."""
+    """URLs of schemes that have a protocol module."""
 
     def __init__(self, schemes: Sequence[str]) -> None:
         self._prefixes = [f"{scheme}://".encode() for scheme in schemes]
@@ -144,7 +146,7 @@ class SchemeFilter:
 
 
 class PortFilter:
-    """No ports of other protocols, but for those that seeds are at; what a plug-in speaks may be one of these."""
+    """URLs without ports of other protocols, except for ports of seeds. A plug-in may speak one of these."""
 
     def __init__(self, seeds: Sequence[Locator]) -> None:
         refused = OTHERS_PORTS - {split(seed.url.decode()).port for seed in seeds}
@@ -187,17 +189,17 @@ class Filters:
     def __init__(self, filters: Sequence[UrlFilter]) -> None:
         self._filters = filters
         self.failures: Counter[str] = Counter()
-        self.left_out: Counter[str] = Counter()  # rows that were not accepted, by the first filter that did not
+        self.left_out: Counter[str] = Counter()  # refused rows, by the first filter that refused
         self._scope = next((one for one in filters if isinstance(one, ScopeFilter)), ScopeFilter(Scope.WEB, ()))
 
     @property
     def domains(self) -> U64 | None:
-        """Keys of the domains that pages may be in, sorted; None: any."""
+        """Keys of the domains that pages may be in, sorted; None for any."""
         return self._scope.domains
 
     @property
     def by_folder(self) -> bool:
-        """Whether the scope is one of folders: then the seeds themselves matter, and not their hosts alone."""
+        """True if the scope is one of folders, so that the seeds themselves matter and not their hosts alone."""
         return self._scope.scope is Scope.PREFIX
 
     def begin(self, seeds: Sequence[Locator]) -> None:
@@ -205,15 +207,15 @@ class Filters:
         self._scope.begin(seeds)
 
     def land(self, seed: Locator, target: Locator) -> None:
-        """Take into the scope where `seed` redirects to."""
+        """Take the `target` of a redirect of `seed` into the scope."""
         self._scope.land(seed, target)
 
     def reaches(self, target: Locator) -> bool:
-        """Whether the scope holds `target`, be it a seed or not, or holds nothing but seeds."""
+        """Return whether the scope holds `target`, be it a seed or not, or is that of the seeds alone."""
         return self._scope.scope is Scope.SEEDS or bool(self._scope.accept(url_batch([target]))[0])
 
     def accept(self, urls: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of `urls` that every filter accepts, in order."""
+        """Return the rows of `urls` that every filter accepts, in order."""
         for wanted in self._filters:
             if not urls.num_rows:
                 break
@@ -224,18 +226,18 @@ class Filters:
         return urls
 
     def accepted(self, urls: pa.RecordBatch) -> Mask:
-        """Which rows of `urls` every filter accepts: bool[n]. Nothing is counted."""
+        """Return which rows of `urls` every filter accepts: bool[n]. Nothing is counted."""
         mask: Mask = np.ones(urls.num_rows, bool)
         for wanted in self._filters:
             mask &= self._ask(wanted, urls)
         return mask
 
     def refusal(self, url: pa.RecordBatch) -> str:
-        """The name of the first filter that refuses `url` (one row), or the empty string."""
+        """Return the name of the first filter that refuses `url` (one row), or the empty string."""
         return next((_name(wanted) for wanted in self._filters if not self._ask(wanted, url)[0]), "")
 
     def marked(self, urls: pa.RecordBatch) -> pa.RecordBatch:
-        """`urls`, in which requisites within the scope as it is now are `REQUISITE`, and no other is."""
+        """Return `urls` in which exactly the requisites within the present scope are `REQUISITE`."""
         rows = np.flatnonzero(_are_requisites(urls))
         if not len(rows):
             return urls
@@ -246,7 +248,7 @@ class Filters:
         return with_column(urls, "kind", kinds)
 
     def _ask(self, wanted: UrlFilter, urls: pa.RecordBatch) -> Mask:
-        """Which of `urls` (n rows) a filter accepts, seeds in any case: bool[n]."""
+        """Return which of `urls` (n rows) a filter accepts, seeds in any case: bool[n]."""
         seeds: Mask = numbers(urls, "kind") == Kind.SEED
         try:
             mask = np.asarray(wanted.accept(urls), bool)
@@ -254,7 +256,7 @@ class Filters:
             mask = np.zeros(0, bool)
         if mask.shape == (urls.num_rows,):
             return mask | seeds
-        if urls.num_rows > 1:  # find the row that it cannot bear, so that only this one is lost
+        if urls.num_rows > 1:  # find the row that makes it fail, so that only this one is lost
             return np.concatenate([self._ask(wanted, urls.slice(row, 1)) for row in range(urls.num_rows)])
         self.failures[type(wanted).__name__] += urls.num_rows
         return seeds
@@ -263,7 +265,7 @@ class Filters:
 def filters_for(
     crawl: CrawlSection, seeds: Sequence[Locator], schemes: Sequence[str], plugins: Sequence[UrlFilter]
 ) -> Filters:
-    """The filters a crawl asks for, its plug-ins last."""
+    """Return the filters that a crawl asks for, its plug-ins last."""
     filters: list[UrlFilter] = [SchemeFilter(schemes), PortFilter(seeds), ScopeFilter(crawl.scope, seeds)]
     if crawl.depth:
         filters.append(DepthFilter(crawl.depth))
@@ -279,7 +281,7 @@ def _are_requisites(urls: pa.RecordBatch) -> Mask:
 
 
 def _name(wanted: UrlFilter) -> str:
-    """How a person knows it: as it calls itself, else by its type, and not by where it lies in memory."""
+    """Return a filter's name for a person: as it calls itself, or its type, and not its place in memory."""
     named = type(wanted).__repr__ is not object.__repr__
     with suppress(Exception):  # a plug-in may raise anything
         return repr(wanted) if named else type(wanted).__name__

@@ -1,8 +1,8 @@
-"""Which known pages brought links to pages that nobody had met: what `revisit.finds` is made of.
+"""Known pages that brought links to new pages: the data of `revisit.finds`.
 
-URL-seen tells of the new URLs it lets pass, by the page each was found on (`note`); once that page's visit is over, it
-is added up (`learn`). Both are Drums by the page's key, of pages alone that brought any. Links of a first visit do not
-count. Invariant: each new URL counts once, for the page that was first to link to it.
+URL-seen tells which page each new URL was found on (`note`); once that page's visit is over, they are added up
+(`learn`). Both are Drums by the page's key, only for pages that brought any. Links of a first visit do not count.
+Invariant: each new URL counts once, for the first page that linked to it.
 """
 
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ from fyke.disk.store import Store
 from fyke.frontier.revisit.belief import Column
 from fyke.frontier.revisit.finds import brought, rates
 
-NEW = np.dtype([("links", "<u4")])  # since the page's visits were last learned from
-FIND = np.dtype([("links", "<f4"), ("time", "<f4")])  # new links that a page brought, in so many seconds
-USUAL_S = 300 * 86400.0  # before a page brings a new link of which nothing is known
+NEW = np.dtype([("links", "<u4")])  # since the last `learn` of the page
+FIND = np.dtype([("links", "<f4"), ("time", "<f4")])  # new links that a page brought, and seconds
+USUAL_S = 300 * 86400.0  # before an unknown page brings a new link
 
 
 class NewLinks:
@@ -29,13 +29,13 @@ class NewLinks:
         saved = state or {}
         self._new = Drum(store, "new", saved.get("new"), value=NEW, combine=Combine.ADD, memory_bytes=memory_bytes)
         self._finds = Drum(store, "finds", saved.get("finds"), value=FIND, memory_bytes=memory_bytes)
-        self._first, self._time = saved.get("sums", (0.0, 0.0))  # of pages that had brought none: links, seconds
+        self._first, self._time = saved.get("sums", (0.0, 0.0))  # of pages without new links before: links, seconds
 
     def __repr__(self) -> str:
         return f"NewLinks({len(self._finds)} pages)"
 
     def note(self, pages: U64) -> None:
-        """A URL that nobody had met was found on each of `pages` (uint64[n], with repeats)."""
+        """Note that a new URL was found on each of `pages` (uint64[n], with repeats)."""
         keys, counts = np.unique(pages, return_counts=True)
         self._new.update(keys, counts.astype(np.uint32).view(NEW))
         if self._new.full:
@@ -44,7 +44,7 @@ class NewLinks:
     def learn(self, keys: U64, again: Mask, since: Column) -> Column:
         """Learn from visits to the pages with `keys` [n]; those visited `again` were visited `since` seconds before.
 
-        Returns the rate, in links a second, at which each page is believed to bring new links from now on.
+        Returns the believed rate of new links of each page from now on, in links a second.
         """
         if not self._new.pending and not len(self._new):
             self._time += float(since[again].sum())
@@ -60,11 +60,11 @@ class NewLinks:
         finds["links"], finds["time"] = np.where(again, links, before["links"]), np.where(again, time, before["time"])
         kept = finds["links"] > 0
         self._finds.update(keys[kept], finds[kept])
-        self._new.update(keys[new > 0], (np.uint32(0) - new[new > 0]).view(NEW))  # what adds up to nothing
+        self._new.update(keys[new > 0], (np.uint32(0) - new[new > 0]).view(NEW))  # adds up to 0
         return self._rates(finds)
 
     def rates_of(self, keys: U64) -> Column:
-        """The same, as of their last visits."""
+        """Return the believed rates as of the pages' last visits."""
         return self._rates(self._finds.values_of(keys))
 
     def _rates(self, finds: np.ndarray[Any, Any]) -> Column:

@@ -2,16 +2,16 @@
 
     Links -> filter -> seen -> level -> star -> beast -> robots gate -> order -> ready -> window -> Visits
 
-An engine: the loop hands in `Links` and `Outcomes`, takes its `steps`, and takes `visits` out. All go through the
-stages as batches of columns. Up to `beast` URLs are pushed, by merges that wait until they are worth it; from
-there on they are pulled, as the window of what the fetcher holds runs low.
+An engine: the loop hands in `Links` and `Outcomes`, runs its `steps`, and takes `visits` out. All go through the stages
+as batches of columns. Up to `beast` URLs are pushed, by merges that wait until they are worth it; from there on they
+are pulled, as the window of what the fetcher holds runs low.
 
-With a depth limit the crawl goes level by level: a URL waits in `later` until all pages nearer to the
-seeds are done. Else a page met first by a long way round would pass its greater depth on to its links,
-and pages within the limit would be lost.
+With a depth limit the crawl goes level by level: a URL waits in `later` until all pages nearer to the seeds are done.
+Otherwise a page first met by a long way round would pass its greater depth on, and pages within the limit would be
+lost.
 
-Invariant: every URL that the filters accepted, but for probes, is in `seen`, and when it was new in exactly one queue,
-or in the window until its outcome comes.
+Invariant: every URL that the filters accepted, except for probes, is in `seen`. If it was new, it is in exactly one
+queue, or in the window until its outcome comes.
 """
 
 from collections import Counter
@@ -41,12 +41,12 @@ from fyke.frontier.stages import FrontierStatistics, Stages
 from fyke.frontier.supply import Supply
 from fyke.frontier.window import Refill
 
-JUDGED_ROWS = 16  # pages in a step: what each says of its shapes takes a tenth of a millisecond
-RELEASED = 4  # traps let through, for each visit that the fetcher can make at a time, when nothing else is left
+JUDGED_ROWS = 16  # pages in a step: to learn from each takes a tenth of a millisecond
+RELEASED = 4  # traps for each visit that the fetcher can make at a time, when nothing else is left
 
 
 class Need(IntEnum):
-    """How much a frontier wants for visits to hand out."""
+    """How urgently a frontier wants more visits to hand out."""
 
     NONE = 0
     LOW = 1  # the fetcher soon has too little to choose from
@@ -71,12 +71,10 @@ class Frontier:
         sites: Sequence[SiteSection] = (),
         sizes: Sizes = SIZES,
     ) -> None:
-        """`host_delay_s`: how long a host without reputation rests after each visit; `few_visits`: how many the
-        fetcher can make at a time. Where there are other shards it `descends` to the next level when it is told, else
-        by itself. `sites` may limit the pages of hosts.
-
-        Raises ConfigurationError or PluginError for a budget function or an order that is none.
-        """
+        """`host_delay_s`: rest of a host without reputation after each visit. `few_visits`: visits that the fetcher can
+        make at a time. `descends`: whether it begins the next level by itself, or is told to, as with other shards.
+        `sites` may limit the pages of hosts. Raises ConfigurationError or PluginError for an unknown budget function or
+        order."""
         saved, order = state or {}, crawl_order(config)
         self._filters = filters
         self._store = store
@@ -100,10 +98,10 @@ class Frontier:
     def __repr__(self) -> str:
         return f"Frontier({self._stages!r})"
 
-    # --- what comes in
+    # --- coming in
 
     def put_links(self, links: Links) -> None:
-        """What pages point at. A link of kind `SEED` that was met on a page is where that seed redirects to."""
+        """Take the links of pages. A link of kind `SEED` that was met on a page is where that seed redirects to."""
         urls = links.urls
         self.extend_scope(urls)
         if not self._alone:
@@ -117,30 +115,30 @@ class Frontier:
             self._stages.seen.check_update(accepted)
 
     def extend_scope(self, urls: pa.RecordBatch) -> None:
-        """Take note of where seeds redirect to, if `urls` say so; they need not be of this shard."""
+        """Note where seeds redirect to, if `urls` say so. These need not be of this shard."""
         self._landing.follow(urls)
 
     @property
     def _alone(self) -> bool:
-        """Whether one domain is all that is in scope."""
+        """True if the scope is a single domain."""
         return self._filters.domains is not None and len(self._filters.domains) < 2
 
     def put_seeds(self, seeds: Sequence[Locator], *, named: bool = True) -> None:
-        """Begin, or go on, with these as well; no filter applies to them."""
+        """Begin, or go on, with more seeds; no filter applies to them."""
         self.know_seeds(seeds, named=named)
         urls = url_batch(seeds, kind=Kind.SEED)
         self.put_links(Links(urls, np.zeros(urls.num_rows, np.uint64)))
 
     def know_seeds(self, seeds: Sequence[Locator], *, named: bool = True) -> None:
-        """The scope is theirs too; `named` as in `Landing.know`."""
+        """Take `seeds` into the scope; `named` as in `Landing.know`."""
         self._landing.know(seeds, named=named)
 
     def rouse(self) -> None:
-        """Settings changed: let go what sleeps; hosts that rest still send it back."""
+        """Let go what sleeps, because settings changed. Visits of hosts that rest still come back."""
         self._stages.asleep.rouse()
 
     def put_outcomes(self, outcomes: Outcomes, now: float) -> None:
-        """How visits ended, and what was learned of robots.txt files."""
+        """Take the ends of visits, and answers about robots.txt files."""
         ended = outcomes.ended
         if ended.num_rows:
             self._stages.window.ended(u64(ended, "key"), u64(ended, "host"))
@@ -154,14 +152,14 @@ class Frontier:
         self.again.note(outcomes.dated)
 
     def learn(self, judged: pa.RecordBatch) -> Steps[None]:
-        """Pages were read for new text (schema `JUDGED`)."""
+        """Learn from pages that were read for new text (schema `JUDGED`)."""
         for start in range(0, judged.num_rows, JUDGED_ROWS):
             self._stages.traps.learn(judged.slice(start, JUDGED_ROWS))
             yield
 
     def note_ended(self, ended: pa.RecordBatch) -> None:
-        """Visits ended (schema `ENDED`): how long their hosts rest is how much they may have out, and what was found of
-        them is held against their number."""
+        """Note that visits ended (schema `ENDED`). The rest of a host decides how many visits it may have out; the
+        number of its visits is compared with what was found of it."""
         planned = keep(ended, numbers(ended, "kind") != Kind.PROBE)
         hosts = u64(planned, "host")
         self._stages.traps.visited(u64(planned, "key"), hosts, u64(planned, "domain"))
@@ -172,7 +170,7 @@ class Frontier:
         self._stages.window.rests(u64(asked, "host").tolist(), numbers(asked, "rest_s").tolist())
 
     def _put_off(self, visits: pa.RecordBatch, now: float) -> None:
-        """Visits come back: they wait for room at their host, or asleep."""
+        """Take visits back, which wait for room at their host, or asleep."""
         self._stages.gate.over(u64(visits, "domain"), asked=False)
         hosts, host_until = u64(visits, "host"), visits.column("host_until").to_numpy()
         self._stages.window.ended(u64(visits, "key"), hosts)
@@ -184,40 +182,40 @@ class Frontier:
         self._refill.spill(keep(visits, ~sleep).select(URLS.names))
 
     def put_done(self, ended: pa.RecordBatch) -> None:
-        """Visits that are over (schema `ENDED`) and out no more: their domains are told."""
+        """Note that visits are over (schema `ENDED`) and not out any more, and count them for their domains."""
         self._stages.quota.count(ended)
         self.domains.note_ended(keep(ended, numbers(ended, "kind") != Kind.PROBE), self._sizes.batch)
 
     def hold(self, ended: pa.RecordBatch) -> None:
-        """Visits are over (schema `ENDED`) and out no more, but what came of them is not safe."""
+        """Note that visits are over (schema `ENDED`) and not out any more, but their results are not safe."""
         self._stages.quota.hold_ended(ended)
 
     def hold_visits(self, visits: Iterable[tuple[int, int]]) -> None:
-        """What may have come of these visits, by key and host, is not safe yet: they are with others."""
+        """Note that results of these visits, by key and host, may be with other agents, not safe yet."""
         self._stages.quota.hold(visits)
 
     # --- from stage to stage
 
     @property
     def need(self) -> Need:
-        """How much it wants for visits to hand out."""
+        """How urgently more visits to hand out are wanted."""
         if not self._stages.window.low or self._stages.ready.waiting:
             return Need.NONE
         return Need.DRY if len(self._stages.window) < max(1, self._few_visits) else Need.LOW
 
     @property
     def known_share(self) -> float:
-        """Of the URLs that a merge would read, those seen before: 0 to 1."""
+        """Share of known URLs among those that a merge would read, 0 to 1."""
         seen = self._stages.seen
         return len(seen) / max(1, len(seen) + seen.pending)
 
     def steps(self, now: float, *, hungry: bool, quiet: bool = True) -> Steps[bool]:
-        """Move what was found on towards the ready queues; whether anything moved. Between two steps URLs may be put,
-        and hosts blocked; nothing else.
+        """Move found URLs on towards the ready queues. Returns whether any moved. Between two steps only URLs may be
+        put and hosts blocked.
 
-        `quiet`: nothing was fetched that may lead to more, so that traps may go, if nothing else waits.
-        `hungry`: merges of less than a full batch are granted, since visits run low (`need`). What they cost is the
-        caller's to weigh, since it has a clock and the frontier has none.
+        `quiet`: nothing that is fetched may lead to more, so that traps may go if nothing else waits. `hungry`: merges
+        of less than a full batch are granted, because visits run low (`need`). Their cost is the caller's to weigh,
+        because it has a clock and the frontier has none.
         """
         if hungry:
             self.domains.count_ended()
@@ -245,14 +243,14 @@ class Frontier:
         return False
 
     def _probes(self) -> pa.RecordBatch:
-        """Pages that cannot be there, to be asked for all the same (schema `URLS`)."""
+        """Return the pages to ask for that cannot be there (schema `URLS`)."""
         if not (wanted := self._stages.traps.probes.take()):
             return EMPTY
         urls, about = zip(*wanted, strict=True)
         return self._filters.accept(url_batch(list(map(locate, urls)), via=about, kind=Kind.PROBE))
 
     def _advance(self) -> Steps[None]:
-        """Merge the URLs found with those seen; the new ones go on to their domain's budget."""
+        """Merge the URLs found with those seen. New ones go on to their domain's budget."""
         for unique in self._stages.seen.merge():
             self.again.met(u64(unique, "via"))
             self._stages.traps.probes.found(u64(unique, "host"), u64(unique, "domain"))
@@ -267,11 +265,11 @@ class Frontier:
 
     @property
     def level_done(self) -> bool:
-        """Whether nothing waits or is out but for pages nearer to the seeds."""
+        """True if nothing is out, and nothing waits except for URLs deeper than this level."""
         return not len(self._stages.window) and self._stages.nothing_near
 
     def descend(self, level: int) -> Steps[None]:
-        """All pages nearer to the seeds are done: let go of those of `level`."""
+        """Let go of the pages of `level`, because all pages nearer to the seeds are done."""
         self.level = level
         self.supply.next_level()
         for batch in self._stages.later.drain(self._sizes.batch):
@@ -279,17 +277,17 @@ class Frontier:
             self._stages.later.put(keep(batch, ~near))
             yield from self._placing.put(keep(batch, near), alone=self._alone)
 
-    # --- what goes out
+    # --- going out
 
     def resume(self) -> None:
-        """Go on after a restart: what was handed out before and not fetched waits again."""
+        """Let visits that were handed out before a restart and not made wait again."""
         while (urls := self._leased.get(self._sizes.batch)) is not None:
             self.supply.let_go(urls)
         self._stages.gate.resume()
 
     def visits(self, now: float, most_rules: int) -> pa.RecordBatch:
-        """What the fetcher may have now (schema `URLS`), possibly nothing: pages, out until their outcomes come, and
-        at most `most_rules` robots.txt to be brought, of kind `RULES`."""
+        """Return what the fetcher may have now (schema `URLS`), possibly nothing: pages, out until their outcomes come,
+        and at most `most_rules` robots.txt files to bring, of kind `RULES`."""
         traps = self._stages.traps
         nothing_else = not len(self._stages.window) and not len(traps)
         rules = self._stages.gate.wanted(most_rules, now, traps.are_hosts_in_doubt, all_of_a_domain=nothing_else)
@@ -299,11 +297,11 @@ class Frontier:
     # --- what a person asks for
 
     def block(self, hosts: Iterable[int]) -> None:
-        """Hand out nothing of hosts with these keys."""
+        """Hand out no URL of hosts with these keys."""
         self._stages.blocked.add(hosts)
 
     def unblock(self, hosts: Iterable[int]) -> int:
-        """Go on with hosts with these keys, and with what waits though its host is not blocked; how many URLs."""
+        """Unblock hosts with these keys, and go on with all URLs of unblocked hosts. Returns their number."""
         count = 0
         for urls in self._stages.blocked.release(hosts):
             count += urls.num_rows
@@ -311,9 +309,9 @@ class Frontier:
         return count
 
     def plan_again(self, now: float, terms: Terms, *, by_line: bool = False, first: bool = False) -> Iterator[None]:
-        """Visit known pages once more, as `Again.plan` has it: level by level, if that is how the crawl goes, and
-        `first`, before new ones."""
-        if self._stages.seen.pending:  # so that what first visits found is not taken for news
+        """Plan visits to known pages, as `Again.plan` does: level by level if the crawl goes so; before new pages if
+        `first`."""
+        if self._stages.seen.pending:  # so that finds of first visits do not count as news
             whole(self._advance())
         if not by_line:
             self.resume()
@@ -322,70 +320,69 @@ class Frontier:
         self.level = 0
 
     def take_back(self, urls: pa.RecordBatch) -> None:
-        """Visits that the fetcher gave back, not made: they wait again."""
+        """Let visits wait again that the fetcher gave back unmade."""
         self._stages.window.ended(u64(urls, "key"), u64(urls, "host"))
         self._stages.ready.put(urls)
 
     def let_go(self, keys: Iterable[int]) -> pa.RecordBatch:
-        """The visits with these keys, out no more (schema `URLS`): whoever asks holds them from now on."""
+        """Return the visits with these keys (schema `URLS`), not out any more: the caller holds them from now on."""
         return self._stages.window.let_go(keys)
 
     def overflowed(self, host: int) -> bool:
-        """Whether more of the host with this key waits on disk than is handed out."""
+        """Return whether more URLs of the host with this key wait on disk than are handed out."""
         return self._refill.overflowed(host)
 
-    # --- what is told
+    # --- reports
 
     def accused(self) -> Sequence[int]:
-        """Hosts with visits out that may be traps, or come too soon, as was learned since this was last asked: to be
-        taken back."""
+        """Return hosts whose visits that are out may be traps, or come too soon, as learned since the last call."""
         accused = self._stages.traps.take_accused() | self._stages.window.slow.take_new()
         return self._stages.window.hosts_of(accused) if accused else ()
 
     def refused(self) -> pa.RecordBatch:
-        """URLs that robots.txt refused since this was last asked (schema `URLS`), out until their outcomes come."""
+        """Return the URLs that robots.txt refused since the last call (schema `URLS`), out until their outcomes
+        come."""
         refused = self._stages.gate.refused()
         self._stages.window.note(refused)
         return refused
 
     @property
     def plugin_failures(self) -> Counter[str]:
-        """How often the budget function or the order raised or gave nonsense, by the plug-in's name."""
+        """Number of times the budget function or the order raised or gave nonsense, by the plug-in's name."""
         return self.star.failures + self._stages.ready.failures
 
     @property
     def empty(self) -> bool:
-        """Whether nothing waits anywhere and nothing is out; what no budget is left for does not count."""
+        """True if nothing is out and nothing waits, except for URLs that have no budget left."""
         return self.level_done and not self.later_urls
 
     @property
     def later_urls(self) -> int:
-        """How many URLs wait for pages nearer to the seeds to be done, or for their next visit."""
+        """Number of URLs that wait for pages nearer to the seeds to be done, or for their next visit."""
         return len(self._stages.later) + len(self.again)
 
     @property
     def blocked_urls(self) -> int:
-        """How many wait for a person to take the block of their host back."""
+        """Number of URLs that wait for a person to unblock their host."""
         return len(self._stages.blocked)
 
     @property
     def policy_bytes(self) -> int:
-        """Bytes written and read so far, in this process, by the queues in which URLs wait for their rounds."""
+        """Bytes that the queues of rounds wrote and read in this process."""
         counts = (queue.statistics() for queue in self._stages.beast.queues())
         return sum(count.written_bytes + count.read_bytes for count in counts)
 
     def rests_until(self, now: float) -> float:
-        """When the first of what waits may go on, where all of it waits for hosts that rest; 0 where it does not, or
-        nothing waits."""
+        """Return when the first waiting URL may go on, if all wait for hosts that rest; 0 otherwise."""
         return self._stages.rests_until(now)
 
     def state(self) -> dict[str, object]:
-        """Everything a restart needs; nothing found stays in memory only."""
+        """Return everything that a restart needs; nothing found stays in memory only."""
         own = {"level": self.level, "leased": self._lease()}
         return {**own, **self._landing.state(), **self.supply.state(), **self._stages.state()}
 
     def _lease(self) -> dict[str, Any]:
-        """Write down what is handed out, in place of what was written before."""
+        """Write down the visits that are out, in place of the last list."""
         self._leased.destroy()
         self._leased = DiskQueue(self._store, "leased", URLS)
         for urls in self._stages.window.rows():

@@ -1,35 +1,37 @@
-"""Is a URL like those that brought nothing? Says so of any, by what pages showed that were read.
+"""Is a URL like those that brought nothing? `fyke.frontier.traps` asks; pages that were read answer.
 
-Calendars, sessions, lists in every order, links that repeat a part of their path, hosts without end: what makes them
-traps is not how they look, since an archive of 50,000 numbered pages looks the same, but that nothing comes of them.
-So the harvest says of pages whether they brought text that their domain had not shown before, and here it is counted
-for each *shape* of their URLs (`fyke.core.shapes`): of the latest pages of a shape, how many were fresh? A shape with
-`after` pages of which hardly one was is *barren* (`fyke.frontier.yields`). Which shapes a page counts for is told by
-`fyke.frontier.testimony`.
+Calendars, sessions, lists in every order, links that repeat a part of their path, hosts without end: their looks do not
+make them traps, because an archive of 50,000 numbered pages looks the same. They are traps because nothing comes of
+them. The harvest says whether a page is *fresh*: it brought text that its domain had not shown before. The guard counts
+fresh pages for each *shape* of their URLs (`fyke.core.shapes`, `fyke.frontier.testimony`). A shape with `after` pages,
+hardly one of them fresh, is *barren* (`fyke.frontier.yields`).
 
-A URL is a trap when one of its shapes is barren: its own path, a repeated part, depth, length; or a coarse one: its
-folder, its host, how many labels hosts of its domain have. Coarse ones are apart for what was met on fresh pages and on
-others, and of each own shape they count one page: they are for URLs of which no two are alike. Such pages have less in
-common, so it takes `PATIENCE` times as many of them. What is known of its host says nothing of a folder that brings
-something. A URL is none when its own shape is *fertile*: where one page in `FERTILE` was fresh, or led to a page of
-another shape that was: to how many says nothing more, else the first lists of a shop would speak for all that show the
-same. So lists are read that say little themselves and lead to what says more.
-How a path is asked with several names says nothing of such as bring something each, whatever others with it brought.
+A URL is a trap if one of its shapes is barren: its own path, a repeated part, depth, length; or a coarse one: its
+folder, its host, the number of labels of its host's name. Coarse shapes are for URLs of which no two are alike.
+- They are counted apart for URLs met on fresh pages and on others. One page counts for each own shape.
+- Their pages have less in common, so it takes `PATIENCE` times as many to make one barren.
+- A barren host says nothing of a folder that brings something.
 
-A *variant* of a page that was read is counted as such too: it has the same URL but for its query, what looks made up in
-it, its folders, or the order of its parts (`fyke.frontier.variants`). Where these bring nothing, a variant is a trap
-whatever else is known of its shape, and what has no like yet is none: so a site whose every link has a session in it is
-read once and not for ever. It is none either where most variants of its own shape are fresh, or of those with one of
-the names in its query: a wiki names its pages in a query, and their prints and histories too. Of a query with several
-names each may be what a URL differs in: a session, however it looks, beside the number of the page. Such a name is told
-by twice as many pages, hardly one of which was ever fresh; then its query says nothing of a copy, and of what nobody
-met without one of its names, these say nothing. The first of some places are read whatever others brought
-(`fyke.frontier.tries`).
+A URL is no trap if its own shape is *fertile*: one page in `FERTILE` was fresh, or led to a fresh page of another
+shape. So lists are read that say little and lead to pages that say more. The number of pages that one led to does not
+count; otherwise the first lists of a shop would speak for all that show the same. A path with several names in its
+query says nothing of names that bring something each.
 
-A host that makes up new text for whatever is asked of it is told by asking (`fyke.frontier.probes`): where it does, all
-URLs are traps, for as long as that is wanted. How its hosts are says nothing of one that brought some pages itself.
+A *variant* of a page that was read differs from it in its query, in a part that looks made up, in its folders, or in
+the order of its parts (`fyke.frontier.variants`).
+- If variants bring nothing at a host, a variant is a trap whatever is known of its shape, and a URL that is no variant
+  is not. A site whose every link has a session in it is read once, and not for ever.
+- A variant is no trap if most variants of its own shape are fresh, or most with one of the names in its query: a wiki
+  names its pages in a query, and their prints and histories too.
+- In a query with several names, any of them may be the difference: a session, however it looks, beside the number of
+  the page. Twice as many pages, hardly one of them ever fresh, convict a name. A copy that a name explains says nothing
+  of queries, and a page that nobody met without one of its names is not judged by these.
+- The first of some places are read whatever others brought (`fyke.frontier.tries`).
 
-Bounded by `MOST_SHAPES` counters, of which those with the fewest pages are forgotten.
+A host that makes up new text is found by asking (`fyke.frontier.probes`). All its URLs are traps, as long as hosts are
+asked. The names of a domain's hosts say nothing of a host that brought some fresh pages itself.
+
+Bounded by `MOST_SHAPES` counters; those with the fewest pages are forgotten.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,15 +52,15 @@ from fyke.frontier.variants import WAYS, Variants, names_left_out, shapes_of_way
 from fyke.frontier.yields import COUNT, FERTILE, Counts, Yields
 
 PATIENCE = 2
-MADE_UP = 1 << 30  # in place of the place of a shape
-VARIED = 1 << 29  # the same, and the place in `VARIANTS`
+MADE_UP = 1 << 30  # a reason in place of the position of a shape
+VARIED = 1 << 29  # the same; the way in which a URL differs is added
 
 
 class TrapGuard:
-    """What is known of shapes, of variants, and of who makes pages up."""
+    """Knowledge of shapes, of variants, and of hosts that make pages up."""
 
     def __init__(self, store: Store, after: int, state: Mapping[str, Any], most: int, *, probes: bool) -> None:
-        """As `Traps` has it."""
+        """The arguments are those of `Traps`."""
         self._store = store
         self._after = after
         self._file = str(state.get("shapes_file", ""))
@@ -77,11 +79,12 @@ class TrapGuard:
 
     @property
     def barren(self) -> int:
-        """Shapes that bring nothing, and places, hosts and domains where all is made up."""
+        """Number of barren shapes, and of places, hosts and domains that make pages up."""
         return self._yields.barren + len(self.probes)
 
     def learn(self, judged: pa.RecordBatch) -> bool:
-        """Pages were read, and redirects followed (schema `JUDGED`). Returns whether a shape is barren no more."""
+        """Learn from pages that were read, and redirects that were followed (schema `JUDGED`). Returns whether a shape
+        is barren no longer."""
         if not judged.num_rows or not self._after:
             return False
         probed = numbers(judged, "kind") == Kind.PROBE
@@ -90,11 +93,11 @@ class TrapGuard:
         return judged.num_rows > 0 and self._count(*self._testimony.of_pages(judged))
 
     def learn_of_traps(self, traps: pa.RecordBatch) -> None:
-        """From now on these URLs (n rows) wait as traps."""
+        """Note that these URLs (n rows) wait as traps from now on."""
         self._count(self._testimony.of_traps(traps), [])
 
     def _count(self, sharp: Sequence[Row], coarse: Sequence[Row]) -> bool:
-        """Count what was said of shapes. Returns whether one is barren no more."""
+        """Count the rows for shapes. Returns whether one is barren no longer."""
         if not sharp and not coarse:
             return False
         fell, rose = self._yields.add(np.array(sharp, COUNT), steady=True)
@@ -109,16 +112,17 @@ class TrapGuard:
         self._accused |= {self.probes.answered(url, about, made_up=fresh) for url, about, fresh in answers} - {0}
 
     def take_accused(self) -> set[int]:
-        """Hosts and domains of shapes that became barren since this was last asked: what is out of them may be one."""
+        """Return hosts and domains of shapes that became barren since the last call: their visits that are out may be
+        traps."""
         accused, self._accused = self._accused, set()
         return accused
 
     def are_hosts_in_doubt(self, urls: pa.RecordBatch) -> Mask:
-        """As `fyke.frontier.alike` has it."""
+        """See `fyke.frontier.alike`."""
         return are_hosts_in_doubt(urls, self._yields)
 
     def reasons(self, urls: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        """Returns why each of `urls` (n rows) is a trap: int64[n], -1 if it is none."""
+        """Note that `urls` (n rows) were found. Returns why each is a trap, -1 if it is not: int64[n]."""
         reasons = np.full(urls.num_rows, -1)
         self._variants.found(u64(urls, "key"))
         if not (self._yields.owners or self.probes.owners):
@@ -129,7 +133,8 @@ class TrapGuard:
         return reasons
 
     def _are_accused(self, urls: pa.RecordBatch) -> Mask:
-        """Of which of `urls` (n rows) the host or the domain has shapes that are barren, or makes up pages: bool[n]."""
+        """Return which of `urls` (n rows) have a host or domain with barren shapes, or one that makes pages up:
+        bool[n]."""
         barren, made_up = self._yields.owners, self.probes.owners
         owners = zip(u64(urls, "host").tolist(), u64(urls, "domain").tolist(), strict=True)
         accused = (
@@ -138,8 +143,8 @@ class TrapGuard:
         return np.fromiter(accused, np.bool_, urls.num_rows)
 
     def _reasons_together(self, urls: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        """The same of n > 0 `urls`. Where variants bring nothing, those that are none are on their way from now on, and
-        of those met together one is first."""
+        """Return the reasons for n > 0 `urls`. If variants bring nothing, those that go count as on their way, and of
+        variants met together only one goes."""
         ways = self._barren_ways(urls)
         reasons = self._reasons(urls, ways)[0]
         go = np.flatnonzero((reasons < 0) & ways.any(axis=1))
@@ -150,14 +155,14 @@ class TrapGuard:
         return reasons
 
     def go_first(self, urls: pa.RecordBatch, reasons: npt.NDArray[np.int64]) -> Mask:
-        """Which of `urls` (n rows), traps for these `reasons` (int64[n]), go out all the same, since few like them
-        did: bool[n]. They count as that."""
+        """Return which of `urls`, traps for these `reasons` (int64[n]), go out because few like them did: bool[n].
+        Counts them."""
         return self._tries.go(urls, reasons - VARIED)
 
     def _reasons(self, urls: pa.RecordBatch, ways: Mask) -> tuple[npt.NDArray[np.int64], Counts]:
-        """What makes a trap of each of `urls` (n > 0 rows): the place among its shapes of the barren one, `VARIED` and
-        that of the way in which it differs, or `MADE_UP`; -1 where it is none. And the counts of the shapes of the
-        first, and of others."""
+        """Return why each of `urls` (n > 0 rows) is a trap, and the counts of the shapes of all lots, those of the
+        first row first. A reason is the position of the barren shape among the URL's, `VARIED` plus the way in which it
+        differs, or `MADE_UP`; -1 for a URL that is no trap."""
         hosts, lots = u64(urls, "host"), AlikeUrls(urls, self._testimony.met_on_fresh(u64(urls, "via")))
         counts = self._yields.of(lots.keys)
         barren = np.where(counts["barren"] & ~lots.are_known_mixes(counts), lots.at, len(counts))
@@ -169,7 +174,7 @@ class TrapGuard:
         found[(found == len(counts)) | self._are_known_better(urls, lots, counts, found)] = -1
         differs &= ways
         differs[:, QUERY] &= ~lots.any(lots.are_asked & self._yields.are_promising(counts))
-        rows = np.flatnonzero(differs.any(axis=1))  # of those, whose own shape has others, as a wiki has articles
+        rows = np.flatnonzero(differs.any(axis=1))  # variants of an own shape may be pages, as articles of a wiki are
         some = urls.take(pa.array(rows))
         of_own = self._of_variants(lots.keys[lots.starts][lots.which[rows]], some)
         of_own[:, FOLDERS] = self._of_variants(first_folders(some), some)[:, FOLDERS]
@@ -180,8 +185,8 @@ class TrapGuard:
     def _are_known_better(
         self, urls: pa.RecordBatch, lots: AlikeUrls, counts: Counts, found: npt.NDArray[np.int64]
     ) -> Mask:
-        """Which of `urls` (n rows), alike in `lots` with these `counts`, bring something all the same, though the shape
-        in the place `found` (int64[n]) is barren: their own shape does, their folder, or their host. bool[n]."""
+        """Return which of `urls` (n rows), alike in `lots` with these `counts`, are no traps although the shape at the
+        position `found` (int64[n]) is barren: their own shape, folder or host brings something. bool[n]."""
         own = counts[lots.starts][lots.which]
         better: Mask = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
         better &= ~lots.any(lots.are_words & counts["barren"])
@@ -192,8 +197,8 @@ class TrapGuard:
         return better
 
     def _differ(self, urls: pa.RecordBatch, asked: Mask, barren: Mask) -> Mask:
-        """In which ways each of `urls` (n rows) differs from what was read: bool[n, WAYS], false where nothing hangs on
-        it, which is where none of its host are `barren` (bool[n, WAYS]) and it is not `asked` (bool[n])."""
+        """Return in which ways `urls` (n rows) differ from pages that were read: bool[n, WAYS]. False without a look if
+        the answer does not matter: no way is `barren` at the host (bool[n, WAYS]) and it is not `asked` (bool[n])."""
         differs: Mask = np.zeros((urls.num_rows, WAYS), np.bool_)
         rows = np.flatnonzero(asked | barren.any(axis=1))
         if len(rows):
@@ -201,22 +206,22 @@ class TrapGuard:
         return differs
 
     def _barren_ways(self, urls: pa.RecordBatch) -> Mask:
-        """In which ways those that differ bring nothing at the hosts of `urls` (n rows): bool[n, WAYS]. A name does not
-        count where it ever brought much: second pages of a list are fresh until each was met elsewhere."""
+        """Return which ways of differing bring nothing at the hosts of `urls` (n rows): bool[n, WAYS]. A name that ever
+        brought much does not count: second pages of a list are fresh until each was met elsewhere."""
         counts = self._of_variants(u64(urls, "host"), urls)
         barren: Mask = counts["barren"]
         barren[:, len(VARIANTS) :] &= self._yields.never_brought(counts[:, len(VARIANTS) :], PATIENCE)
         return barren
 
     def _of_variants(self, owners: U64, urls: pa.RecordBatch) -> Counts:
-        """What is known of each way in which `urls` (n rows) may differ, of these hosts, or own shapes (uint64[n]):
-        [n, WAYS]."""
+        """Return the counts of each way in which `urls` (n rows) may differ, for their `owners` (uint64[n]), which are
+        hosts or own shapes: [n, WAYS]."""
         keys, which = shapes_of_ways(owners, urls)
         counts: Counts = self._yields.of(keys.ravel()).reshape(keys.shape)[which]
         return counts
 
     def explain(self, urls: pa.RecordBatch) -> str:
-        """Why the URL in the first row is a trap, in words; empty when it is none."""
+        """Return in words why the URL in the first row is a trap; empty if it is not."""
         urls = urls.slice(0, 1)
         reasons, counts = self._reasons(urls, self._barren_ways(urls))
         reason = int(reasons[0])

@@ -1,7 +1,7 @@
-"""Where seeds lead: what they redirect to counts as a seed, and the scope moves along.
+"""Redirects of seeds: the target counts as a seed, and the scope moves along.
 
-A person who says `example.org` means the site, also where it answers from `www.example.org`. A redirect of a seed comes
-as a link of kind `SEED`, met on the page that is the seed.
+A person who says `example.org` means the site, even if it answers from `www.example.org`. A redirect of a seed comes as
+a link of kind `SEED`, met on the page that is the seed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,20 +15,20 @@ from fyke.frontier.filters import Filters
 
 
 class Landing:
-    """The seeds that are known, and what they landed on; `filters` hear of both."""
+    """The known seeds, and where they landed. `filters` are told of both."""
 
     def __init__(self, filters: Filters, saved: Mapping[str, Any]) -> None:
         self._filters = filters
-        self._seeds: dict[int, str] = {}  # URL by key, those that seeds redirect to among them
-        self._unnamed = False  # whether there are seeds besides, of a list
+        self._seeds: dict[int, str] = {}  # URL by key, with the targets of seeds
+        self._unnamed = False  # whether there are more seeds, of a list
         self._landed: dict[str, str] = {}  # where seeds redirect to
         self._unlanded = {int(via): target for via, target in saved.get("unlanded", {}).items()}
         for seed, target in saved.get("landed", {}).items():
             self._land(seed, target)
 
     def know(self, seeds: Sequence[Locator], *, named: bool) -> None:
-        """The scope is that of `seeds` too. Not `named`: there are so many that their URLs stay in memory only where
-        the scope is one of folders; else a redirect within the scope needs no more to be known."""
+        """Take `seeds` into the scope. If not `named`, there are too many to keep their URLs in memory, except in
+        scopes by folder; then only redirects out of the scope are noted."""
         self._filters.begin(seeds)
         if named or self._filters.by_folder:
             self._seeds.update((seed.key, seed.url.decode()) for seed in seeds)
@@ -36,7 +36,7 @@ class Landing:
             self._unnamed = True
 
     def follow(self, urls: pa.RecordBatch) -> None:
-        """Take note of where seeds redirect to, if `urls` say so; they need not be of this shard."""
+        """Note where seeds redirect to, if `urls` say so. These need not be of this shard."""
         redirects = keep(urls, (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0))
         for via, target in zip(u64(redirects, "via").tolist(), texts(redirects), strict=True):
             seed = self._seeds.get(via)
@@ -45,12 +45,12 @@ class Landing:
                     continue
                 seed = target
             if seed is None:
-                self._unlanded[via] = target  # of another shard, from where it was not heard yet
+                self._unlanded[via] = target  # of another shard, which has not told yet
             elif self._landed.get(seed) != target:
                 self._land(seed, target)
 
     def _land(self, seed: str, target: str) -> None:
-        """`seed` redirects to `target`, which counts as a seed from now on."""
+        """Count `target`, to which `seed` redirects, as a seed from now on."""
         self._landed[seed] = target
         self._seeds[key_of(target)] = target
         self._filters.land(locate(seed), locate(target))

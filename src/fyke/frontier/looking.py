@@ -1,8 +1,8 @@
-"""The frontier of a crawl as a checkpoint has it, looked at by another process: where URLs wait, and what of domains.
+"""The frontier of a crawl as a checkpoint has it, for another process: where URLs wait, and facts of domains.
 
-`fyke why` and `fyke serve` read it, also beside the crawl; no frontier is built for that, only the queues and tables
-that the checkpoint names are opened, each when it is asked for. Invariant: nothing is written and no lock is taken; a
-file that goes while it is read (the crawl took another checkpoint) is StateDamaged: look again.
+`fyke why` and `fyke serve` read it, also beside the crawl. No frontier is built; the queues and tables that the
+checkpoint names are opened when they are asked for. Invariant: nothing is written and no lock is taken. StateDamaged
+for a file that goes while it is read means that the crawl took another checkpoint: look again.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,12 +36,12 @@ from fyke.frontier.traps import Traps
 
 BLOCKED = "since its host is blocked"  # a place where URLs wait
 YOUNGER = "its fate is younger than the last checkpoint"
-OVER_QUOTA = "since its host has all the pages that it may"  # a place as well; what is there is left out
+OVER_QUOTA = "since its host has all the pages that it may"  # a place as well; its URLs are left out
 TRAPPED = "behind everything else, as a trap"  # a place as well; see `trap`
 
 
 class Known(NamedTuple):
-    """Domains by name, their records [n] (dtype `RECORD` of `domains`), ranks and budgets [n]."""
+    """Domains by name, with their records [n] (dtype `RECORD` of `domains`), ranks and budgets [n]."""
 
     names: list[str]
     records: Values
@@ -53,9 +53,9 @@ class FrontierSeen(Closing):
     """The frontier in the newest checkpoint of a shard. Use as a context manager."""
 
     def __init__(self, shard: Path, config: FrontierSection) -> None:
-        """Raises NotACrawl where there is no checkpoint, StateDamaged."""
+        """Raises NotACrawl if there is no checkpoint, StateDamaged."""
         self._store, _ = look(shard)
-        # Checkpoints of earlier versions have what is blocked or handed out beside the frontier.
+        # Checkpoints of earlier versions have blocked and handed-out URLs beside the frontier.
         beside = {name: self._store.participant(name) or None for name in ("leased", "blocked")}
         self._state: Mapping[str, Any] = {**beside, **self._store.participant("frontier")}
         self._config = config
@@ -71,7 +71,7 @@ class FrontierSeen(Closing):
     # --- URLs
 
     def places(self) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
-        """Everywhere a URL may wait, in words, with what waits there (schema `URLS`)."""
+        """Yield every place where URLs may wait, in words, with its URLs (schema `URLS`)."""
         state = self._state
         yield "to be checked against the URLs seen", self._seen().unchecked()
         yield "for pages nearer to the seeds to be done", self._queue("later", state.get("later"))
@@ -94,7 +94,7 @@ class FrontierSeen(Closing):
         yield "for its host's turn", self._queue("leased", state.get("leased"))
 
     def trap(self, key: int) -> str:
-        """Why the URL with this key waits as a trap, in words; empty where it is none any more."""
+        """Return in words why the URL with this key waits as a trap; empty if it is not one any more."""
         config = self._config
         traps = Traps(self._store, config.trap_pages, self._state.get("traps"), probes=config.probes)
         self._opened.append(traps)
@@ -104,23 +104,23 @@ class FrontierSeen(Closing):
         return ""
 
     def met(self, key: int) -> bool:
-        """Whether the URL with this key was met."""
+        """Return whether the URL with this key was met."""
         return self._seen().holds(key)
 
     @property
     def standing(self) -> Standing:
-        """How the pages that rest stood at the last plan."""
+        """The standing of the resting pages at the last plan."""
         return Standing(*self._state.get("again", {}).get("standing", ()))
 
     def known(self, key: int) -> Any | None:
-        """What earlier visits to the page with this key brought, as of the last plan (`again.KNOWN`); None without."""
+        """Return the history of the page with this key as of the last plan (`again.KNOWN`); None if it has none."""
         known = Drum(self._store, "known", self._state.get("again", {}).get("known"), value=KNOWN, aux=ENDED)
         self._opened.append(known)
         found, record = known.get(key)
         return record if found else None
 
     def told(self, at: Locator, since: float) -> tuple[Trust, float, float]:
-        """How far the host of the page `at` is believed when it says that pages changed, how many times it said so of
+        """Return how far the host of the page `at` is believed when it says that pages changed, how often it said so of
         this one after `since` (unix seconds), and how many new links a second the page brings."""
         state = self._state.get("again", {})
         drum = Drum(self._store, "evidence", state.get("evidence"), value=EVIDENCE)
@@ -153,14 +153,14 @@ class FrontierSeen(Closing):
     # --- domains
 
     def domains(self) -> Iterator[Known]:
-        """All domains that were met, in batches, in the order in which they were."""
+        """Yield all domains that were met, in batches, in the order in which they were."""
         domains = self._domains()
         star = self._star(domains)
         for names, records in domains.named():
             yield _known(star, names, records)
 
     def domain(self, name: str) -> Known | None:
-        """One domain; None when it was never met."""
+        """Return one domain; None if it was never met."""
         domains = self._domains()
         record = domains.of(key_of(name))
         return None if record is None else _known(self._star(domains), [name], np.atleast_1d(record))

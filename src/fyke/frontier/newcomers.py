@@ -1,17 +1,16 @@
 """How many hosts of a domain are begun at a time, until visits there end.
 
-A domain may have a host for every name. Each costs its rules and a page before it is known what it brings, and all that
-are found would begin at once, long before the first of them was read. So a domain begins slowly, as a sender does whose
-network nobody knows (RFC 5681, section 3.1): `FIRST` hosts, and one more for each visit there that is over, up to
-`AT_ONCE` that were begun and not visited; that doubles them with each round. Where hosts bring pages room comes by
-itself, for each that was begun is visited again. Of a domain in doubt, whose hosts lately brought little that was new,
-no more than `FIRST` are begun at a time.
+The robots gate asks, for each origin whose rules are wanted. A domain may have a host for every name. Each costs its
+rules and a page before it is known what it brings, and all would begin long before the first was read. So a domain
+begins slowly, as a sender does on an unknown network (RFC 5681, section 3.1): `FIRST` hosts, and one more for each
+visit there that is over, up to `AT_ONCE` begun and not visited; that doubles them with each round. Hosts that bring
+pages make room by themselves, because each is visited again. A domain in doubt, whose hosts lately brought little new,
+begins no more than `FIRST` at a time.
 
-Some begin and no visit of them ends: a person blocks them, or they turn out to be traps. So every `HALVED_S` seconds
-half of what was begun is forgotten.
+Some hosts begin and no visit of them ends: a person blocks them, or they turn out to be traps. So every `HALVED_S`
+seconds half of the begun hosts are forgotten.
 
-Asked by the robots gate, for each origin whose rules are wanted. Bounded: `PLACES` counters, which domains share when
-there are more. Lost at a restart, when nothing is on its way.
+Bounded: `PLACES` counters, which domains share when there are more. Lost at a restart, when nothing is on its way.
 """
 
 from collections.abc import Callable
@@ -28,19 +27,19 @@ PLACES = 1 << 16
 
 
 class Newcomers:
-    """Of each domain, how many hosts were begun and no visit ended since."""
+    """For each domain, the number of hosts begun without a visit that ended since."""
 
     def __init__(self) -> None:
         self._begun = np.zeros(PLACES, np.int64)
-        self._most = np.full(PLACES, FIRST, np.int64)  # how many may be
-        self._refused = np.zeros(PLACES, np.bool_)  # whether one had to wait, since a visit there was over
+        self._most = np.full(PLACES, FIRST, np.int64)  # begun hosts, at most
+        self._refused = np.zeros(PLACES, np.bool_)  # whether a host had to wait since the last visit there ended
         self._halved_at = 0.0
 
     def __repr__(self) -> str:
         return f"Newcomers({int(self._begun.sum())} hosts)"
 
     def forget(self, now: float) -> bool:
-        """Forget half of what was begun, if that is due at `now` (unix seconds); whether it was."""
+        """Forget half of the begun hosts, if that is due at `now` (unix seconds). Returns whether it was."""
         if now < self._halved_at + HALVED_S:
             return False
         self._begun //= 2
@@ -48,8 +47,8 @@ class Newcomers:
         return True
 
     def begin(self, hosts: pa.RecordBatch, are_in_doubt: Callable[[pa.RecordBatch], Mask]) -> Mask:
-        """Which of `hosts` (n URLs, one of each) may begin, and do: bool[n]. Where a domain has many of them, it is
-        asked which `are_in_doubt`."""
+        """Return which of `hosts` (n URLs, one of each) begin now: bool[n]. If a domain has many of them, asks which
+        `are_in_doubt`."""
         begun = np.zeros(hosts.num_rows, np.bool_)
         places = u64(hosts, "domain") % np.uint64(PLACES)
         unique, which, counts = np.unique(places, return_inverse=True, return_counts=True)
@@ -64,8 +63,8 @@ class Newcomers:
         return begun
 
     def over(self, domains: U64, *, asked: bool = True) -> bool:
-        """Visits to these domains (uint64[n], with repeats) are over; without being `asked`, come to nothing for now.
-        Returns whether a host of one of them had to wait."""
+        """Note that visits to these domains (uint64[n], with repeats) are over, or, if not `asked`, come to nothing for
+        now. Returns whether a host of one of them had to wait."""
         places, counts = np.unique(domains % np.uint64(PLACES), return_counts=True)
         if asked:
             self._most[places] = np.minimum(self._most[places] + counts, AT_ONCE)

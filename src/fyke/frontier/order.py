@@ -1,8 +1,8 @@
-"""What goes first: crawl orders, which give each URL a priority level.
+"""Crawl orders, which give each URL a priority level.
 
-`Ready` keeps a queue a level and drains the first ones faster, after Mercator's front queues (Najork and Heydon,
-2001). An order sees what its round let through (`fyke.frontier.beast`): reputation and politeness come
-before it. A plug-in is a `CrawlOrder`; these are ours, by the names that `[frontier] order` takes.
+`Ready` keeps a queue a level and drains the first ones faster, after Mercator's front queues (Najork and Heydon, 2001).
+An order sees only URLs that their round let through (`fyke.frontier.beast`): reputation and politeness come before it.
+A plug-in is a `CrawlOrder`; these are ours, by the names that `[frontier] order` takes.
 
 Invariant: an order is a pure function of the rows, and every level lets something through.
 """
@@ -23,14 +23,14 @@ LAST = LEVELS - 1
 
 
 class BreadthFirst:
-    """As they were found."""
+    """In the order in which URLs were found."""
 
     def levels(self, urls: pa.RecordBatch) -> Numbers:
         return np.zeros(urls.num_rows, np.uint8)
 
 
 class ByDepth:
-    """The nearer to a seed, the earlier; from the eighth link on all alike."""
+    """By the number of links from a seed; from the seventh link on all alike."""
 
     def levels(self, urls: pa.RecordBatch) -> Numbers:
         levels: Numbers = np.minimum(numbers(urls, "depth"), LAST).astype(np.uint8)
@@ -38,7 +38,7 @@ class ByDepth:
 
 
 class ByInDegree:
-    """The more domains link to its domain, the earlier: a level for each factor of four."""
+    """By the number of domains that link to the URL's domain: a level for each factor of four."""
 
     def levels(self, urls: pa.RecordBatch) -> Numbers:
         steps = np.log2(numbers(urls, "in_degree").astype(np.float64) + 1) // 2
@@ -47,7 +47,7 @@ class ByInDegree:
 
 
 class ByPattern:
-    """A level for each RE2 expression that the URL matches first; what matches none comes last."""
+    """By the first RE2 expression that the URL matches, a level each. URLs without a match come last."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         if not patterns or len(patterns) > LAST:
@@ -75,7 +75,7 @@ class Random:
 
 
 def crawl_order(config: FrontierSection) -> CrawlOrder:
-    """The one that `config` names. Raises ConfigurationError, PluginError."""
+    """Return the order that `config` names. Raises ConfigurationError, PluginError."""
     match config.order:
         case "breadth-first":
             return BreadthFirst()

@@ -1,8 +1,7 @@
 """Which round is a new URL fetched in? Asks STAR for the budget of its domain, and BEAST for its place.
 
-Both by merges that wait until they are worth it, but for the URLs of a crawl that knows few domains: their records are
-looked up at once. Where one domain is all that is in scope, they have nothing to decide and cost nothing: URLs go
-through the `backlog`.
+Both use merges that wait until they are worth it. If the crawl knows few domains, their records are looked up at once.
+If the scope is a single domain, both have nothing to decide and cost nothing: URLs go through the `backlog`.
 """
 
 from collections import Counter
@@ -15,24 +14,24 @@ from fyke.core.slices import Steps
 from fyke.frontier.sizes import Sizes
 from fyke.frontier.stages import Stages
 
-SLICES = 8  # of what was over budget, read again in one turn that is in need
-SLICES_BYTES = 6 << 20  # after which no further slice is, and of one: with long URLs more hold the loop for 0.2 s
+SLICES = 8  # of URLs over budget, read again in one turn when visits run low
+SLICES_BYTES = 6 << 20  # of one slice, and of all in a turn, about: with long URLs more would hold the loop for 0.2 s
 LEAST_ROWS = 256
 
 
 class Placing:
-    """Lets new URLs wait in `stages` for what is known of their domains, and gives them rounds."""
+    """Lets new URLs wait in `stages` for their domains' records, and gives them rounds."""
 
     def __init__(self, stages: Stages, sizes: Sizes) -> None:
         self._stages = stages
         self._sizes = sizes
-        self._row_bytes = 1  # of what was over budget, in the latest slice
+        self._row_bytes = 1  # of a URL over budget, in the latest slice
 
     def __repr__(self) -> str:
         return f"Placing({self._stages.star!r}, {self._stages.beast!r})"
 
     def put(self, urls: pa.RecordBatch, *, alone: bool) -> Steps[None]:
-        """Take new `urls` (schema `URLS`). `alone`: all that is in scope is one domain."""
+        """Take new `urls` (schema `URLS`). `alone`: the scope is a single domain."""
         if not urls.num_rows:
             return
         domains, counts = np.unique(u64(urls, "domain"), return_counts=True)
@@ -44,11 +43,11 @@ class Placing:
             yield from self._ask(urls)
         records.add(domains, urls=counts)
         yield
-        if records.full:  # a merge of the URLs seen lets go of more than this one may hold
+        if records.full:  # a merge of URL-seen may yield more than this one may hold
             yield from self._place()
 
     def turn(self, *, hungry: bool) -> Steps[bool]:
-        """Give URLs their budgets and places, those that were over budget too; whether there were any."""
+        """Give waiting URLs budgets and places, also some that were over budget. Returns whether there were any."""
         star, records, beast = self._stages.star, self._stages.domains, self._stages.beast
         moved = False
         read_bytes = 0
@@ -57,7 +56,7 @@ class Placing:
                 rows = max(LEAST_ROWS, SLICES_BYTES // self._row_bytes)
                 batch = beast.failed(min(rows, self._sizes.batch))
                 if batch is not None:
-                    yield from self._ask(batch)  # how their domains stand now
+                    yield from self._ask(batch)  # their domains' records may have changed
                     read_bytes += batch.nbytes
                     self._row_bytes = max(1, batch.nbytes // batch.num_rows)
                     yield
@@ -68,7 +67,7 @@ class Placing:
         return moved
 
     def _ask(self, urls: pa.RecordBatch) -> Steps[None]:
-        """Give `urls` their places now where records are few; else let them wait for those of their domains."""
+        """Give `urls` their places now if domains are few; otherwise let them wait for their domains' records."""
         star, records = self._stages.star, self._stages.domains
         if len(records) > self._sizes.looked_up:
             records.ask(urls)
@@ -79,11 +78,11 @@ class Placing:
         records.add(grown, slot=by)
 
     def _place(self) -> Steps[None]:
-        """STAR's budgets for all that waits for one, and BEAST's rounds."""
+        """Give all waiting URLs STAR's budgets, and BEAST's rounds."""
         star, beast = self._stages.star, self._stages.beast
         if (yield from star.count()):
             beast.reconsider()
-        planned: Counter[int] = Counter()  # what this merge adds to plans of its bucket; the records say it at the next
+        planned: Counter[int] = Counter()  # what this merge adds to plans of its bucket; records have it at the next
         before = 0
         for urls, records, bucket in star.merge():
             if bucket != before:

@@ -1,31 +1,30 @@
-"""Which hosts make up a page for whatever is asked of them? Told by asking, rarely, for pages that cannot be there.
+"""Which hosts make up a page for whatever is asked of them? Rare questions for pages that cannot be there tell.
 
-Every page of a site that makes up its text is fresh, so what it yields never tells it from an archive. What tells it is
-what Bar-Yossef et al. ("Sic transit gloria telae", WWW 2004) do to find pages that are gone. A *place* is what kinds of
-parts a URL's path has and which names its query (`fyke.core.shapes`). Where `ASK_AFTER` pages of a place were fresh,
-and its host has *grown*, it is asked for a page there whose name nobody can know. No answer, an error, a redirect, a
-page met before, or one that says what the last such page said (`fyke.harvest.new_text`): that clears the place. New
-text leads to another try, and `TRIES` of them in a row convict it; `MANY` places convict their host.
+Every page of a site that makes up its text is fresh, so its yield never tells it from an archive. A question does, as
+Bar-Yossef et al. ("Sic transit gloria telae", WWW 2004) find pages that are gone. A *place* is the kinds of the parts
+of a URL's path and the names in its query (`fyke.core.shapes`). If `ASK_AFTER` pages of a place were fresh and its host
+has *grown*, the host is asked for a page there whose name nobody can know. The place is cleared by no answer, an error,
+a redirect, a page met before, or one that says what the last such page said (`fyke.harvest.new_text`). New text leads
+to another try. `TRIES` in a row convict the place; `MANY` places convict their host.
 
-A host has grown when more was found of it, since its first fresh page, than `GROWTH` for each visit and `GROWN` more.
-What waits as traps is found as well: lists that each lead to the next and to copies are as endless. A domain grows, and
-a host for whom nothing else would go on (`grown`), by what does not wait.
-A site of some hundred pages seldom does, nor one whose pages each lead to the next; a site without end does. Other
-places of a host are asked about after `REST_PAGES` fresh pages for each before, and where one is convicted as soon as
-`ASK_SOON` were fresh there. A domain of which `ASK_HOSTS` hosts were fresh is asked at `TRIES` hosts that nobody can
-know; new text at each convicts all its hosts but those with `ASK_AFTER` fresh pages.
+A host has grown if more was found of it, since its first fresh page, than `GROWTH` for each visit and `GROWN` more.
+Waiting traps count as found: lists that each lead to the next and to copies are as endless. Only `grown`, by which
+traps get their share of visits, leaves them out. A site of some hundred pages seldom grows, nor one whose pages each
+lead to the next; a site without end does. A host is asked about another place after `REST_PAGES` fresh pages for each
+place before, or, once a place is convicted, after `ASK_SOON` fresh pages there. A domain of which `ASK_HOSTS` hosts
+were fresh is asked at `TRIES` hosts that nobody can know. New text at each convicts all its hosts except for those with
+`ASK_AFTER` fresh pages.
 
-Robots rules, the filters and rests hold for probes as for all visits; they are archived,
-and are no pages: nothing is counted, and no link of them followed.
+Robots rules, filters and rests hold for probes as for all visits. Probes are archived and are no pages: nothing is
+counted, and no link of them is followed.
 
-An honest site logs such a request as a fault, and who counts what was asked for as one too many: so hosts are asked
-where a person wants it (`frontier.probes`), domains in any case, since a name that is not there is nobody's server.
-Who is convicted stays so as long. What a probe's answer is held against is lost at a restart, so that
-trials that are not over begin anew then.
+An honest site logs a probe as a fault, or counts it as one request too many. So hosts are asked only if a person wants
+it (`frontier.probes`); domains are asked in any case, because a name that is not there is nobody's server. A conviction
+lasts as long as that setting. The texts that answers are compared with are lost at a restart, so open trials begin
+anew.
 
-Bounded by `PLACES` records, and as many numbers that say what was found of a host lately, which are lost at a restart.
-A record gives way when it was met less often than those that would have its seat, or is convicted while more than half
-of all are.
+Bounded by `PLACES` records, and as many numbers of what was found of hosts lately, lost at a restart. A record gives
+way if it was met less often than those that would take its place, or is convicted while more than half of all are.
 """
 
 import re
@@ -45,9 +44,9 @@ PLACES = 1 << 15
 ASK_AFTER = 16
 ASK_SOON = 4
 ASK_HOSTS = 8
-GROWTH = 1.5  # URLs found, for each that was visited
+GROWTH = 1.5  # URLs found for each visit
 GROWN = 64
-PACE = 3.5  # URLs found for each visit, of the latest
+PACE = 3.5  # URLs found for each of the latest visits
 LATELY = 8  # visits
 REST_PAGES = 50
 TRIES = 3
@@ -55,12 +54,12 @@ MANY = 2
 LETTERS = 25  # of a made-up name, at most
 LEAST_LETTERS = 8
 DIGITS = 12
-MOST_NUMBERS = 4  # of a name that are made up, its last: each may be longer than it was
+MOST_NUMBERS = 4  # of a name that are made up, the last ones: each may grow longer
 MOST_LABEL = 63  # letters of a part of a host's name, and of all of it (RFC 1035, 2.3.4)
 MOST_HOST = 253
 _COUNTS = [(name, "<u4") for name in ("fresh", "found", "aside", "visited")] + [("asked", "<u2"), ("made", "u1")]
 _RECORD = np.dtype([("key", "<u8"), ("owner", "<u8"), *_COUNTS])  # of a place at a host, of a host, of a domain
-_DOMAIN = 0x9E3779B97F4A7C15  # apart from the key of a domain is that of the host with its name
+_DOMAIN = 0x9E3779B97F4A7C15  # keeps a domain's key apart from that of the host with the same name
 _NUMBER = re.compile(r"[0-9]+")
 _DIGEST = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}\b")
 _WORD = re.compile(r"[a-z]+")
@@ -69,7 +68,7 @@ _EXTENSION = re.compile(r"\.[a-z0-9]{1,5}$")
 
 
 class Probes:
-    """What is known of places, and the URLs to ask for."""
+    """Records of places, hosts and domains, and the URLs to ask for."""
 
     def __init__(
         self,
@@ -79,7 +78,8 @@ class Probes:
         asks_domains: bool = True,
         asks_hosts: bool = True,
     ) -> None:
-        """Who is not asked is not convicted, and no more so if it was: domains, hosts."""
+        """Set whether domains and hosts are asked. If they are not, none is convicted, and old convictions are
+        forgiven."""
         saved = state or {}
         self._store = store
         self._asks_domains, self._asks_hosts = asks_domains, asks_hosts
@@ -97,17 +97,17 @@ class Probes:
         self._records["made"][open_trials | forgiven] = 0
         self._changed |= bool(forgiven.any())
         self._judge()
-        self.forgave = bool(forgiven.any())  # who waits for them may go on
+        self.forgave = bool(forgiven.any())  # traps of these may go on
 
     def __repr__(self) -> str:
         return f"Probes({len(self)} places of {len(self.owners)} hosts and domains make up pages)"
 
     def __len__(self) -> int:
-        """Places, hosts and domains that are convicted."""
+        """Number of convicted places, hosts and domains."""
         return len(self._convicted)
 
     def fresh(self, url: str, like: Shapes, host: int, domain: int) -> None:
-        """The page `url`, of the shapes `like`, brought new text."""
+        """Note that the page `url`, of the shapes `like`, was fresh."""
         if not self._asks_domains:
             return
         place, whole = self._record(place_key(like, host), host), self._record(host, host)
@@ -124,7 +124,7 @@ class Probes:
             whole["asked"] += self._ask(place, url)
 
     def _fresh_host(self, url: str, domain: int) -> None:
-        """The page `url` is the first of its host that brought new text."""
+        """Note that the page `url` is the first fresh one of its host."""
         hosts = self._record(domain ^ _DOMAIN, domain)
         hosts["fresh"] += 1
         if hosts["fresh"] >= ASK_HOSTS and not hosts["asked"]:
@@ -132,16 +132,16 @@ class Probes:
                 pass
 
     def found(self, hosts: U64, domains: U64) -> None:
-        """URLs that nobody had met were found, of these hosts and domains (uint64[n] each, with repeats)."""
+        """Note that new URLs were found of these hosts and domains (uint64[n] each, with repeats)."""
         self._count("found", hosts, domains)
         np.add.at(self._pace, hosts % PLACES, 1 / LATELY)
 
     def put_aside(self, hosts: U64, domains: U64) -> None:
-        """Of what was found, these wait as traps: hosts and domains (uint64[n] each, with repeats)."""
+        """Note that found URLs of these hosts and domains (uint64[n] each, with repeats) wait as traps."""
         self._count("aside", hosts, domains)
 
     def visited(self, hosts: U64, domains: U64) -> None:
-        """Visits to URLs of these hosts and domains (uint64[n] each, with repeats) are over."""
+        """Note that visits to URLs of these hosts and domains (uint64[n] each, with repeats) are over."""
         self._count("visited", hosts, domains)
         np.multiply.at(self._pace, hosts % PLACES, 1 - 1 / LATELY)
 
@@ -153,7 +153,7 @@ class Probes:
             self._changed |= bool(known.any())
 
     def grown(self, hosts: U64, domains: U64) -> Mask:
-        """Which of these hosts, or their domains (uint64[n] each), grow faster than they are read: bool[n]."""
+        """Return which of these hosts, or their domains (uint64[n] each), grow faster than they are read: bool[n]."""
         grown: Mask = np.zeros(len(hosts), np.bool_)
         for keys in (hosts, domains ^ np.uint64(_DOMAIN)):
             known = self._records[keys % PLACES]
@@ -161,8 +161,8 @@ class Probes:
         return grown
 
     def have_no_end(self, hosts: U64) -> Mask:
-        """Which of these hosts (uint64[n]) were visited `ASK_AFTER` times and more since their first fresh page, and
-        still `PACE` URLs and more are found for each visit: bool[n]."""
+        """Return which of these hosts (uint64[n]) were visited `ASK_AFTER` times or more since their first fresh page,
+        while `PACE` URLs or more are still found for each visit: bool[n]."""
         places = hosts % PLACES
         known = self._records[places]
         goes_on = (known["visited"] >= ASK_AFTER) & (self._pace[places] >= PACE)
@@ -170,8 +170,8 @@ class Probes:
         return endless
 
     def answered(self, url: str, about: int, *, made_up: bool) -> int:
-        """The made-up `url`, which `take` gave with what it is `about`, brought a page, of new text or not; the host or
-        domain that is convicted by that, 0 for none."""
+        """Note that the made-up `url`, which `take` gave with what it is `about`, brought a page, of new text or not.
+        Returns the host or domain that this convicts, or 0."""
         asked = self._records[about % PLACES]
         if not made_up or asked["key"] != about or asked["made"] >= min(asked["asked"], TRIES):
             return 0
@@ -189,7 +189,8 @@ class Probes:
         return owner
 
     def make_up(self, places: U64, hosts: U64, domains: U64) -> Mask:
-        """Which of these places (`place_key`), their hosts or domains (uint64[n] each) are convicted: bool[n]."""
+        """Return which of these places (`place_key`), their hosts or domains (uint64[n] each) are convicted:
+        bool[n]."""
         of_domain = self._are_convicted(domains ^ np.uint64(_DOMAIN)) & ~self.proven(hosts, ASK_AFTER)
         return self._are_convicted(places) | self._are_convicted(hosts) | of_domain
 
@@ -197,18 +198,18 @@ class Probes:
         return np.fromiter(map(self._convicted.__contains__, keys.tolist()), np.bool_, len(keys))
 
     def proven(self, hosts: U64, pages: int = ASK_SOON) -> Mask:
-        """Which of these hosts (uint64[n]) had so many fresh pages: bool[n]."""
+        """Return which of these hosts (uint64[n]) had `pages` fresh pages or more: bool[n]."""
         known = self._records[hosts % PLACES]
         proven: Mask = (known["key"] == hosts) & (known["fresh"] >= pages)
         return proven
 
     def take(self) -> list[tuple[str, int]]:
-        """URLs to ask for, since this was last asked, and what each is about."""
+        """Return the URLs to ask for since the last call, and what each is about."""
         urls, self._urls = self._urls, []
         return urls
 
     def _ask(self, about: Any, url: str) -> bool:
-        """Ask for a URL like `url`, if one can be made of it."""
+        """Ask for a URL like `url`. Returns whether one could be made of it."""
         number = xxhash.xxh3_128_intdigest(url.encode(), int(about["asked"]))
         made_up = (host_made_up_like if _is_domain(about) else made_up_like)(url, number)
         if made_up:
@@ -217,7 +218,7 @@ class Probes:
         return bool(made_up)
 
     def _record(self, key: int, owner: int) -> Any:
-        """The record with this key; one that nobody keeps, where another has its seat."""
+        """Return the record with this key; a new one that is not kept, if another record holds its place."""
         record = self._records[key % PLACES]
         if record["key"] == key:
             return record
@@ -236,7 +237,7 @@ class Probes:
         are_hosts = self._records["key"] == self._records["owner"]
         convicted = self._records[self._records["made"] >= np.where(are_hosts, MANY, TRIES)]
         self._convicted = set(convicted["key"].tolist())
-        self.owners = set(convicted["owner"].tolist())  # domains, and hosts with places, that are convicted
+        self.owners = set(convicted["owner"].tolist())  # owners of convicted places, hosts and domains
 
     def state(self) -> dict[str, Any]:
         records = self._records[self._records["key"] != 0]
@@ -247,7 +248,7 @@ class Probes:
 
 
 def place_key(like: Shapes, host: int) -> int:
-    """The key of the place at `host` where URLs of these shapes lie."""
+    """Return the key of the place at `host` of URLs with these shapes."""
     return xxhash.xxh3_64_intdigest(f"place {like.coarse[0]}".encode(), host)
 
 
@@ -256,26 +257,26 @@ def _is_domain(record: Any) -> bool:
 
 
 def _has_grown(records: Any, found: Any) -> Any:
-    """Whether, by so many URLs `found` of it, each of `records` grows faster than it is read."""
+    """Return whether each of `records` grows faster than it is read, with `found` URLs of it."""
     return found >= GROWN + GROWTH * records["visited"]
 
 
 def _going_on(records: Any) -> Any:
-    """Of what was found, how much did not come to wait as traps."""
+    """Return how many of the found URLs did not come to wait as traps."""
     return records["found"] - np.minimum(records["found"], records["aside"])
 
 
 def host_made_up_like(url: str, number: int) -> str:
-    """The first page of a host, beside that of the canonical `url`, that nobody can know; empty for the domain itself
-    and for addresses, which have no name to make up. Where it would be too long, its name has nothing of the other's:
-    hosts of long names would never be found out."""
+    """Return the first page of a host, beside that of the canonical `url`, that nobody can know. Empty for the domain
+    itself and for addresses, which have no name to make up. A name that would be too long keeps nothing of the other's;
+    otherwise hosts of long names would never be found out."""
     scheme, _, authority, _ = url.split("/", 3)
     host = split(url).host
     domain = pay_level_domain(host)
     if domain == host:
         return ""
     label, _, beside = host.partition(".")
-    word = max(_WORD.findall(label), key=len, default=label)  # what stands beside it may have to be there
+    word = max(_WORD.findall(label), key=len, default=label)  # the rest of the label may have to be there
     made_up = label.replace(word, _letters(number)[: max(LEAST_LETTERS, len(word))], 1)
     if len(made_up) > MOST_LABEL:
         made_up = _letters(number)
@@ -285,8 +286,9 @@ def host_made_up_like(url: str, number: int) -> str:
 
 
 def made_up_like(url: str, number: int) -> str:
-    """A URL like the canonical `url` that nobody can know, made by `number` (128 bits); empty where there is no part to
-    make up. The last value of the query is another, or all of it without one; else the last part of the path."""
+    """Return a URL like the canonical `url` that nobody can know, made by `number` (128 bits). It has another last
+    value in its query, or another query if that has no values, or another last part of the path. Empty if there is no
+    such part, or beyond `MOST_CHARS`."""
     if len(url) > MOST_CHARS:
         return ""
     before, mark, query = url.partition("?")
@@ -305,8 +307,8 @@ def made_up_like(url: str, number: int) -> str:
 
 
 def _another(name: str, number: int) -> str:
-    """A name of the same form, as far as servers look at it: with other digests, else with numbers that are too great
-    to be counted up to, else with another last word."""
+    """Return a name of the same form, as far as servers look at it: with other digests, or with numbers too great to be
+    counted up to, or with another last word."""
     if "%" in name:
         return _letters(number)
     if _DIGEST.search(name):

@@ -1,16 +1,16 @@
-"""How many pages a host may have: `pages` of `[[site]]` tables. What is beyond that waits here, and is not fetched.
+"""Limits of pages for hosts: `pages` of `[[site]]` tables. URLs beyond a limit wait here, and are not fetched.
 
-The window asks, as a host's visits go out, how many pages it may still have: so many at most are out, and since each
-brings one page at most, no host ever has more. A visit that brings none makes room for the next. A page is an answer
-with outcome OK that is no listing, at its first visit; where pages are visited again, that counts nothing. What a host
-has is in a Drum, so that there is no end of hosts. A host that has all its pages has its URLs diverted to a queue of
-their own, where `fyke why` finds them and the summary counts them; they go on when a limit was changed.
+As a host's visits go out, the window asks how many pages the host may still have. It lets that many out at most, and
+each brings one page at most, so no host ever has more. A visit without a page makes room for the next. A page is an
+answer with outcome OK that is no listing, at its first visit; later visits count nothing. A Drum has the counts, so
+there is no end of hosts. URLs of a host that has all its pages go to a queue of their own, where `fyke why` finds them
+and the summary counts them. They go on when a limit was changed.
 
-Where a crawl has several agents, a visit may be in neither window nor Drum: it ended elsewhere and is not safe yet, or
-this shard went back to its checkpoint and has forgotten that it handed it out. Such visits are *held* for, as if they
-had brought pages, until they are done or met again; then they go out before any other.
+With several agents a visit may be in neither window nor Drum: it ended elsewhere and is not safe yet, or this shard
+went back to its checkpoint and has forgotten that it handed it out. Such visits are *held* for, as if they had brought
+pages, until they are done or met again; then they go out before any other.
 
-Invariant: pages that a host has, visits of it that are out, and those held for are no more than its limit.
+Invariant: pages that a host has, its visits that are out, and those held for are no more than its limit.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 class PageLimits:
-    """What the tables say of hosts, by name; of several tables the last that says something of it counts."""
+    """The limits of hosts by name. The last of several tables that names one counts."""
 
     def __init__(self, tables: Sequence[SiteSection]) -> None:
         self._tables = [table for table in tables if table.pages is not None]
@@ -52,7 +52,7 @@ class PageLimits:
     __hash__ = None  # type: ignore[assignment]
 
     def of(self, host: str) -> int:
-        """Most pages of the host with this name."""
+        """Return the limit of pages of the host with this name."""
         found = (table.pages for table in reversed(self._tables) if table.has_host(host))
         return next(found, 0) or NO_LIMIT
 
@@ -61,7 +61,7 @@ class PageLimits:
 
 
 class Quota:
-    """The pages of each host, and the queue of what is beyond the limit."""
+    """The pages of each host, and the queue of URLs beyond the limit."""
 
     def __init__(
         self,
@@ -92,21 +92,21 @@ class Quota:
         return f"Quota({len(self)} URLs, {self._pages!r})"
 
     def __len__(self) -> int:
-        """URLs that wait here."""
+        """Number of URLs that wait here."""
         return len(self._queue)
 
     @property
     def freed(self) -> int:
-        """URLs that `released` has."""
+        """Number of URLs that `released` will yield."""
         return self._left
 
-    # --- what goes out
+    # --- going out
 
     def divert(self, urls: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch, Numbers | None]:
-        """Let those of `urls` wait whose hosts have all their pages.
+        """Put those of `urls` aside whose hosts have all their pages.
 
-        Returns those that were held for, which go out in any case; the others; and how many more of the host of each of
-        these may be out, those included that are: [n], None for no limit.
+        Returns the visits held for, which go out in any case; the other rows; and how many visits of the host of each
+        of these may be out in all: [n], None for no limit.
         """
         if not self._limits or not urls.num_rows:
             return EMPTY, urls, None
@@ -121,7 +121,7 @@ class Quota:
         return owed, keep(urls, ~full), room[~full]
 
     def _room(self, urls: pa.RecordBatch) -> Numbers:
-        """Pages that the host of each of `urls` may still have: int64[n]."""
+        """Return how many pages the host of each of `urls` may still have: int64[n]."""
         hosts, first, of = np.unique(u64(urls, "host"), return_index=True, return_inverse=True)
         names = [split(url).host for url in texts(urls.take(pa.array(first)))]
         limits = np.array([self._limits.of(name) for name in names], np.int64)
@@ -129,10 +129,10 @@ class Quota:
         room: Numbers = (limits - self._pages.values_of(hosts).astype(np.int64) - held)[of]
         return room
 
-    # --- what comes back
+    # --- coming back
 
     def count(self, ended: pa.RecordBatch) -> None:
-        """Visits are over (schema `ENDED`), and what came of them is safe."""
+        """Count visits that are over (schema `ENDED`) and whose results are safe."""
         if not self._counts or not ended.num_rows:
             return
         brought = _brought_pages(ended)
@@ -140,7 +140,7 @@ class Quota:
             if key in self._held or key in self._met:
                 self._let_go(key)
                 self._met.pop(key, None)
-                if not page:  # others of its host were diverted since it was held for
+                if not page:  # others of its host were diverted meanwhile
                     self._left = len(self._queue)
         hosts, pages = np.unique(u64(ended, "host")[brought], return_counts=True)
         if len(hosts):
@@ -149,12 +149,12 @@ class Quota:
             self._pages.settle()
 
     def hold_ended(self, ended: pa.RecordBatch) -> None:
-        """Visits ended (schema `ENDED`), and that is not safe yet."""
+        """Hold for visits that ended (schema `ENDED`) and are not safe yet."""
         brought = _brought_pages(ended)
         self.hold(zip(u64(ended, "key")[brought].tolist(), u64(ended, "host")[brought].tolist(), strict=True))
 
     def hold(self, visits: Iterable[tuple[int, int]]) -> None:
-        """These visits (key and host each) may have brought pages."""
+        """Hold for these visits (key and host each), which may have brought pages."""
         for key, host in visits if self._counts else ():
             if key not in self._held:
                 self._held[key] = host
@@ -168,14 +168,14 @@ class Quota:
                 del self._held_of[host]
 
     def released(self) -> Iterator[pa.RecordBatch]:
-        """What waits and may go on: all, where the limits are others than before a restart, or a visit that was held
-        for brought no page."""
+        """Yield waiting URLs that may go on: all, if limits changed at a restart, or a visit held for brought no
+        page."""
         while self._left > 0 and (urls := self._queue.get(min(ROWS, self._left))) is not None:
             self._left -= urls.num_rows
             yield urls
 
     def scan(self) -> Iterator[pa.RecordBatch]:
-        """Every URL that waits here."""
+        """Yield every URL that waits here."""
         return self._queue.scan()
 
     # --- what a restart needs
@@ -195,7 +195,7 @@ class Quota:
 
 
 def _brought_pages(ended: pa.RecordBatch) -> Mask:
-    """Which visits (schema `ENDED`) brought pages, and were the first to theirs: bool[n]."""
+    """Return which visits (schema `ENDED`) brought a page, and were the first to it: bool[n]."""
     fetched = (numbers(ended, "outcome") == OK) & ~np.isin(numbers(ended, "kind"), (Kind.LISTING, Kind.PROBE))
     again = ended.column("again").to_numpy(zero_copy_only=False)
     first: Mask = fetched & ~again

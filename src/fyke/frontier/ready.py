@@ -1,15 +1,15 @@
-"""What may be fetched, in order: the ready queues, and the visits for which a host had no room.
+"""URLs that may be fetched, in order: the ready queues, and the visits for which a host had no room.
 
-Filled with URLs that passed every stage; emptied into the window, of which each host holds only its share
+URLs that passed every stage come in, and go into the window, of which each host holds only its share
 (`fyke.frontier.window`). The crawl order (`fyke.frontier.order`) gives each URL one of `LEVELS` queues, as Mercator's
-front queues do; a level is drained twice as fast as the one after it. Differs: by turns and not by chance.
+front queues do. A level is drained twice as fast as the next. Differs: by turns and not by chance.
 
-What exceeds a host's share comes back here and waits on disk in one of `SPILLS` queues by host, so that a
-slow giant delays only its own pages and never crowds out the rest (IRLbot, section 1.3). A spill queue is
-read again when a host in it runs low.
+Visits beyond a host's share come back and wait on disk in one of `SPILLS` queues by host, so that a slow giant delays
+only its own pages and never crowds out the rest (IRLbot, section 1.3). A spill queue is read again when a host in it
+runs low.
 
-Bounded by the disk; memory holds one batch a queue. Invariant: a URL that came in is in exactly one
-queue, or was handed out.
+Bounded by the disk; memory holds one batch a queue. Invariant: a URL that came in is in exactly one queue, or was
+handed out.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ class Ready:
         states = state or {}
         self._order = order
         self._taken = 0
-        self.failures: Counter[str] = Counter()  # batches for which the order, a plug-in, raised or gave nonsense
+        self.failures: Counter[str] = Counter()  # batches for which the plug-in raised or gave nonsense
         self._levels = [DiskQueue(store, f"ready-{n}", URLS, states.get(f"ready-{n}")) for n in range(LEVELS)]
         self._spills = [DiskQueue(store, f"spill-{n:02}", URLS, states.get(f"spill-{n:02}")) for n in range(SPILLS)]
 
@@ -48,16 +48,16 @@ class Ready:
 
     @property
     def waiting(self) -> int:
-        """Rows that were never handed out."""
+        """Number of rows that were never handed out."""
         return sum(map(len, self._levels))
 
     @property
     def spilled(self) -> int:
-        """Rows that wait for room at their host."""
+        """Number of rows that wait for room at their host."""
         return sum(map(len, self._spills))
 
     def put(self, urls: pa.RecordBatch) -> None:
-        """Let `urls` wait, each in the level that the order gives it; the last if that fails."""
+        """Let `urls` wait, each in the level that the order gives it, or in the last if that fails."""
         levels = self._levels_of(urls)
         for level in np.unique(levels).tolist():
             self._levels[level].put(keep(urls, levels == level))
@@ -73,15 +73,15 @@ class Ready:
         return np.full(urls.num_rows, LAST, np.intp)
 
     def take(self, rows: int) -> pa.RecordBatch:
-        """The next `rows` URLs or fewer: of each level that has some twice as many as of the one after it.
+        """Return the next `rows` URLs or fewer: from each level that has some twice as many as from the next.
 
-        Every second URL is of the first level, every second of the others of the next, and so on, over all calls:
-        also for who takes them one by one no level starves.
+        Over all calls, every second URL is of the first level, every second other one of the next, and so on. So no
+        level starves, even if the caller takes URLs one by one.
         """
         filled = [queue for queue in self._levels if len(queue)]
         begin, self._taken = self._taken, self._taken + rows
         batches = []
-        spare = 0  # of the shares of levels that had not so many
+        spare = 0  # what levels lacked of their shares
         for place, queue in enumerate(filled):
             share = rows if place == len(filled) - 1 else _ruled(self._taken, place) - _ruled(begin, place)
             rows -= share
@@ -99,25 +99,25 @@ class Ready:
             self._spills[int(place)].put(urls.filter(pa.array(places == place)))
 
     def spilled_at(self, place: int) -> int:
-        """Rows in a spill queue, 0 to `SPILLS` - 1: that of the hosts whose keys have this remainder."""
+        """Return the rows in a spill queue, 0 to `SPILLS` - 1: that of hosts whose keys have this remainder."""
         return len(self._spills[place])
 
     def take_spilled(self, place: int, rows: int) -> pa.RecordBatch:
-        """The next `rows` URLs of that spill queue or fewer."""
+        """Return the next `rows` URLs of a spill queue or fewer."""
         batch = self._spills[place].get(rows)
         return EMPTY if batch is None else batch
 
     def drain(self, rows: int) -> Iterator[pa.RecordBatch]:
-        """Every URL that waits here, taken out: first those that come first, `rows` at a time."""
+        """Take out and yield every URL, `rows` at a time: spilled ones first, then by level."""
         for queue in (*self._spills, *self._levels):
             yield from queue.drain(rows)
 
     def queues(self) -> Sequence[DiskQueue]:
-        """All queues, for checkpoints and explanations."""
+        """Return all queues, for checkpoints and explanations."""
         return [*self._levels, *self._spills]
 
     def scan(self) -> Iterator[pa.RecordBatch]:
-        """Every URL that waits here."""
+        """Yield every URL that waits here."""
         for queue in self.queues():
             yield from queue.scan()
 
@@ -130,5 +130,5 @@ class Ready:
 
 
 def _ruled(count: int, place: int) -> int:
-    """How many of the numbers 1 to `count` have `place` zeros at their end: the marks of that length on a ruler."""
+    """Return how many of 1 to `count` end in exactly `place` binary zeros, as marks of that length on a ruler."""
     return (count + (1 << place)) >> (place + 1)

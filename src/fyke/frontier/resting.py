@@ -1,8 +1,8 @@
-"""Pages that rest: those that are known, and neither wait for a visit nor were visited since the last plan.
+"""Pages that rest: known ones that neither wait for a visit nor were visited since the last plan.
 
-Two queues in step, a row a page in each: what is believed of it, which each plan reads twice, and the rest of its URL's
-columns, which it reads once. Both are packed: a plan reads and writes them whole, and what it costs is their bytes.
-Invariant: row n of one queue is the page of row n of the other.
+Two queues in step, a row a page in each: the belief of the page, which each plan reads twice, and the other columns of
+its URL, which a plan reads once. Both are packed: a plan reads and writes them whole, and its cost is their bytes.
+Invariant: row n of both queues is of the same page.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ from fyke.disk.store import State, Store
 BATCH_ROWS = 8192
 BELIEVED = {
     "at": pa.float64(),  # as in `KNOWN`
-    "silent": pa.float64(),  # seconds from then until it was last asked for; 0, which packs to nothing, of most
+    "silent": pa.float64(),  # seconds from then until the last request; 0, which packs to nothing, for most pages
     "shape": pa.float32(),
     "time": pa.float32(),
     "finds": pa.float32(),  # new links a second
@@ -28,8 +28,8 @@ BELIEVED = {
 _CHOSEN_BY = ("key", "host", "kind", "in_degree")
 BELIEFS = pa.schema([*(URLS.field(name) for name in _CHOSEN_BY), *BELIEVED.items()])
 OTHERS = pa.schema([field for field in URLS if field.name not in _CHOSEN_BY])
-# What earlier versions had in one queue, and before new links counted.
-_TRIED = pa.field("tried", pa.float64())  # unix seconds: when it was last asked for
+# Queues of earlier versions: in one, and before new links counted.
+_TRIED = pa.field("tried", pa.float64())  # unix seconds: the last request
 IN_ONE = pa.schema([*URLS, *(_TRIED if name == "silent" else (name, BELIEVED[name]) for name in BELIEVED)])
 WITHOUT_FINDS = pa.schema([field for field in IN_ONE if field.name != "finds"])
 WITHOUT_TRIED = pa.schema([field for field in WITHOUT_FINDS if field.name != "tried"])
@@ -38,7 +38,7 @@ Pages = tuple[pa.RecordBatch, pa.RecordBatch]  # schemas `BELIEFS` and `OTHERS`
 
 
 class RestingPages:
-    """What rests, in a store; `state` is what `state()` gave at the checkpoint."""
+    """The resting pages, in a store; `state` is that of `state()` at the checkpoint."""
 
     def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
         saved = state or {}
@@ -56,12 +56,12 @@ class RestingPages:
         return len(self._beliefs) + sum(map(len, self._before))
 
     def put(self, pages: Pages) -> None:
-        """Let `pages` rest, behind all others."""
+        """Add `pages` behind all others."""
         self._beliefs.put(pages[0])
         self._others.put(pages[1])
 
     def take_over(self) -> None:
-        """Let pages rest here that rested in the queues of earlier versions."""
+        """Move pages here from the queues of earlier versions."""
         for queue in self._before:
             for pages in queue.drain(BATCH_ROWS):
                 believed = {name: pages.column(name) for name in pages.schema.names}
@@ -70,12 +70,12 @@ class RestingPages:
                 self.put(pages_of(pages.select(URLS.names), believed))
 
     def beliefs(self) -> Iterator[pa.RecordBatch]:
-        """What is believed of all, in order (schema `BELIEFS`); nothing is taken."""
-        self.state()  # all in files: a checkpoint does not move it under the scan
+        """Return the beliefs of all pages, in order (schema `BELIEFS`), and take none out."""
+        self.state()  # all in files, so that a checkpoint moves no rows under the scan
         return self._beliefs.scan()
 
     def take_all(self) -> Iterator[Pages]:
-        """All that rest now, in order; what is put meanwhile stays."""
+        """Take out all pages that rest now, in order. Pages that are put meanwhile stay."""
         return zip(self._beliefs.drain(BATCH_ROWS), self._others.drain(BATCH_ROWS), strict=True)
 
     def state(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class RestingPages:
 
 
 def _without_finds(store: Store, saved: State | None) -> DiskQueue:
-    """What the first versions had, with the columns that are in it."""
+    """Return the queue of the first versions, with the columns that it has."""
     queue = DiskQueue(store, "resting", WITHOUT_FINDS, saved)
     try:
         next(queue.scan(), None)
@@ -98,18 +98,18 @@ def _without_finds(store: Store, saved: State | None) -> DiskQueue:
 
 
 def pages_of(urls: pa.RecordBatch, believed: Mapping[str, Any]) -> Pages:
-    """Pages that rest, of `urls` (schema `URLS`, n rows) and what is believed of each, by the names of `BELIEVED`."""
+    """Return resting pages of `urls` (schema `URLS`, n rows) and their beliefs, by the names of `BELIEVED`."""
     of = [pa.array(believed[name], kind) for name, kind in BELIEVED.items()]
     beliefs = pa.RecordBatch.from_arrays([*urls.select(_CHOSEN_BY).columns, *of], schema=BELIEFS)
     return beliefs, urls.select(OTHERS.names)
 
 
 def urls_of(pages: Pages) -> pa.RecordBatch:
-    """The URLs of pages that rest, schema `URLS`."""
+    """Return the URLs of resting pages, schema `URLS`."""
     columns = (pages[0 if field.name in _CHOSEN_BY else 1].column(field.name) for field in URLS)
     return pa.RecordBatch.from_arrays(list(columns), schema=URLS)
 
 
 def those(pages: Pages, mask: Mask) -> Pages:
-    """Of n pages that rest, those where `mask` (bool[n]) is true."""
+    """Return those of n resting pages for which `mask` (bool[n]) is true."""
     return keep(pages[0], mask), keep(pages[1], mask)

@@ -1,21 +1,21 @@
-"""Whose rules are known: the gate that URLs pass once their host's robots.txt is there.
+"""The gate that URLs pass once their host's robots.txt is known.
 
-IRLbot (Lee et al., WWW 2008), section 4.3 and Figure 2: a Drum `RobotsCache`, a Drum `RobotsRequested`, the
-queue `waiting` of URLs whose rules are not known, and the queue `asks` of origins whose robots.txt the fetcher
-is to bring, each asked for once. The frontier puts URLs in and takes out what passed and what is refused; the
-fetcher takes asks (`wanted`) and tells what came of them (`known`). Differs from the paper:
+IRLbot (Lee et al., WWW 2008), section 4.3 and Figure 2: a Drum `RobotsCache`, a Drum `RobotsRequested`, the queue
+`waiting` of URLs without known rules, and the queue `asks` of origins whose robots.txt the fetcher is to bring, each
+once. The frontier puts URLs in and takes out those that passed or were refused. The fetcher takes asks (`wanted`) and
+tells the answers (`known`). Differs from the paper:
 
-- A record says when it ends and whether everything, something or nothing may be fetched. The lines of the rules
-  stay in the host book and are judged at the moment of the request, which may be days later: they may be no
-  older than a day then (RFC 9309, section 2.4). So the gate refuses only what needs no look at a line: all of
-  a host that forbids everything.
+- A record says when it ends and whether everything, something or nothing may be fetched. The lines of the rules stay in
+  the host book and are judged at the moment of the request, which may be days later: they may be no older than a day
+  then (RFC 9309, section 2.4). So the gate refuses only what needs no look at a line: all of a host that forbids
+  everything.
 - Rules belong to an origin, scheme, host and port (RFC 9309, section 2.3), not to a host.
 - A bounded set of origins met lately stands in front: a crawl of few hosts never waits for a merge.
-- `waiting` is read again when answers came, not round and round; what these say is in memory, and takes no merge.
-- Of a domain few hosts are asked at a time (`fyke.frontier.newcomers`); who is to wait for them is `held`, but for
-  hosts that are made up to try whether the domain has one for every name (`fyke.frontier.probes`).
+- `waiting` is read again when answers came, not round and round. The answers are in memory, and take no merge.
+- Few hosts of a domain are asked at a time (`fyke.frontier.newcomers`); the others are `held`, except for made-up ones
+  that try whether the domain has a host for every name (`fyke.frontier.probes`).
 
-Invariant: a URL that was put is waiting, or came out as passed or refused, once.
+Invariant: a URL that was put is waiting, or came out once, passed or refused.
 """
 
 import math
@@ -41,13 +41,13 @@ from fyke.frontier.sizes import SIZES, Sizes
 RECORD = np.dtype([("state", "<u1"), ("expires_at", "<u4")])  # unix seconds
 ASKED = np.dtype("<u4")  # when, in unix seconds
 ORIGINS = pa.schema([("key", pa.uint64()), ("origin", pa.binary())])
-PATIENCE_S = 3600  # after which an origin is asked for again, should its answer have been lost
+PATIENCE_S = 3600  # after which an origin is asked for again, because its answer may be lost
 MOST_NEWS = 1024
 MOST_TRIALS = 1024
-HELD_ROWS = 64  # of those held for others of their domain, that are looked at in a turn
-RECHECK_ROW_S = 5e-6  # what reading a row of `waiting` again is taken to cost: 1e-6 measured, more with many origins
-RECHECK_SHARE = 4  # that may take one part in this many of the time
-HUNGRY_SHARE = 2  # the same when nothing else is to be had
+HELD_ROWS = 64  # held origins looked at in a turn
+RECHECK_ROW_S = 5e-6  # assumed cost of reading a row of `waiting` again: 1e-6 measured, more with many origins
+RECHECK_SHARE = 4  # rechecks take one part in this many of the time, at most
+HUNGRY_SHARE = 2  # the same when nothing else can be had
 
 
 class RobotsGate:
@@ -64,13 +64,13 @@ class RobotsGate:
         patience_s: float = PATIENCE_S,
         recheck_row_s: float = RECHECK_ROW_S,
     ) -> None:
-        """`patience_s` and `recheck_row_s`: as the constants of the same names."""
+        """`patience_s` and `recheck_row_s` replace the constants of the same names."""
         saved = state or {}
         self._patience_s, self._recheck_row_s = patience_s, recheck_row_s
         self._rows, self._most_lately = sizes.unruled, sizes.known_origins
         self._opened_at = opened_at
-        self._asked_at = int(saved.get("asked_at", 0))  # the latest time that stands with an origin in `requested`
-        # What was asked before is asked again, since the answers may be lost; also within the same second.
+        self._asked_at = int(saved.get("asked_at", 0))  # the latest time in `requested`
+        # Origins asked for before are asked for again, because answers may be lost; also within the same second.
         self._since = max(int(opened_at), self._asked_at) + 1
         self._cache = Drum(store, "robots", saved.get("cache"), value=RECORD, aux=URLS, memory_bytes=memory_bytes)
         self._requested = Drum(
@@ -80,51 +80,51 @@ class RobotsGate:
         self._asks = DiskQueue(store, "robots-asks", ORIGINS, saved.get("asks"))
         self._held = DiskQueue(store, "robots-held", ORIGINS, saved.get("held"))
         self._newcomers = Newcomers()
-        self._trials: set[int] = set()  # origins of hosts asked for pages that cannot be there: they wait for none
-        self._looked = 0  # of those held, since a visit was over
-        self._unreached: list[int] = []  # domains of origins that were not reached, since visits were last wanted
+        self._trials: set[int] = set()  # origins of hosts that probes ask: they are not held
+        self._looked = 0  # held origins looked at since a visit was over
+        self._unreached: list[int] = []  # domains of origins not reached since the last `wanted`
         self._lately: dict[int, tuple[int, float]] = {}
-        # Answers that the cache is told after its next merge: URLs that wait for it were checked before they came.
+        # Answers go into the cache after its next merge: URLs that wait for it were checked before the answers came.
         self._news: dict[int, tuple[int, int, bool]] = {key: tuple(rest) for key, *rest in saved.get("news", [])}
         self._checking = int(saved.get("checking", 0))  # URLs that wait for a merge
         self._refused: list[pa.RecordBatch] = []
         self._due = math.inf  # when all in `waiting` is to be checked again
-        self._is_answered = False  # answers came that are in memory, since `waiting` was last read
-        self._cost_s = self._read_at = 0.0  # of the last time that `waiting` was read
-        self._left = 0  # rows of it that are still to be read
-        self._checks_all = False  # of these, whether memory has answers or not
+        self._is_answered = False  # answers in memory came since `waiting` was last read
+        self._cost_s = self._read_at = 0.0  # of the last reading of `waiting`
+        self._left = 0  # rows of `waiting` still to be read
+        self._checks_all = False  # whether these are checked even without answers in memory
 
     def __repr__(self) -> str:
         return f"RobotsGate({len(self)} waiting, {len(self._cache)} origins known)"
 
     def __len__(self) -> int:
-        """URLs that wait for rules, or to be checked for them, and answers that wait to be written down."""
+        """Number of URLs that wait for rules or a check, and of answers that wait to be written down."""
         return len(self._waiting) + self.unchecked
 
     @property
     def waiting(self) -> int:
-        """URLs that wait for rules, or to be checked for them."""
+        """Number of URLs that wait for rules or a check."""
         return len(self._waiting) + self._checking
 
     @property
     def unchecked(self) -> int:
-        """URLs and answers that wait for a merge."""
+        """Number of URLs and answers that wait for a merge."""
         return self._cache.pending + len(self._news)
 
     @property
     def asks(self) -> int:
-        """Origins whose robots.txt nobody has begun to bring."""
+        """Number of origins whose robots.txt nobody has begun to bring."""
         return len(self._asks)
 
     @property
     def held(self) -> int:
-        """Origins that wait for others of their domain."""
+        """Number of origins that wait for others of their domain."""
         return len(self._held)
 
     @property
     def rests_until(self) -> float:
-        """When the first URL here may go on, if answers from servers, or hosts of their domain, are all that they wait
-        for; infinite without."""
+        """Time when the first URL here may go on, if all wait for answers from servers, or for hosts of their domain; 0
+        if not, and infinite if no URL waits."""
         if self.unchecked or self.asks or self._left > 0 or (self._is_answered and len(self._waiting)):
             return 0.0
         return self._due if len(self._waiting) else math.inf
@@ -132,7 +132,7 @@ class RobotsGate:
     # --- URLs
 
     def put(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
-        """Those of `urls` that pass at once; the rest is refused, or waits for `merge`."""
+        """Return the rows of `urls` that pass at once. The rest is refused, or waits for `merge`."""
         keys = origin_keys(urls)
         states, _ = self._remembered(keys, now)
         passed, unsure = self._sort_out(urls, states)
@@ -143,20 +143,20 @@ class RobotsGate:
         return passed
 
     def _remembered(self, keys: U64, now: float) -> tuple[npt.NDArray[np.uint8], Mask]:
-        """What is in memory of the rules of origins with these `keys`: uint8[n], UNKNOWN where that is nothing, or no
-        more true; and where it is no more true: bool[n]."""
+        """Return what memory has of the rules of origins with these `keys`: uint8[n], UNKNOWN for nothing or for rules
+        that have ended; and which have ended: bool[n]."""
         lately = list(map(self._lately.get, keys.tolist()))
         states = np.fromiter((Rules.UNKNOWN if one is None else one[0] for one in lately), np.uint8, len(lately))
         stale = np.fromiter((one is not None and one[1] <= now for one in lately), np.bool_, len(lately))
         return np.where(stale, np.uint8(Rules.UNKNOWN), states), stale
 
     def _check(self, keys: U64, urls: pa.RecordBatch) -> None:
-        """Let `urls`, from origins with these `keys` (uint64[n]), wait for a merge."""
+        """Let `urls`, of origins with these `keys` (uint64[n]), wait for a merge."""
         self._cache.check(keys, aux=urls)
         self._checking += urls.num_rows
 
     def _sort_out(self, urls: pa.RecordBatch, states: npt.NDArray[np.uint8]) -> tuple[pa.RecordBatch, Mask]:
-        """The rows of `urls` that pass by the `states` of their origins, and which are in doubt: bool[n]."""
+        """Return the rows of `urls` that pass by the `states` of their origins, and which are in doubt: bool[n]."""
         refused = states == Rules.CLOSED
         if refused.any():
             self._refused.append(keep(urls, refused))
@@ -164,12 +164,12 @@ class RobotsGate:
 
     @property
     def full(self) -> bool:
-        """Whether enough waits for a merge."""
+        """True if enough waits for a merge."""
         return self._cache.full or self._requested.full or len(self._news) >= MOST_NEWS
 
     def merge(self, now: float) -> Iterator[pa.RecordBatch]:
-        """Check all that waits for it: URLs that pass, of each lot, also where these are none. Those without rules have
-        their origins asked for, and wait."""
+        """Check all waiting URLs. Yields those that pass, for each lot, even if there are none. URLs without rules
+        wait, and their origins are asked for."""
         self._allow_again()
         self._checking = 0
         for answers in self._cache.merge():
@@ -195,7 +195,7 @@ class RobotsGate:
         columns = unique, states[known][first], expires_at[known][first]
         self._lately.update((key, (state, end)) for key, state, end in zip(*(c.tolist() for c in columns), strict=True))
 
-    # --- what is asked
+    # --- asking
 
     def _ask(self, keys: U64, urls: pa.RecordBatch) -> None:
         if len(keys):
@@ -205,7 +205,7 @@ class RobotsGate:
             self._requested.check(unique, aux=asked)
 
     def _settle_asks(self, now: float) -> Iterator[pa.RecordBatch]:
-        """Have those origins brought that were not asked for lately. No URL passes by that."""
+        """Have origins brought that were not asked for lately. Yields no URL."""
         valid_from = max(self._since, int(now - self._patience_s))
         self._asked_at = max(self._asked_at, self._since, int(now))
         asked: list[U64] = []
@@ -232,8 +232,8 @@ class RobotsGate:
         *,
         all_of_a_domain: bool = False,
     ) -> pa.RecordBatch:
-        """Robots.txt files to be brought now (schema `URLS`, kind `RULES`), `most` at most; each is handed out once.
-        `in_doubt` says of which the hosts of their domain bring little; `all_of_a_domain`: nothing else is left, so
+        """Return robots.txt files to bring now (schema `URLS`, kind `RULES`), `most` at most; each is handed out once.
+        `in_doubt` says for which the hosts of their domain bring little. `all_of_a_domain`: nothing else is left, so
         that no host waits for others of its domain."""
         wanted = []
         if self._unreached:
@@ -259,12 +259,13 @@ class RobotsGate:
         return concat(wanted)
 
     def over(self, domains: U64, *, asked: bool = True) -> None:
-        """Visits to these domains (uint64[n], with repeats) are over; not `asked`: they come to nothing for now."""
+        """Note that visits to these domains (uint64[n], with repeats) are over, or, if not `asked`, come to nothing for
+        now."""
         if self._newcomers.over(domains, asked=asked):
             self._looked = 0
 
     def known(self, origin: str, rules: Rules, expires_at: float, now: float) -> None:
-        """The rules of `origin` are `rules` until `expires_at`; for UNREACHABLE, it is tried again then."""
+        """Note that the rules of `origin` are `rules` until `expires_at`; if UNREACHABLE, it is tried again then."""
         key = key_of(origin.encode())
         end = int(min(max(math.ceil(expires_at), 0), 2**32 - 1))
         self._news[key] = (int(rules), end, end < now + self._patience_s)
@@ -278,38 +279,38 @@ class RobotsGate:
             self._due = min(self._due, end)
 
     def _make_room(self, origins: int) -> None:
-        """Forget all that is in memory if there is no room for so many more: what answers said then stands on disk."""
+        """Forget all origins in memory if there is no room for `origins` more. Answers then are on disk."""
         if len(self._lately) + origins > self._most_lately:
             self._lately.clear()
             if self._is_answered or self._left > 0:
                 self._due = 0.0
 
     def _allow_again(self) -> None:
-        """Let those origins be asked for again whose answers, which came since the last merge, end soon."""
+        """Let origins be asked for again whose answers came since the last merge and end soon."""
         again = [key for key, (_, _, soon) in self._news.items() if soon]
         self._requested.update(np.array(again, np.uint64), np.zeros(len(again), ASKED))
 
     def _tell(self) -> None:
-        """Put the answers that came into the cache."""
+        """Put the new answers into the cache."""
         if self._news:
             keys = np.fromiter(self._news, np.uint64, len(self._news))
             self._cache.update(keys, np.array([news[:2] for news in self._news.values()], RECORD))
             self._news.clear()
 
     def _with_news(self, answers: Answers) -> Values:
-        """The records [n] that answer a check, with what came since it was asked."""
+        """Return the records [n] that answer a check, updated with answers that came since."""
         assert answers.values is not None
         records: Values = np.where(answers.found, answers.values, np.zeros(1, RECORD))
         for place in np.flatnonzero(np.isin(answers.keys, np.fromiter(self._news, np.uint64, len(self._news)))):
             records[place] = self._news[int(answers.keys[place])][:2]
         return records
 
-    # --- what waits
+    # --- waiting
 
     def recheck(self, now: float, *, hungry: bool) -> pa.RecordBatch | None:
-        """Read URLs in `waiting` again if there is news for them, a part in a turn; `hungry`: nothing else is to be
-        had. Those that pass; None where none were read. By answers that came they pass or are refused at once; where
-        it is time to ask again, all are checked."""
+        """Read URLs in `waiting` again if there are answers for them, a part in a turn. `hungry`: nothing else can be
+        had. Returns the URLs that pass, or None if none were read. New answers pass or refuse URLs at once; if it is
+        time to ask again, all are checked."""
         if self._left <= 0 and not self._begin_recheck(now, hungry=hungry):
             return None
         urls = self._waiting.get(min(self._rows, self._left))
@@ -327,7 +328,7 @@ class RobotsGate:
         return passed
 
     def _begin_recheck(self, now: float, *, hungry: bool) -> bool:
-        """Whether all that waits is to be read again from now on."""
+        """Return whether to read all of `waiting` again from now on."""
         is_due = now >= self._due
         if not (is_due or self._is_answered) or not len(self._waiting):
             return False
@@ -343,13 +344,13 @@ class RobotsGate:
         return True
 
     def resume(self) -> None:
-        """Go on after a restart: what was asked and not answered is asked for again, as `waiting` is checked."""
+        """Go on after a restart: unanswered origins are asked for again, as `waiting` is checked."""
         self._asks.destroy()
         self._held.destroy()
         self._due = self._opened_at
 
     def refused(self) -> pa.RecordBatch:
-        """The URLs refused since this was last asked."""
+        """Return the URLs refused since the last call."""
         if not self._refused:
             return EMPTY
         batches, self._refused = self._refused, []
@@ -358,7 +359,7 @@ class RobotsGate:
     # --- life
 
     def scan(self) -> Iterator[pa.RecordBatch]:
-        """Every URL that waits here."""
+        """Yield every URL that waits here."""
         yield from self._waiting.scan()
         for _, _, urls in self._cache.scan_pending():
             if urls is not None:

@@ -1,8 +1,8 @@
-"""Which URLs were met before: a Drum.
+"""The URLs met before: a Drum.
 
 `UrlSeen` is IRLbot's (section 4.3): check+update by URL key, the URL itself as aux.
 
-Invariant: a URL is handed on by `UrlSeen.merge` once in the life of a crawl.
+Invariant: `UrlSeen.merge` yields a URL once in the life of a crawl.
 """
 
 from collections.abc import Iterator
@@ -29,12 +29,12 @@ class UrlSeen:
 
     @property
     def pending(self) -> int:
-        """URLs that wait for their check."""
+        """Number of URLs that wait for their check."""
         return self._drum.pending
 
     @property
     def full(self) -> bool:
-        """Whether enough wait for a merge."""
+        """True if enough URLs wait for a merge."""
         return self._drum.full
 
     def check_update(self, urls: pa.RecordBatch) -> None:
@@ -42,15 +42,15 @@ class UrlSeen:
         self._drum.check_update(u64(urls, "key"), aux=urls)
 
     def merge(self) -> Iterator[pa.RecordBatch]:
-        """Those that were new, in batches of the schema `URLS`."""
+        """Yield the new URLs, in batches of the schema `URLS`."""
         yield from self._drum.merge_unique()
 
     def holds(self, key: int) -> bool:
-        """Whether the URL with this key was met. Reads the disk."""
+        """Return whether the URL with this key was met. Reads the disk."""
         return self._drum.get(key)[0]
 
     def unchecked(self) -> Iterator[pa.RecordBatch]:
-        """URLs that wait for their check."""
+        """Yield URLs that wait for their check."""
         for _, _, urls in self._drum.scan_pending():
             if urls is not None:
                 yield urls

@@ -1,12 +1,12 @@
 """Which hosts go slowly? Those without an end in sight, while others have one.
 
 A site that makes up its pages looks like a large one: each page brings new text, and leads to several more
-(`fyke.frontier.probes`). A small site is read by the time that either is known. So the few hosts that go on like that
-while others have an end make every `RESTS`-th visit that they might. A large site loses by that what small ones take,
-and no more: where its like make more than a `FEW` of all visits, none of them is slow.
+(`fyke.frontier.probes`). A small site is read before either is known. So the few hosts that go on like that while
+others have an end get every `RESTS`-th visit that they could have. A large site loses no more than small ones take: if
+hosts without an end make more than a share `FEW` of all visits, they are not slow.
 
-A visit to a slow host stands for `RESTS` of them. Bounded: `MOST` hosts, of which those that were slow first are
-forgotten; lost at a restart.
+A visit to a slow host stands for `RESTS`. Bounded: `MOST` hosts; those that were slow first are forgotten. Lost at a
+restart.
 """
 
 from collections.abc import Iterable
@@ -15,16 +15,16 @@ from fyke.core.batches import U64, Mask
 
 RESTS = 8
 FEW = 0.3  # of all visits
-LATELY = 256  # visits, of which these are few
+LATELY = 256  # visits, of which `FEW` is a share
 MOST = 1 << 14
 
 
 class Slow:
-    """The hosts that are slow, and when each is due."""
+    """The slow hosts, and when each is due."""
 
     def __init__(self) -> None:
         self._due: dict[int, float] = {}  # unix seconds
-        self._endless = FEW  # of the latest visits, the share of those to hosts without an end in sight
+        self._endless = FEW  # share of the latest visits to hosts without an end in sight
         self._now = 0.0
         self._new: set[int] = set()  # since they were last taken
 
@@ -35,15 +35,15 @@ class Slow:
         return host in self._due
 
     def is_due(self, host: int) -> bool:
-        """Whether `host`, which is slow, may be visited again."""
+        """Return whether the slow `host` may be visited again."""
         return self._due[host] <= self._now
 
     def at(self, now: float) -> None:
-        """It is `now` (unix seconds)."""
+        """Set the time to `now` (unix seconds)."""
         self._now = now
 
     def ended(self, hosts: U64, rests_s: Iterable[float], endless: Mask) -> None:
-        """Visits to `hosts` ended, which rest for `rests_s` now, and which of them have no end in sight ([n] each)."""
+        """Note that visits to `hosts` ended, which rest for `rests_s` now and are `endless` or not ([n] each)."""
         for host, rest_s, is_endless in zip(hosts.tolist(), rests_s, endless.tolist(), strict=True):
             stands_for = RESTS if host in self._due else 1
             self._endless += (is_endless - self._endless) * stands_for / LATELY
@@ -57,6 +57,6 @@ class Slow:
             self._due = dict(list(self._due.items())[MOST // 2 :])
 
     def take_new(self) -> set[int]:
-        """Hosts that became slow since this was last asked: what is out of them comes too soon."""
+        """Return hosts that became slow since the last call: their visits that are out come too soon."""
         new, self._new = self._new, set()
         return new

@@ -1,4 +1,4 @@
-"""What is in a shard of the frontier: its stages, opened, counted, saved and closed together.
+"""The stages of a shard of the frontier, opened, counted, saved and closed together.
 
 Invariant: `state` names every stage that has files, and `Stages` with that state holds the same rows again.
 """
@@ -50,21 +50,21 @@ class FrontierStatistics:
     blocked: int  # for a person to take the block of their host back
     asleep: int  # for their host, which rests for long
     over_quota: int  # beyond the pages that their hosts may have: they do not wait to be fetched
-    trapped: int  # behind everything else, since pages like them brought no new text
-    barren: int  # shapes of URLs of which that is so
+    trapped: int  # behind everything else, because similar pages brought no new text
+    barren: int  # barren shapes of URLs
     domains: int
-    edges: int  # pairs of domains of which one links to the other
+    edges: int  # pairs of a domain and one that it links to
 
     @property
     def rows(self) -> int:
-        """URLs that wait to be fetched, wherever."""
+        """Number of URLs that wait to be fetched, wherever."""
         rows = self.later + self.again + self.unweighed + self.waiting + self.over_budget
         rows += self.without_rules + self.ready + self.spilled + self.out
         return rows + self.blocked + self.asleep + self.trapped
 
 
 class Stages:
-    """The stages on the files of one `Store`, as `saved` has them; in the order in which a URL goes through them."""
+    """The stages on the files of one `Store`, as `saved` has them, in the order in which a URL goes through them."""
 
     def __init__(
         self,
@@ -101,26 +101,26 @@ class Stages:
 
     @property
     def nothing_near(self) -> bool:
-        """Whether nothing waits but for pages nearer to the seeds; what is out does not wait."""
+        """True if nothing waits except for URLs deeper than the present level. URLs that are out do not wait."""
         asleep = len(self.gate) or len(self.asleep) or len(self.traps)
         return self.again.spent and not (self._on_its_way or asleep)
 
     @property
     def others_wait(self) -> bool:
-        """Whether anything is out or waits that is no trap, but for what hosts that rest hold up, or others of their
+        """True if a URL that is no trap is out or waits for anything except a host that rests, or other hosts of its
         domain."""
         near = self._on_its_way or len(self.window)
         return bool(near or not self.again.spent or self.gate.rests_until == 0)
 
     @property
     def _on_its_way(self) -> bool:
-        """Whether anything of this level is between being found and being ready, the robots gate aside."""
+        """True if a URL of this level is between being found and being ready, the robots gate aside."""
         unplaced = self.quota.freed or self.seen.pending or self.star.pending or self.domains.pending
         planned = len(self.backlog) or (len(self.beast) and not self.beast.stuck)
         return bool(unplaced or planned or len(self.ready))
 
     def rests_until(self, now: float) -> float:
-        """When the first of what waits may go on, where all of it waits for hosts that rest; 0 where it does not, or
+        """Return when the first waiting URL may go on (unix seconds), if all wait for hosts that rest; 0 if not, or if
         nothing waits."""
         until = min(self.asleep.wakes_at, self.gate.rests_until)
         more = self.others_wait or self.gate.held or len(self.traps)
@@ -152,7 +152,7 @@ class Stages:
         )
 
     def state(self) -> dict[str, Any]:
-        """Everything a restart needs; nothing found stays in memory only."""
+        """Return everything that a restart needs; nothing found stays in memory only."""
         kept = ("seen", "later", "star", "domains", "again", "backlog", "beast", "gate", "ready")
         return {name: getattr(self, name).state() for name in (*kept, "blocked", "asleep", "traps", "quota")}
 

@@ -1,19 +1,19 @@
 """What a domain has earned: its budget, by how many other domains link to it.
 
-STAR, Spam Tracking and Avoidance through Reputation: IRLbot (Lee et al., WWW 2008), section 5.2 and Figure 3.
-Spammers can make hosts and pages without end, but each pay-level domain costs them; so what counts is the
-number of *other domains* that link to a domain. The frontier hands in who links to whom, as links come, and
-asks for the budgets of URLs that are new. Differs from the paper:
+STAR, Spam Tracking and Avoidance through Reputation: IRLbot (Lee et al., WWW 2008), section 5.2 and Figure 3. Spammers
+can make hosts and pages without end, but each pay-level domain costs them. So the number of *other domains* that link
+to a domain counts. The frontier hands in which domains link to which, as links come, and asks for the budgets of new
+URLs. Differs from the paper:
 
-- In-neighbours are not kept with each domain but as keys of pairs in a Drum of their own, `edges`: whether a
-  pair is new is one check+update, and a domain with a million neighbours is no longer a record than another.
-- The paper raises the first 10,000 of 33 million domains. Here it is the first hundredth of the domains met, and
-  10,000 at most: a reputation is to be among the first of many, also in a crawl that has not met many yet.
-- The ranking is kept in memory, 10,000 in-degrees of eight bytes and their domains; a budget depends on
-  the in-degree, on that array and on how many domains were met.
+- In-neighbours are not kept with each domain but as keys of pairs in a Drum of their own, `edges`. One check+update
+  tells whether a pair is new, and a domain with a million neighbours has no longer record than another.
+- The paper raises the first 10,000 of 33 million domains. Here it is the first hundredth of the domains met, and 10,000
+  at most: a reputation is to be among the first of many, also in a crawl that has not met many yet.
+- The ranking is kept in memory, 10,000 in-degrees of eight bytes and their domains. A budget depends on the in-degree,
+  on that array and on how many domains were met.
 
-Invariant: the in-degree of a domain is the number of distinct other domains in accepted links to it, up to
-what waits for a merge; the ranking holds the highest of them.
+Invariant: the in-degree of a domain is the number of distinct other domains in accepted links to it, up to what waits
+for a merge; the ranking holds the highest of them.
 """
 
 from collections import Counter
@@ -52,7 +52,7 @@ class Ranking:
         self._changed = False
 
     def note(self, domains: U64, in_degrees: npt.NDArray[np.integer]) -> None:
-        """`domains` (uint64[n], distinct) have these `in_degrees` [n] now."""
+        """Note that `domains` (uint64[n], distinct) have these `in_degrees` [n] now."""
         stay = self._places[~np.isin(self._places["domain"], domains)]
         come = np.zeros(len(domains), _PLACE)
         come["domain"], come["in_degree"] = domains, in_degrees
@@ -64,9 +64,9 @@ class Ranking:
         self._changed = True
 
     def standing(self, in_degree: npt.NDArray[np.integer], met: int) -> Shares:
-        """The share of the other first places that hold less than each `in_degree` [n]: float64[n], in [0, 1].
+        """Return the share of the other first places that hold less than each `in_degree` [n]: float64[n], in [0, 1].
 
-        First are as many places as `met` domains give. With fewer than two there is nobody to stand above.
+        `met` domains give the number of first places. With fewer than two there is nobody to stand above.
         """
         places = min(self._most, met // self._met_a_place)
         first = self._sorted[max(0, len(self._sorted) - places) :]
@@ -74,7 +74,7 @@ class Ranking:
         return np.minimum(below / max(1, places - 1), 1.0) if places > 1 else np.zeros(len(in_degree))
 
     def rank(self, in_degree: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """1 for the highest in-degree, those with the same alike; 0 for what is below the ranking: int64[n]."""
+        """Return 1 for the highest in-degree, equal ones alike, and 0 below the ranking: int64[n]."""
         above = len(self._sorted) - np.searchsorted(self._sorted, in_degree.astype(np.uint64), side="right")
         lowest = self._sorted[0] if len(self._sorted) else np.uint64(1)
         return np.where(in_degree >= lowest, above + 1, 0)
@@ -87,7 +87,7 @@ class Ranking:
 
 
 class Star:
-    """The domain graph as far as it is known, and the budgets that follow from it."""
+    """The known part of the domain graph, and the budgets that follow from it."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Star:
         self._domains = domains
         self._function = function
         self._default = min(default_urls, MOST_URLS)
-        self.failures: Counter[str] = Counter()  # batches for which the function, a plug-in, raised or gave nonsense
+        self.failures: Counter[str] = Counter()  # batches for which the plug-in raised or gave nonsense
         self._edges = Drum(store, "edges", saved.get("edges"), aux=EDGE, memory_bytes=memory_bytes)
         self.ranking = Ranking(store, saved.get("ranking"), sizes)
 
@@ -112,11 +112,11 @@ class Star:
 
     @property
     def edges(self) -> int:
-        """Pairs of domains of which one is known to link to the other."""
+        """Number of pairs of a domain and one that it is known to link to."""
         return len(self._edges)
 
     def link(self, sources: U64, targets: U64) -> None:
-        """Pages of the domains `sources` (uint64[n]) link to pages of `targets` (uint64[n])."""
+        """Note that pages of the domains `sources` (uint64[n]) link to pages of `targets` (uint64[n])."""
         other = (sources != targets) & (sources != 0)
         keys, first = np.unique(_pair_keys(sources[other], targets[other]), return_index=True)
         if len(keys):
@@ -124,19 +124,17 @@ class Star:
 
     @property
     def full(self) -> bool:
-        """Whether enough pairs wait for a merge."""
+        """True if enough pairs wait for a merge."""
         return self._edges.full
 
     @property
     def pending(self) -> int:
-        """Pairs that wait for a merge."""
+        """Number of pairs that wait for a merge."""
         return self._edges.pending
 
     def count(self) -> Steps[bool]:
-        """Add the pairs that are new to the in-degrees of their targets; the next `merge` ranks them.
-
-        Returns whether there were any.
-        """
+        """Add new pairs to the in-degrees of their targets; the next `merge` ranks them. Returns whether there were
+        any."""
         before = len(self._edges)
         for new in self._edges.merge_unique():
             self._domains.link(*np.unique(u64(new, "target"), return_counts=True))
@@ -144,10 +142,10 @@ class Star:
         return len(self._edges) > before
 
     def merge(self) -> Iterator[tuple[pa.RecordBatch, Values, int]]:
-        """URLs that waited for their domains' records, with budget and in-degree filled in, and the records [n].
+        """Yield for each merged lot its URLs, with budget and in-degree filled in, their domains' records [n], and the
+        bucket.
 
-        Third the bucket: all URLs of a domain come with one, and buckets come one after the other. Of each lot that was
-        merged, also where no URL is in it.
+        A lot may be without a URL. All URLs of a domain come with one bucket, and buckets come one after the other.
         """
         for urls, domains, records, bucket in self._domains.merge():
             asked = u64(urls, "key") != 0
@@ -161,7 +159,8 @@ class Star:
             self.ranking.note(unique, records["in_degree"][::-1][last])
 
     def weighed(self, urls: pa.RecordBatch, records: Values) -> pa.RecordBatch:
-        """`urls` with budget and in-degree by the `records` [n] of their domains; the names of new ones are kept."""
+        """Return `urls` with budget and in-degree by the `records` [n] of their domains. Remembers the names of new
+        domains."""
         new = records["urls"] == 0
         if new.any():
             self._domains.name(urls.filter(pa.array(new)))
@@ -171,9 +170,8 @@ class Star:
         return with_column(with_column(urls, "budget", budgets), "in_degree", records["in_degree"])
 
     def budgets(self, domains: U64, in_degree: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
-        """URLs a round for `domains` (uint64[n]) with these in-degrees [n]: integers [n].
-
-        The default where the function gives none."""
+        """Return the URLs a round for `domains` (uint64[n]) with these in-degrees [n]: integers [n], or the default if
+        the function gives no sound number."""
         degrees = in_degree.astype(np.uint64)
         standing = self.ranking.standing(degrees, len(self._domains))
         try:
@@ -195,5 +193,5 @@ class Star:
 
 
 def _pair_keys(sources: U64, targets: U64) -> U64:
-    """A uniform key for each ordered pair: uint64[n]. Both are hashes already; the product tells a -> b from b -> a."""
+    """Return a uniform key for each ordered pair: uint64[n]. Both are hashes; the product tells a -> b from b -> a."""
     return (sources * _MIX) ^ targets

@@ -1,13 +1,13 @@
-"""Which URLs are next to be fetched? Pulls them through the robots gate while the ready queues are low.
+"""The next URLs to be fetched, pulled through the robots gate while the ready queues are low.
 
-A budget is a rate: so many URLs a round. A round lasts as long as a host without reputation takes for the default
-budget, and ends sooner only when the crawl runs dry. Else rounds would turn as fast as URLs are pulled, and while the
-honest hosts rest, those of a farm, which never end, would take all that is left.
+A budget is a rate: a number of URLs a round. A round lasts as long as a host without reputation takes for the default
+budget, and ends sooner only when the crawl runs dry. Otherwise rounds would turn as fast as URLs are pulled, and while
+the honest hosts rest, those of a farm, which never end, would take all that is left.
 
-Pages that are visited again have their share of what is pulled, while new ones wait too. Where a limit may end a pass
-before all were visited, known pages go *first*: as long as one of them is ready, out, or on its way, no new URL is let
-go. With a depth limit that holds for each level. Known pages of hosts that rest for long are not waited for. Traps are
-put aside before the rules of their hosts are asked for.
+Pages that are visited again have their share of the pulled URLs while new ones wait too. If a limit may end a pass
+before all were visited, known pages go *first*: as long as one is ready, out, or on its way, no new URL is let go. With
+a depth limit that holds for each level. Known pages of hosts that rest for long are not waited for. Traps are put aside
+before the rules of their hosts are asked for.
 """
 
 from collections.abc import Mapping
@@ -32,8 +32,8 @@ class Supply:
         self._ready_rows = ready_rows
         self._round_s = round_s
         self._round_ends_at = float(saved.get("round_ends_at", 0.0))  # unix seconds
-        self.revisit_share = 1.0  # of what is pulled, pages that are visited again, while new ones wait too
-        self._known_ahead = 0.0  # by so many rows they had more than that
+        self.revisit_share = 1.0  # share of known pages among pulled URLs, while new ones wait too
+        self._known_ahead = 0.0  # rows that they had beyond that
         self._known_first = bool(saved.get("known_first", False))  # in this pass
         self._new_waits = self._known_first  # now, or until the next level
 
@@ -41,8 +41,8 @@ class Supply:
         return f"Supply({self._stages.ready!r}, {self._stages.gate!r})"
 
     def fill(self, now: float, level: int | None, *, hungry: bool, dry: bool, quiet: bool) -> Steps[bool]:
-        """Pull URLs while the ready queues are low; whether any moved. `level`: pages up to this one, or None for all;
-        `dry`: the next round may begin before its time; `quiet`: nothing is being fetched."""
+        """Pull URLs while the ready queues are low. Returns whether any moved. `level`: pages up to this one, or None
+        for all; `dry`: the next round may begin before its time; `quiet`: nothing is being fetched."""
         ready, gate, traps = self._stages.ready, self._stages.gate, self._stages.traps
         moved = False
         self._let_new(quiet=quiet)
@@ -54,7 +54,7 @@ class Supply:
             self.let_go(gate.put(wanted, now))
             moved = True
             yield
-            if wanted.num_rows < batch.num_rows:  # there may be no end of them
+            if wanted.num_rows < batch.num_rows:  # traps may have no end
                 break
         passed = gate.recheck(now, hungry=hungry)
         if passed is not None:
@@ -68,12 +68,12 @@ class Supply:
         return moved
 
     def put(self, urls: pa.RecordBatch, now: float) -> None:
-        """Take `urls` that were put aside and come back: they pass the robots gate to the ready queues."""
+        """Take `urls` that were put aside and come back: they go through the robots gate to the ready queues."""
         if urls.num_rows:
             self.let_go(self._stages.gate.put(urls, now))
 
     def let_go(self, urls: pa.RecordBatch) -> None:
-        """`urls` passed every stage: they are ready, but for new ones that wait behind known pages."""
+        """Make `urls` ready, because they passed every stage. New ones may wait behind known pages."""
         if self._new_waits and urls.num_rows:
             known = self._stages.again.knows(u64(urls, "key"))
             self._stages.backlog.put(keep(urls, ~known), NO_KEYS)
@@ -83,8 +83,8 @@ class Supply:
     # --- known pages first
 
     def plan(self, *, known_first: bool, by_line: bool) -> None:
-        """Known pages are planned: a pass begins, or `by_line` some are due. In a pass, what is ready waits behind the
-        known pages (strictly if they go `known_first`), or among them where the pass before did not come to it."""
+        """Begin with planned known pages: a pass begins, or `by_line` some are due. In a pass, ready URLs go back:
+        known pages wait among the planned ones, new URLs behind them (strictly if `known_first`)."""
         self._known_first = self._new_waits = known_first
         again, backlog = self._stages.again, self._stages.backlog
         for urls in () if by_line else self._stages.ready.drain(self._sizes.batch):
@@ -93,19 +93,19 @@ class Supply:
             backlog.put(keep(urls, ~known), NO_KEYS)
 
     def next_level(self) -> None:
-        """The level is another one, which has known pages of its own."""
+        """Begin another level, which has known pages of its own."""
         self._stages.again.next_level()
         self._new_waits = self._known_first
 
     def _let_new(self, *, quiet: bool) -> None:
-        """Let new URLs go once nothing is on its way of known pages."""
+        """Let new URLs go once no known page is on its way."""
         if self._new_waits and quiet:
             at = self._stages
             busy = len(at.ready) or len(at.window) or at.gate.rests_until == 0
             self._new_waits = bool(busy or not at.again.spent)
 
     def pull(self, now: float, level: int | None, *, dry: bool) -> pa.RecordBatch | None:
-        """The next URLs: of pages that are visited again their share, while new ones wait too."""
+        """Return the next URLs: pages that are visited again have their share, while new ones wait too."""
         known_first = self._known_ahead <= 0
         batch = self._known(level) if known_first else self._new(now, level, dry=dry)
         if batch is not None:
@@ -130,7 +130,7 @@ class Supply:
         return keep(batch, near)
 
     def _of_round(self, now: float, *, dry: bool) -> pa.RecordBatch | None:
-        """URLs of the round that is read, or of the next one if that may begin."""
+        """Return URLs of the current round, or of the next if that may begin."""
         beast = self._stages.beast
         before = beast.round
         next_round = dry and not self._stages.ready.waiting

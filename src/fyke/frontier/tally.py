@@ -1,16 +1,16 @@
-"""Of each domain, how many URLs wait as traps, how many of its pages were read, and how many traps were tried.
+"""For each domain, how many URLs wait as traps, how many pages were read, and how many traps were tried.
 
-What waits has to go out some time: all of it when nothing else is left, a share of it beside sites that grow without
-end. Then the domains with the least go first. A site that was wrongly taken for a trap has some pages that wait, a trap
-has as many as were found, and finds more as it is read. What went on *in vain* tells them apart as well: with every
-`VAIN` pages in a row that brought nothing, a domain counts as if twice as many had waited.
+Some traps must go out: all if nothing else is left, a share beside sites without an end (`fyke.frontier.traps`). The
+domains with the fewest go first: a site wrongly taken for a trap has some pages that wait; a trap has as many as were
+found, and finds more as it is read. Let-go pages that bring nothing tell them apart too: with every `VAIN` of them in a
+row, a domain *claims* twice as many.
 
-A trap is tried again now and then, which is bounded by what was read and not by what was found: each page of a trap
-leads to a hundred others. `TRIED` pages that were read pay for one, and twice as many for one of the same shape: else
-what is most would be all that is tried, and it tells nothing of what is beside it.
+A trap is tried now and then. Pages that were read bound these tries, and not URLs that were found, because each page of
+a trap leads to a hundred others. `TRIED` pages pay for one try, and twice as many for one of the same shape; otherwise
+only the most frequent shape would be tried, which tells nothing of the others.
 
-Bounded: `PLACES` records, which domains share when there are more; who shares one is taken for larger than it is. Of
-shapes, and of what went on in vain, a count for each of `PLACES`, lost at a restart.
+Bounded: `PLACES` records. Domains share them if there are more, and then count as larger than they are. Tries by shape
+and let-go pages that brought nothing have `PLACES` counts each, lost at a restart.
 """
 
 from collections.abc import Mapping, Set
@@ -24,12 +24,12 @@ from fyke.disk.store import Store
 
 PLACES = 1 << 16
 TRIED = 32
-TRIED_ALIKE = 2 * TRIED  # the same, for one of a shape that was tried
-FREE = 2  # are tried before it is: a site of which little was read may have been misjudged
-FEW = 64  # that wait of a domain are few in any case
-TIMES = 4  # and so many times the least
+TRIED_ALIKE = 2 * TRIED  # the same for a shape
+FREE = 2  # tries that nothing pays for: a site of which little was read may have been misjudged
+FEW = 64  # waiting URLs of a domain are few in any case
+TIMES = 4  # multiple of the least claim that is few, too
 VAIN = 8
-MOST_DOUBLED = 10  # times
+MOST_DOUBLED = 10  # times, at most
 _RECORD = np.dtype([("place", "<u4"), ("waits", "<u4"), ("waited", "<u4"), ("read", "<u4"), ("tried", "<u4")])
 
 
@@ -47,23 +47,23 @@ class TrapTally:
         self._tried = np.zeros(PLACES, np.uint32)  # by shape
         self._vain = np.zeros(PLACES, np.uint32)  # by domain
         self._changed = False
-        self._few = 0  # that wait of a domain are few, as long as `_left` rows were not looked at
+        self._few = 0  # waiting URLs of a domain that count as few, until `_left` more rows were looked at
         self._left = 0
 
     def __repr__(self) -> str:
         return f"TrapTally({int(self._records['waits'].sum())} URLs that wait)"
 
     def wait(self, domains: U64) -> None:
-        """URLs of these domains (uint64[n], with repeats) wait from now on."""
+        """Note that URLs of these domains (uint64[n], with repeats) wait from now on."""
         self._add("waits", domains, 1)
         self._add("waited", domains, 1)
 
     def go_on(self, domains: U64) -> None:
-        """URLs of these domains wait no more."""
+        """Note that URLs of these domains wait no more."""
         self._add("waits", domains, -1)
 
     def read(self, domains: U64) -> None:
-        """Pages of these domains were read."""
+        """Note that pages of these domains were read."""
         self._add("read", domains, 1)
 
     def _add(self, name: str, domains: U64, sign: int) -> None:
@@ -73,8 +73,8 @@ class TrapTally:
         self._changed |= len(places) > 0
 
     def may_try(self, domains: U64, owns: U64) -> Mask:
-        """Which of URLs of these domains and own shapes (uint64[n] each) are tried, though they are traps: bool[n].
-        They count as that."""
+        """Return which traps of these domains and own shapes (uint64[n] each) are tried: bool[n]. Counts them as
+        tried."""
         tried = np.zeros(len(domains), np.bool_)
         rows = zip((domains % np.uint64(PLACES)).tolist(), (owns % np.uint64(PLACES)).tolist(), strict=True)
         for row, (place, own) in enumerate(rows):
@@ -87,29 +87,31 @@ class TrapTally:
         return tried
 
     def went_on(self, domains: U64, fresh: Mask) -> None:
-        """Pages of these domains (uint64[n]), which had waited, were read, and were fresh or not (bool[n])."""
+        """Note that let-go pages of these domains (uint64[n]) were read, and were fresh or not (bool[n])."""
         places = domains % np.uint64(PLACES)
         np.add.at(self._vain, places, 1)
         self._vain[places[fresh]] = 0
 
     @property
     def least(self) -> int:
-        """Of the domains of which any waits, the least that ever did of one."""
+        """The least claim of a domain of which URLs wait."""
         return int(self._claims(np.flatnonzero(self._records["waits"])).min(initial=1 << 30))
 
     def _claims(self, places: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """How many ever waited in these places (integers[n]), and how many more it counts for: int64[n]."""
+        """Return the claims of these places (integers[n]): how many URLs ever waited, doubled for let-go pages that
+        brought nothing. int64[n]."""
         doubled = np.minimum(self._vain[places] // VAIN, MOST_DOUBLED)
         claims: npt.NDArray[np.int64] = self._records["waited"][places].astype(np.int64) << doubled
         return claims
 
     def idle(self, domains: Set[int]) -> int:
-        """Of how many domains URLs wait that are not among these."""
+        """Return of how many domains URLs wait that are not among these."""
         waiting = np.flatnonzero(self._records["waits"])
         return len(waiting) - int(np.isin([domain % PLACES for domain in domains], waiting).sum())
 
     def are_few(self, domains: U64) -> Mask:
-        """Of which of these domains (uint64[n], of what is looked at of all that waits) little waits: bool[n]."""
+        """Return of which of these domains (uint64[n], of rows of the queue that are looked at) few URLs wait: bool[n].
+        The limit is found anew once all that waits was looked at."""
         if self._left <= 0:
             self._left = int(self._records["waits"].sum())
             self._few = max(FEW, TIMES * self.least)
@@ -118,11 +120,11 @@ class TrapTally:
         return few
 
     def waited(self, domains: U64) -> npt.NDArray[np.int64]:
-        """Of each of these domains (uint64[n]), how many ever waited, with what it counts for: int64[n]."""
+        """Return the claim of each of these domains (uint64[n]): int64[n]."""
         return self._claims(domains % np.uint64(PLACES))
 
     def are_fewest(self, domains: U64) -> Mask:
-        """Of which of these domains (uint64[n > 0]) no more than `TIMES` the least of them waits: bool[n]."""
+        """Return of which of these domains (uint64[n > 0]) the claim is at most `TIMES` the least of them: bool[n]."""
         waited = self.waited(domains)
         fewest: Mask = waited <= TIMES * waited.min()
         return fewest

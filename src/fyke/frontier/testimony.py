@@ -1,22 +1,18 @@
-"""What does a page show of URLs like its own? Rows for the counts of their shapes (`fyke.frontier.yields`).
+"""What does a page say of URLs like its own? Rows for the counts of their shapes (`fyke.frontier.yields`).
 
-A page that was read says of its own shapes whether such bring new text, and of the page that it was met on, that it led
-to some. For which shapes it counts depends on what it differs in from others that were read (`fyke.frontier.variants`):
-what a session or a name in the query explains says nothing of what else the URL has.
+A page that was read says of its own shapes whether they bring new text, and of the page that it was met on that it led
+to some. The shapes depend on what it differs in from other pages (`fyke.frontier.variants`): a page that a session or a
+name in the query explains says nothing of the rest of its URL.
+- A variant counts for the way in which it differs, of its host and of its own shape. If its folders differ, it counts
+  for its first folder in place of its own shape, because a site in two languages has the same names in both.
+- Names in a query count for and against variants alone. A stale variant says nothing of its folder and host.
+- A stale page without a query that comes after one with a query says nothing.
+- A redirect is a step to a page that was met where the first step was; the page speaks for it too. A redirect shows
+  nothing only after `STEPS` in a row, or if it leads to its like, to a page that came already, or to a trap.
+- For coarse shapes one page of each own shape counts. A folder says little of another: `FOLDER_PAGES` pages of each
+  count for the folder around it, and as many of each of those for their host and for similar hosts.
 
-A variant counts for the way in which it differs, of its host and of its own shape; what only differs in its folders for
-its first folder in place of its own shape, since a site in two languages has the same names in both. The names in a
-query count for and against variants alone, and what such a page lacks says nothing of its folder and host. The page
-that has no query, and comes after one that has, says nothing at all.
-
-A redirect is a step on the way to a page, which was met where the first step was: what is said of the page is said of
-URLs like that as well. Only who leads on after `STEPS` redirects in a row shows nothing, or who leads to its like, to a
-page that came already, or to a trap.
-
-Of coarse shapes one page counts for each own shape. What lies in one folder says little of another: `FOLDER_PAGES` of
-each speak for that which it is in, and of each of those for their host, and for the hosts like it.
-
-Bounded: `RECENT` pages are known to have been fresh or not, of which newer ones take the place of older ones.
+Bounded: `RECENT` pages are known to have been fresh or not; newer pages replace older ones.
 """
 
 from collections import Counter
@@ -48,18 +44,18 @@ from fyke.frontier.yields import Yields
 
 RECENT = 1 << 15
 FOLDER_PAGES = 6
-STEPS = 2  # redirects that sites make of one: to another scheme, then to another name
+STEPS = 2  # redirects that sites chain for one: to another scheme, then to another name
 MOST_STEPS = 100
-# A redirect, the last of so many `steps`, is as `fresh` as where the first one was met, whose `own` and `host` it has.
-# `led`: whether it was said of it that it led to a fresh page. `differs`: bits, in which of `VARIANTS` from another.
+# A redirect has the number of its `steps`, the `own` and `host` of the first, and `fresh` of the page that was met on.
+# `led`: whether a page said that it was met here. `differs`: bits of `VARIANTS`.
 _PAGE = np.dtype(
     [("key", "<u8"), ("own", "<u8"), ("host", "<u8"), ("fresh", "?"), ("steps", "u1"), ("led", "?"), ("differs", "u1")]
 )
-Row = tuple[int, int, int, int, bool, bool]  # of `fyke.frontier.yields.COUNT`
+Row = tuple[int, int, int, int, bool, bool]  # as `fyke.frontier.yields.COUNT`
 
 
 class Testimony:
-    """The latest pages, on a file of `store`, and what comes of them."""
+    """The latest pages, on a file of `store`, and what they say."""
 
     def __init__(
         self,
@@ -70,7 +66,7 @@ class Testimony:
         probes: Probes,
         state: Mapping[str, Any],
     ) -> None:
-        """`yields`: what is known of shapes, which is only looked at; the other three are told of what was read."""
+        """`yields`, the counts of shapes, are only looked at; the other three are told of the pages that were read."""
         self._store = store
         self._yields = yields
         self._variants = variants
@@ -86,7 +82,7 @@ class Testimony:
         return f"Testimony({np.count_nonzero(self._recent['key'])} pages)"
 
     def of_pages(self, judged: pa.RecordBatch) -> tuple[list[Row], list[Row]]:
-        """What pages and redirects say of each of their sharp shapes, and of their coarse ones: rows of `COUNT`."""
+        """Return what pages and redirects say of their sharp shapes, and of their coarse ones: rows of `COUNT`."""
         self._changed = True
         of_sharp: list[Row] = []
         of_coarse: list[Row] = []
@@ -113,7 +109,7 @@ class Testimony:
                 differs = self._read(url, host, found, sharp, fresh=fresh)
                 self._recent[key % RECENT] = (key, own, host, fresh, 0, False, _bits(differs))
                 if not fresh and set(differs) & set(lacks(url)):
-                    continue  # it is the page itself, of which a variant was read before
+                    continue  # the page itself, after a variant of it
             if is_known and parent["own"] != own and (steps or (fresh and not parent["led"])):
                 of_sharp += _led(parent, fresh)
             if fresh:
@@ -126,8 +122,8 @@ class Testimony:
         return of_sharp, of_coarse
 
     def _read(self, url: str, host: int, found: Shapes, sharp: list[int], *, fresh: bool) -> list[int]:
-        """The page `url` was read: the places of what it differs in from others. Of the keys `sharp` of what was
-        `found` those stay for which it counts."""
+        """Note that the page `url` was read. Returns the ways in which it differs from others, and keeps of the keys
+        `sharp` of the shapes `found` those for which it counts."""
         differs = self._variants.read(url, host, fresh=fresh)
         if not fresh and max(differs, default=0) >= len(VARIANTS):  # a name says why, so its query does not
             differs = [at for at in differs if at != QUERY]
@@ -140,8 +136,8 @@ class Testimony:
         return differs
 
     def _told_by_query(self, found: Shapes, sharp: Sequence[int], *, fresh: bool) -> list[int]:
-        """Of the names in a query, and those with words, among the keys `sharp` of what was `found`: those for which a
-        page with them counts. Where it brought nothing, a word that was read before answers for its name."""
+        """Return for which names in the query, and names with words, a page counts: some of the keys `sharp` of the
+        shapes `found`. If the page brought nothing, a word that was read before answers for its name."""
         ends = 1 + len(found.names), 1 + len(found.names) + len(found.words)
         names, words = sharp[1 : ends[0]], sharp[ends[0] : ends[1]]
         if not fresh:
@@ -152,7 +148,8 @@ class Testimony:
     def _of_coarse(
         self, coarse: Sequence[int], host: int, domain: int, in_folder: Counter[int], *, fresh: bool | None
     ) -> list[Row]:
-        """What a page says of its coarse shapes, after others of the batch in so many folders, where it is counted."""
+        """Return what a page says of its coarse shapes. `in_folder`: pages of this batch that already spoke for each
+        folder; it is counted there."""
         rows: list[Row] = []
         speaks = True
         for folder in reversed(coarse[1:-2]):
@@ -165,7 +162,7 @@ class Testimony:
         return rows
 
     def of_traps(self, traps: pa.RecordBatch) -> list[Row]:
-        """What it says that these URLs (n rows) wait as traps: a redirect that led to one of them showed nothing."""
+        """Note that these URLs (n rows) wait as traps. Returns that a redirect to one of them showed nothing."""
         said: list[Row] = []
         via_of = u64(traps, "via")
         for via in via_of[self._recent["steps"][via_of % np.uint64(RECENT)] > 0].tolist():
@@ -176,7 +173,7 @@ class Testimony:
         return said
 
     def met_on_fresh(self, via: U64) -> Mask:
-        """Whether the pages with these keys (uint64[n]) were fresh: what they lead to is apart from what others do."""
+        """Return which pages with these keys (uint64[n]) were fresh: URLs met there are counted apart."""
         pages = self._recent[via % np.uint64(RECENT)]
         met: Mask = (pages["key"] == via) & pages["fresh"]
         return met
@@ -190,14 +187,14 @@ class Testimony:
 
 
 def _led(parent: Any, fresh: bool | None) -> list[Row]:
-    """What a page says of the one that it was met on (dtype `_PAGE`, which notes it): that it led to it."""
+    """Return what a page says of the page it was met on (dtype `_PAGE`, marked as `led`): that it led to it."""
     parent["led"] = True
     varied = [at for at in range(len(VARIANTS)) if parent["differs"] >> at & 1]
     return _rows([int(parent["own"])], int(parent["host"]), varied, fresh)
 
 
 def _bits(differs: Sequence[int]) -> int:
-    """The places in `VARIANTS` among `differs`."""
+    """Return a bit for each place in `VARIANTS` among `differs`."""
     return sum(1 << at for at in differs if at < len(VARIANTS))
 
 
@@ -209,8 +206,8 @@ def _rows(
     owns: Sequence[int] = (),
     names: Sequence[str] = (),
 ) -> list[Row]:
-    """A page, which was fresh or not, counts for the shapes with these keys, and for those of variants that have the
-    places `differs`, with these `names` in their query: of its `host`, and of its `owns`: its own shape, its folder."""
+    """Return a page's rows, fresh or not, for the shapes with these keys, and for variants that differ in the ways
+    `differs` with these `names` in their query: of its `host`, and of its `owns`, its own shape and folder."""
     varied = [variant_shapes(host, names)[at] for at in differs]
     varied += [variant_shapes(owns[at == FOLDERS], names)[at] for at in differs if owns]
     return [(key, host, 0, 0, bool(fresh), False) for key in (*keys, *varied)]

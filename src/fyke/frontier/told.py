@@ -1,9 +1,9 @@
-"""What sitemaps and feeds have said of when pages changed: signals, which wait until the pages are visited.
+"""Signals: dates of changes that sitemaps and feeds gave, which wait until the pages are visited.
 
-`note` takes what lists say as it comes; at each plan it is `gathered` by page: the newest date, and how many there were
-since. A date that is no later than the visit to its page is spent, and one older than the greatest time between two
-visits speaks of no page any more. Signals are hints, told again by the next list: more than `MOST` are not kept, and
-those are the oldest. Invariant: memory holds what was gathered, for as long as a plan is made.
+`note` takes dates as they come. Each plan has them `gathered` by page: the newest date, and how many there were since.
+A date no later than the visit to its page is spent. One older than the greatest time between two visits speaks of no
+page any more. Signals are hints, told again by the next list: `MOST` are kept, the newest. Invariant: memory holds
+gathered signals only while a plan is made.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from fyke.frontier.revisit.belief import Column
 
 MOST = 1 << 20
 NEWS = pa.schema([DATED.field("key"), DATED.field("at")])
-TOLD = NEWS.append(pa.field("times", pa.uint8()))  # dates that page was told of, each later than the one before
+TOLD = NEWS.append(pa.field("times", pa.uint8()))  # dates given for the page, each later than the one before
 
 
 class Signals:
@@ -38,8 +38,8 @@ class Signals:
         return len(self._keys)
 
     def since(self, keys: U64, at: Column) -> Column:
-        """Returns for each of the pages with `keys` (uint64[n]) how many signals came since it was visited `at`: [n].
-        Signals that are no later than that visit are spent."""
+        """Return how many signals each of the pages with `keys` (uint64[n]) had since it was visited `at`: [n]. Marks
+        signals no later than that visit as spent."""
         if not len(self):
             return np.zeros(len(keys))
         places = np.minimum(np.searchsorted(self._keys, keys), len(self) - 1)
@@ -49,7 +49,7 @@ class Signals:
         return np.where(met & later, self._times[places], 0.0)
 
     def left(self) -> pa.RecordBatch:
-        """Those that are not spent."""
+        """Return the signals that are not spent."""
         return keep(self._told, ~self._spent)
 
 
@@ -57,7 +57,7 @@ NONE = Signals(pa.RecordBatch.from_pylist([], TOLD))
 
 
 class Told:
-    """Signals on disk: what was noted since the last plan, and what waits since before."""
+    """Signals on disk: those noted since the last plan, and those that wait since before."""
 
     def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
         saved = state or {}
@@ -68,12 +68,12 @@ class Told:
         return f"Told({len(self._news)} new, {len(self._waiting)} waiting)"
 
     def note(self, dated: pa.RecordBatch) -> None:
-        """Take down the dates (schema `DATED`) that lists give of pages; past `MOST` they are dropped."""
+        """Note the dates (schema `DATED`) that lists give of pages. Beyond `MOST` they are dropped."""
         if len(self._news) < MOST:
             self._news.put(dated.select(NEWS.names))
 
     def gathered(self, oldest: float) -> Signals:
-        """All that waits and is no older (unix seconds)."""
+        """Return all waiting signals that are no older than `oldest` (unix seconds)."""
         if not len(self._news) and not len(self._waiting):
             return NONE
         waiting, news = _taken(self._waiting), _taken(self._news)
@@ -82,12 +82,12 @@ class Told:
         return signals
 
     def settle(self, signals: Signals) -> None:
-        """Keep the `signals` that were gathered and are not spent: they wait on."""
+        """Keep those of the gathered `signals` that are not spent."""
         _taken(self._waiting)
         self._waiting.put(signals.left())
 
     def of(self, key: int, since: float) -> float:
-        """How many signals came of one page after `since` (unix seconds); nothing is taken."""
+        """Return how many signals of one page came after `since` (unix seconds), and take none out."""
         both = pa.concat_batches([*self._waiting.scan(), NONE.left()])
         news = pa.concat_batches([*self._news.scan(), NONE.left().select(NEWS.names)])
         signals = Signals(_by_page(_joined(both, news), both.num_rows, 0.0))
@@ -112,7 +112,8 @@ def _joined(waiting: pa.RecordBatch, news: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _by_page(told: pa.RecordBatch, waited: int, oldest: float) -> pa.RecordBatch:
-    """A row a page of what was `told`: of its rows the first `waited`, one a page; the others are a date each."""
+    """Return a row a page of the rows `told`: the first `waited` have one a page, the others a date each. Drops dates
+    before `oldest`."""
     if not told.num_rows:
         return told
     keys, at, times = u64(told, "key"), numbers(told, "at"), numbers(told, "times").astype(np.int64)
@@ -125,7 +126,7 @@ def _by_page(told: pa.RecordBatch, waited: int, oldest: float) -> pa.RecordBatch
     times[repeats] = 0
     begins = np.flatnonzero(first)
     ends = np.append(begins[1:], len(keys)) - 1
-    from_row = _last_of_group(order < waited, begins)  # what is no later than what waited was told before
+    from_row = _last_of_group(order < waited, begins)  # dates no later than the waiting one were told before
     sums = np.cumsum(times)
     count = np.minimum(sums[ends] - sums[from_row] + times[from_row], 255).astype(np.uint8)
     newest = at[ends]
@@ -137,7 +138,7 @@ def _by_page(told: pa.RecordBatch, waited: int, oldest: float) -> pa.RecordBatch
 
 
 def _last_of_group(marked: npt.NDArray[np.bool_], begins: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """The place of the marked row of each group, of its first row where none is."""
+    """Return the place of each group's last marked row, or of its first row if it has none."""
     places = np.zeros(len(marked), np.intp)
     places[begins] = begins
     places[marked] = np.flatnonzero(marked)

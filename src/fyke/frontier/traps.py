@@ -1,20 +1,21 @@
 """Traps: URLs whose like bring no new text. They wait here, behind everything else, and none is dropped.
 
-Which these are is the guard's to say (`fyke.frontier.guard`). URLs are diverted before the rules of their hosts are
-asked for, and once more as they go out, since more is known by then; so whatever leaves here passes the robots gate.
+The guard says which URLs are traps (`fyke.frontier.guard`). URLs are diverted before the rules of their hosts are asked
+for, and again as they go out, because more is known by then. Every URL that leaves here passes the robots gate.
 
-What waits goes on in four ways. A shape that brings something after all is barren no more: for that some are let
-through as if they were none, one in `LET_THROUGH` of those that are found, but no more than what was read of their
-domain pays for (`fyke.frontier.tally`). Then what waits of that kind is *cleared*. When nothing else is left but what
-sleeps, all of it is *released*. It would wait for ever beside sites that have no end, so it has a *share* of the
-visits where most are to hosts that grow, or to few domains while as many others do nothing but wait: one for each of
-them, several where few wait beside hosts that grow, and the fewer the more waits of each domain. Visits to what was let
-go do not count there: each would let go another.
+A trap goes on in one of four ways.
+- *Tried*: so that the guard notices if a barren shape brings new text after all, one in `LET_THROUGH` of the traps that
+  are found does not wait, as long as other pages of its domain pay for it (`fyke.frontier.tally`).
+- *Cleared*: its shape is barren no longer.
+- *Released*: nothing else is left except for URLs that sleep.
+- *Shared*: traps have a share of the visits if most visits go to hosts that grow, or to few domains while as many
+  others only wait; otherwise they would wait for ever. Beside hosts that grow, the share is larger if few URLs wait of
+  a domain. Visits to URLs that were let go do not count, because each would let go another.
 
-Who goes first is who has the least that ever waited: a site that was wrongly taken for a trap has some pages here,
-and they have an end. What goes on in vain puts its domain behind others (`fyke.frontier.tally`).
+The domains with the fewest URLs that ever waited go first: a site that was wrongly taken for a trap has few pages here,
+and they have an end. A domain whose let-go pages bring nothing falls behind others.
 
-Invariant: a URL that was diverted waits here until it is handed out or goes on.
+Invariant: a URL that was put aside waits here until it goes on.
 """
 
 from collections import deque
@@ -36,21 +37,21 @@ from fyke.frontier.tally import TrapTally
 from fyke.frontier.yields import MOST_SHAPES
 
 LET_THROUGH = 8
-RELEASED = 1024  # and more, that are known to have been let go
-ROWS = 8192  # that are looked at in a turn, at most
-LEAST_ROWS = 256  # and at least
-LOOKS = 64  # for each that may go
-EACH = 8  # of a domain that go at a time, when nothing else is left: so many in vain put it behind others
+RELEASED = 1024  # keys of URLs that were let go are known, at least
+ROWS = 8192  # looked at in a turn, at most
+LEAST_ROWS = 256  # looked at to release some, at least
+LOOKS = 64  # rows looked at for each that may go
+EACH = 8  # URLs of a domain released at a time: if all bring nothing, it falls behind others
 LATELY = 64  # visits
-MOSTLY = 0.8  # of these, so many to hosts that grow
-SHARE = 16  # no fewer than one in so many beside hosts that grow, or the square of that beside others
-MOST_EACH = 8  # for each visit to hosts that grow, where fewer wait than `SHARE`
-FEW_ACTIVE = 4  # domains of these visits
+MOSTLY = 0.8  # share of these to hosts that grow
+SHARE = 16  # visits for a trap, at most, beside hosts that grow; the square of it beside others
+MOST_EACH = 8  # traps for a visit to hosts that grow, at most, if fewer than `SHARE` wait
+FEW_ACTIVE = 4  # domains of the latest visits
 LEAST_OWED, MOST_OWED = 16, 64.0
 
 
 class Traps:
-    """The guard, and the queue of what waits."""
+    """The guard, and the queue of waiting URLs."""
 
     def __init__(
         self,
@@ -61,19 +62,19 @@ class Traps:
         *,
         probes: bool = False,
     ) -> None:
-        """`after` so many pages without new text a shape is barren; 0: none ever is, and nobody is asked. `probes`:
-        whether hosts are asked for pages that cannot be there; domains are for hosts in any case."""
+        """`after`: pages without new text that make a shape barren; 0: no shape is, and nobody is asked. `probes`:
+        whether hosts are asked for pages that cannot be there; domains are asked for such hosts in any case."""
         saved = state or {}
         self._queue = DiskQueue(store, "traps", URLS, saved.get("queue"))
         self._guard = TrapGuard(store, after, saved, most, probes=probes)
         self._domains = TrapTally(store, saved.get("domains"))
-        self._released: set[int] = set()  # lately, and for good
+        self._released: set[int] = set()  # keys that were let go lately
         self._released_before: set[int] = set()
-        self._owed = 0.0  # URLs that wait, for visits to hosts that grow
+        self._owed = 0.0  # URLs that are due as the share of traps
         self._lately: deque[int] = deque(maxlen=LATELY)  # domains of these visits
-        self._grown = 0.0  # of the latest visits, the share of these
-        self._left = int(saved.get("left", 0))  # rows that are still to be looked at, since less is barren
-        self._looks = int(saved.get("looks", 0))  # that are granted
+        self._grown = 0.0  # share of the latest visits to hosts that grow
+        self._left = int(saved.get("left", 0))  # rows still to be looked at, because fewer shapes are barren
+        self._looks = int(saved.get("looks", 0))  # rows that may be looked at
         if (not after or self.probes.forgave) and len(self._queue):
             self._left = self._looks = len(self._queue)
 
@@ -81,21 +82,21 @@ class Traps:
         return f"Traps({len(self)} URLs, {self._guard!r})"
 
     def __len__(self) -> int:
-        """URLs that wait."""
+        """Number of URLs that wait."""
         return len(self._queue)
 
     @property
     def barren(self) -> int:
-        """Shapes that bring nothing, and places, hosts and domains where all is made up."""
+        """Number of barren shapes, and of places, hosts and domains that make pages up."""
         return self._guard.barren
 
     @property
     def probes(self) -> Probes:
-        """What is asked of hosts that grow."""
+        """The questions to hosts that grow."""
         return self._guard.probes
 
     def learn(self, judged: pa.RecordBatch) -> None:
-        """Pages were read, and redirects followed (schema `JUDGED`)."""
+        """Learn from pages that were read, and redirects that were followed (schema `JUDGED`)."""
         self._domains.read(u64(judged, "domain"))
         went_on = keep(
             judged, self._were_let_go(u64(judged, "key")) & judged.column("fresh").is_valid().to_numpy(False)
@@ -105,15 +106,16 @@ class Traps:
             self._left = len(self._queue)
 
     def are_hosts_in_doubt(self, urls: pa.RecordBatch) -> Mask:
-        """At which of `urls` (n rows) hosts like theirs, of their domain, lately brought little: bool[n]."""
+        """Return at which of `urls` (n rows) similar hosts of the same domain lately brought little: bool[n]."""
         return self._guard.are_hosts_in_doubt(urls)
 
     def take_accused(self) -> set[int]:
-        """Hosts and domains of shapes that became barren since this was last asked: what is out of them may be one."""
+        """Return hosts and domains of shapes that became barren since the last call: their visits that are out may be
+        traps."""
         return self._guard.take_accused()
 
     def divert(self, urls: pa.RecordBatch) -> pa.RecordBatch:
-        """Let those of `urls` wait that are traps. Returns the others."""
+        """Put the traps among `urls` aside. Returns the other rows."""
         reasons = self._reasons(urls)
         traps = reasons >= 0
         self._try_some(urls, traps, reasons)
@@ -124,24 +126,24 @@ class Traps:
         self._domains.wait(u64(aside, "domain"))
         self.probes.put_aside(u64(aside, "host"), u64(aside, "domain"))
         self._guard.learn_of_traps(aside)
-        self._looks += aside.num_rows  # one for each URL that came to wait: a shape that wavers costs no more
+        self._looks += aside.num_rows  # one for each URL put aside, so that a shape that wavers costs no more
         return keep(urls, ~traps)
 
     def _reasons(self, urls: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        """Why each of `urls` (n rows) is a trap that was not let go, as the guard says; -1 where none is: int64[n]."""
+        """Return the guard's reason why each of `urls` (n rows) is a trap, -1 if it is not or was let go: int64[n]."""
         reasons = self._guard.reasons(urls)
         if (reasons >= 0).any():
             reasons[self._were_let_go(u64(urls, "key"))] = -1
         return reasons
 
     def _were_let_go(self, keys: U64) -> Mask:
-        """Which of the URLs with these keys (uint64[n]) are no traps for a while: bool[n]."""
+        """Return which `keys` (uint64[n]) were let go lately, and so count as no traps for now: bool[n]."""
         either = ((key in self._released) or (key in self._released_before) for key in keys.tolist())
         return np.fromiter(either, np.bool_, len(keys))
 
     def _try_some(self, urls: pa.RecordBatch, traps: Mask, reasons: npt.NDArray[np.int64]) -> None:
-        """Let through those of the `traps` among `urls` (bool[n], changed) on which what is barren is tried again, and
-        the first of their places, by the `reasons` (int64[n]) for which they are traps."""
+        """Let some of the `traps` among `urls` (bool[n], changed in place) through: those that try a barren shape
+        again, and the first of some places, by their `reasons` (int64[n])."""
         first = np.flatnonzero(self._guard.go_first(urls, reasons))
         rows = np.flatnonzero(traps & (u64(urls, "key") % np.uint64(LET_THROUGH) == 0))
         some = urls.take(pa.array(rows))
@@ -151,19 +153,19 @@ class Traps:
         self._let_go(u64(urls, "key")[tried])
 
     def _let_go(self, keys: U64) -> None:
-        """URLs with these keys (uint64[n]) are no traps from now on, for a while."""
+        """Count the URLs with these keys (uint64[n]) as no traps for a while."""
         if len(self._released) >= RELEASED:
             self._released, self._released_before = set(), self._released
         self._released.update(keys.tolist())
 
     def explain(self, urls: pa.RecordBatch) -> str:
-        """Why the URL in the first row is a trap, in words; empty when it is none."""
+        """Return in words why the URL in the first row is a trap; empty if it is not."""
         return self._guard.explain(urls)
 
-    # --- what goes on
+    # --- leaving
 
     def cleared(self) -> pa.RecordBatch:
-        """Of what waits, some that is no trap any more (schema `URLS`); a few rows are looked at in each turn."""
+        """Return some waiting URLs that are no traps any more (schema `URLS`). A call looks at `ROWS` rows at most."""
         rows = min(ROWS, self._left, self._looks)
         batch = self._queue.get(rows) if rows else None
         if batch is None:
@@ -176,9 +178,9 @@ class Traps:
         return keep(batch, ~traps)
 
     def release(self, rows: int, each: int = EACH) -> pa.RecordBatch:
-        """Some that wait (schema `URLS`), `rows` at most; they are let through. What waits of domains of which little
-        does goes alone, since it has an end, those with the least first; else `each` of those with less than others.
-        Of all that waits a part is looked at, so that it may be none."""
+        """Let through and return `rows` waiting URLs at most (schema `URLS`). Domains of which few URLs wait go alone,
+        those with the fewest first, because they have an end; otherwise `each` URLs of the domains with fewest. Looks
+        at a part of the queue only, and so may return nothing."""
         batch = self._queue.get(min(ROWS, max(LEAST_ROWS, LOOKS * rows)))
         self._left = min(self._left, len(self))
         if batch is None:
@@ -197,7 +199,7 @@ class Traps:
         return batch
 
     def visited(self, keys: U64, hosts: U64, domains: U64) -> None:
-        """Visits to these URLs, hosts and domains (uint64[n] each) are over."""
+        """Note that visits to these URLs, hosts and domains (uint64[n] each) are over."""
         self.probes.visited(hosts, domains)
         own = ~self._were_let_go(keys)
         if len(self) and own.any():
@@ -207,7 +209,7 @@ class Traps:
             self._owed = min(self._owed + own.sum() * self._rate(), MOST_OWED)
 
     def _rate(self) -> float:
-        """How many URLs that wait go on for each visit to others."""
+        """Return how many waiting URLs leave for each visit to others."""
         active = set(self._lately)
         grow = self._grown >= MOSTLY
         if not grow and (len(active) > FEW_ACTIVE or self._domains.idle(active) < len(active)):
@@ -216,14 +218,14 @@ class Traps:
         return min(max(SHARE / max(self._domains.least, 1), least), most)
 
     def share(self) -> pa.RecordBatch:
-        """What goes out of what waits (schema `URLS`), beside others."""
+        """Return waiting URLs that are due as the share of traps (schema `URLS`)."""
         rows = int(self._owed)
         batch = self.release(rows, each=0) if rows >= LEAST_OWED else EMPTY
         self._owed -= batch.num_rows
         return batch
 
     def scan(self) -> Iterator[pa.RecordBatch]:
-        """Every URL that waits here."""
+        """Yield every URL that waits here."""
         return self._queue.scan()
 
     def state(self) -> dict[str, Any]:

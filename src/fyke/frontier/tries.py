@@ -1,12 +1,13 @@
-"""Which of what looks like a copy is read all the same? The first few of a place, whatever was brought elsewhere.
+"""Which URLs that look like copies are read anyway? The first few of a place, whatever others brought.
 
-Sessions say nothing of the second pages of a forum's threads: `TRIED` pages of each folder with one name in their query
-are read. Copies for print or for telephones, in folders of their own, say nothing of a folder in another language: of
-each that brought something one page is read whose name stands in another folder as well, and what it brings is counted
-for such pages of that folder alone (`fyke.frontier.guard`). A host may have `FOLDERS_TRIED` of these, in vain or not,
-for one that makes folders up has no end of them.
+- Sessions say nothing of the second pages of a forum's threads. So `TRIED` pages are read of each folder with one name
+  in their query.
+- Copies for print or for telephones, in folders of their own, say nothing of a folder in another language. So one page
+  whose name stands in another folder as well is read of each folder that brought something. What it brings counts for
+  such pages of that folder alone (`fyke.frontier.guard`).
+- A host has `FOLDERS_TRIED` such folders, fruitful or not, because a host that makes folders up has no end of them.
 
-Bounded: `MOST_TRIED` counts, lost at a restart, or when there are more.
+Bounded: `MOST_TRIED` counts, lost at a restart or when there are more.
 """
 
 from collections import Counter
@@ -27,10 +28,10 @@ MOST_TRIED = 1 << 16
 
 
 class FirstTries:
-    """How many were tried, of each folder and name, and of each host."""
+    """The number of tries of each folder and name, and of each host."""
 
     def __init__(self, yields: Yields) -> None:
-        """`yields`: what is known of folders."""
+        """`yields` has the counts of folders."""
         self._yields = yields
         self._tried: Counter[int] = Counter()
 
@@ -38,8 +39,8 @@ class FirstTries:
         return f"FirstTries({self._tried.total()} pages)"
 
     def go(self, urls: pa.RecordBatch, ways: npt.NDArray[np.int64]) -> Mask:
-        """Which of `urls` (n rows) go out all the same, of those that only differ from what was read in their query or
-        folders; `ways`: the places in `VARIANTS` of what they differ in, or other numbers (int64[n]). bool[n]."""
+        """Return which of `urls` (n rows) are tried although they differ from pages that were read only in their query
+        or folders: bool[n]. `ways`: places in `VARIANTS` of the difference, or other numbers (int64[n])."""
         go = np.zeros(urls.num_rows, np.bool_)
         rows = np.flatnonzero((ways == QUERY) | (ways == FOLDERS))
         some = urls.take(pa.array(rows))
@@ -50,7 +51,8 @@ class FirstTries:
         return go
 
     def query(self, found: Shapes, host: int) -> bool:
-        """Whether a page of these shapes is one of the first of its folder with its name in the query. It counts."""
+        """Return whether a page of these shapes is one of the first of its folder with one name in the query. Counts
+        it."""
         if len(found.names) != 1:
             return False
         return self._count(f"{found.coarse[1]}{found.names[0]}", host) <= TRIED

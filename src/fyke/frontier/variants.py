@@ -1,18 +1,17 @@
-"""Which URLs are like one that was read, but for one thing? Whether such bring anything is counted for each host.
+"""Which URLs differ in one thing only from one that was read? The guard counts what these bring, for each host.
 
-A session, a campaign, an order of sorting makes another URL of the same page; so does a link without its slash, below
-whatever folder it is met in. What they have in common with others (`fyke.core.shapes`) does not tell them from pages
-that nobody has read. So it is remembered what was read, without each of `VARIANTS`: a URL of which the same is left is
-a variant. The same holds for each name of a query that has several (`names_left_out`), so that a session is told
-however it looks, beside the number of the page. A *way* in which URLs differ is the place of one of `VARIANTS`, or,
-behind these, of a name. Where hardly a variant of a host was fresh, others that only differ so
-are traps (`fyke.frontier.traps`), and what is met for the first time is none, also where its URL looks the same.
+A session, a campaign or another order makes another URL of the same page; so does a link without its slash, below
+whatever folder it is met in. Shapes (`fyke.core.shapes`) do not tell such a URL from pages that nobody has read. So
+every page that was read is remembered without each of `VARIANTS`, and without each name of a query that has several
+(`names_left_out`): a session is found however it looks, beside the number of the page. A URL of which the same is left
+is a variant. A *way* to differ is the place of one of `VARIANTS`, or, behind these, of a name. If hardly a variant of a
+host was fresh, other URLs that differ only in that way are traps (`fyke.frontier.traps`); the first one met is not,
+even if it looks the same.
 
-Who has a query, or a session, is a variant as soon as the page without was found, which is read some time; so one that
-brings nothing is told before, and one that was read first, and brought something, is not counted.
+A URL with a query or a session is a variant as soon as the page without was found, because that page is read some time.
+So variants that bring nothing are found earlier. One that was read first and was fresh does not count.
 
-Bounded: `MET`, `COMING` and `FOUND` marks, of which newer ones take the place of older ones; what was forgotten accuses
-nobody.
+Bounded: `MET`, `COMING` and `FOUND` marks; newer ones replace older ones, and a forgotten page accuses nobody.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,14 +39,14 @@ from fyke.disk.store import Store
 MET = 1 << 18
 COMING = 1 << 16
 FOUND = 1 << 20
-WAYS = len(VARIANTS) + MOST_LEFT_OUT  # in which a URL may differ: these, then one name of its query
-BARE = 2  # the first of `VARIANTS` whose pages have URLs that are like what is left
+WAYS = len(VARIANTS) + MOST_LEFT_OUT  # in which a URL may differ: `VARIANTS`, then a name in its query each
+BARE = 2  # the first of `VARIANTS`, whose rests are URLs of pages
 _MARK = np.dtype([("place", "<u4"), ("mark", "<u4")])
-_COMING = np.dtype([("mark", "<u8"), ("url", "<u8")])  # what is left of a URL, and its key
+_COMING = np.dtype([("mark", "<u8"), ("url", "<u8")])  # the rest of a URL, and its key
 
 
 class Variants:
-    """What was read, without each of `VARIANTS`: marks on a file of `store`."""
+    """Marks of pages that were read, without each of `VARIANTS`, on a file of `store`."""
 
     def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
         saved = state or {}
@@ -64,12 +63,12 @@ class Variants:
         return f"Variants({np.count_nonzero(self._marks)} marks)"
 
     def found(self, keys: U64) -> None:
-        """URLs with these keys (uint64[n]) are visited some time."""
+        """Note that URLs with these keys (uint64[n]) will be visited."""
         self._found[keys % np.uint64(FOUND)] = keys >> np.uint64(32)
 
     def read(self, url: str, host: int, *, fresh: bool) -> list[int]:
-        """The page `url` of `host` was read, and brought new text or not: the ways in which it differs from one
-        before."""
+        """Note that the page `url` of `host` was read, fresh or not. Returns the ways in which it differs from earlier
+        ones."""
         keys = _keys(url, host)
         differs = self._differs(url, keys, also_found=not fresh)
         for at in _told(url):
@@ -78,19 +77,19 @@ class Variants:
         return differs
 
     def differs(self, url: str, host: int) -> list[int]:
-        """The ways in which `url` of `host` differs from a page that was read, or was only found."""
+        """Return the ways in which `url` of `host` differs from a page that was read or only found."""
         return self._differs(url, _keys(url, host), also_found=True)
 
     def _differs(self, url: str, keys: Sequence[int], *, also_found: bool) -> list[int]:
-        """The same of a URL with these keys, one a way. What looks made up in it is reason enough, so that it says
-        nothing of others with a query."""
+        """Return the ways in which a URL with these `keys`, one for each way, differs. If it looks made up in part,
+        only that counts, so that it says nothing of other URLs with a query."""
         met = {at for at, key in enumerate(keys) if int(self._marks[key % MET]) == key >> 32 | 1}
         differs = sorted(met.union(self._found_bare(url)) if also_found else met)
         return [DIGEST] if DIGEST in differs and DIGEST not in lacks(url) else differs
 
     def _found_bare(self, url: str) -> list[int]:
-        """The ways in which `url` differs from one that was found, which has no query, nothing that looks made up, or
-        a name less."""
+        """Return the ways in which `url` differs from a found URL that has no query, no part that looks made up, or a
+        name less."""
         bares = [*variants(url)[:BARE], *["" for _ in VARIANTS[BARE:]], *(left for _, left in without_names(url))]
         return [at for at, bare in enumerate(bares) if bare and bare != url and self._was_found(bare)]
 
@@ -99,7 +98,8 @@ class Variants:
         return int(self._found[key % FOUND]) == key >> 32
 
     def met(self, urls: pa.RecordBatch) -> Mask:
-        """The ways in which each of `urls` (n rows) differs from one that was read or comes: bool[n, WAYS]."""
+        """Return the ways in which each of `urls` (n rows) differs from a page that was read or is on its way: bool[n,
+        WAYS]."""
         keys = _keys_of(urls)
         coming = self._coming[keys % np.uint64(COMING)]
         marks = (keys >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
@@ -112,8 +112,8 @@ class Variants:
         return found
 
     def come(self, urls: pa.RecordBatch, barren: Mask) -> Mask:
-        """Which of `urls` (n rows), which go out unless others come that only differ in a way that is `barren`
-        (bool[n, WAYS]), have no such: bool[n]. They are on their way from now on."""
+        """Return which of `urls` (n rows) go out: no URL on its way differs from them only in a way that is `barren`
+        (bool[n, WAYS]). bool[n]. These are on their way from now on."""
         first = np.ones(urls.num_rows, np.bool_)
         for row, (url, key, keys) in enumerate(zip(texts(urls), u64(urls, "key"), _keys_of(urls), strict=True)):
             coming = self._coming[keys % np.uint64(COMING)]
@@ -135,13 +135,14 @@ class Variants:
 
 
 def variant_shapes(host: int, names: Sequence[str] = ()) -> list[int]:
-    """The keys of the shapes of what differs from others of `host` in each of `VARIANTS`, and in each of `names`."""
+    """Return the keys of the shapes of variants of `host`, for each of `VARIANTS` and each of `names`."""
     return [xxhash.xxh3_64_intdigest(f"but for {what}".encode(), host) for what in (*VARIANTS, *names)]
 
 
 def shapes_of_ways(owners: U64, urls: pa.RecordBatch) -> tuple[U64, list[int]]:
-    """The same for each way in which `urls` (n rows) may differ, of these hosts, or own shapes (uint64[n]): uint64[m,
-    WAYS], 0 where a URL has not so many names; and which of the m rows is that of each URL."""
+    """Return the keys of shapes for each way in which `urls` (n rows) may differ, of these `owners` (uint64[n]; hosts
+    or own shapes): uint64[m, WAYS], 0 for names that a URL lacks. Returns also which of the m rows belongs to each
+    URL."""
     number: dict[tuple[int, tuple[str, ...]], int] = {}
     rows = zip(owners.tolist(), map(names_left_out, texts(urls)), strict=True)
     which = [number.setdefault((owner, tuple(names)), len(number)) for owner, names in rows]
@@ -153,12 +154,12 @@ def shapes_of_ways(owners: U64, urls: pa.RecordBatch) -> tuple[U64, list[int]]:
 
 
 def _told(url: str) -> list[int]:
-    """The ways in which others may differ from `url`, so that it counts."""
+    """Return the ways in which others may differ from `url` so that it counts."""
     return [*range(len(VARIANTS) + len(without_names(url)))] if DIGEST in lacks(url) else [DIGEST, QUERY]
 
 
 def names_left_out(url: str) -> list[str]:
-    """What a URL may differ in besides `VARIANTS`: the names in its query, as a person reads them."""
+    """Return the ways of `url` besides `VARIANTS`, as a person reads them: the names in its query."""
     return [f"?{name}=" for name, _ in without_names(url)]
 
 
@@ -167,7 +168,7 @@ def _keys(url: str, host: int) -> list[int]:
 
 
 def _keys_of(urls: pa.RecordBatch) -> U64:
-    """Of n URLs: uint64[n, WAYS], 0 where a URL has not so many names."""
+    """Return the keys of n URLs, uint64[n, WAYS], 0 for names that a URL lacks."""
     keys = np.zeros((urls.num_rows, WAYS), np.uint64)
     for row, (url, host) in enumerate(zip(texts(urls), u64(urls, "host").tolist(), strict=True)):
         of_url = _keys(url, host)

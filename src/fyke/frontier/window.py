@@ -1,14 +1,14 @@
-"""What is handed out: the visits that the fetcher holds of this shard, and each host's share of them.
+"""Handed-out URLs: the visits that the fetcher holds of this shard, and each host's share of them.
 
-The frontier fills it from the ready queues as it runs low, and empties it by the outcomes that come back. A host
-holds only its share, which is what it comes to soon: the longer it rests after a visit, the less. What exceeds that
-waits in the spill queues, so that a slow giant delays only its own pages and never crowds out the rest (IRLbot,
-section 1.3). Where a host *runs low* while more of it was spilled, the spill queue it belongs to is read, in turn with
-those of other such hosts. What belongs to a host that sleeps goes to `fyke.frontier.asleep`; one that is slow
-(`fyke.frontier.slow`) has one visit out, when it is due.
+The frontier fills the window from the ready queues as it runs low, and empties it by the outcomes that come back. A
+host holds only its share, the visits that it comes to soon: the longer it rests after a visit, the fewer. URLs beyond
+that wait in the spill queues, so that a slow giant delays only its own pages and never crowds out the rest (IRLbot,
+section 1.3). If a host *runs low* while more of it was spilled, its spill queue is read, in turn with those of other
+such hosts. URLs of a host that sleeps go to `fyke.frontier.asleep`. A slow host (`fyke.frontier.slow`) has one visit
+out, when it is due.
 
-Bounded by `window_visits` rows in memory. Invariants: a row that was admitted is out until its outcome comes;
-what is out is what a checkpoint must write down as waiting.
+Bounded: `window_visits` rows out, and `SPARSE` rows in memory for each. Invariants: a row that was admitted is out
+until its outcome comes; a checkpoint must write down all rows that are out as waiting.
 """
 
 from collections import Counter
@@ -36,16 +36,16 @@ SPILLS_EVERY_S = 0.05  # between two times
 
 
 class Window:
-    """At most `visits` rows out, `host_visits` of them of one host, whose rest is `rest_s` as long as nothing else is
-    known."""
+    """At most `visits` rows out, `host_visits` of them of one host. A host rests for `rest_s` as long as nothing else
+    is known."""
 
     def __init__(self, visits: int, host_visits: int, rest_s: float = 0.0) -> None:
         self._visits = visits
         self._most = host_visits
         self._usual = max(1, soon_visits(rest_s, host_visits))
-        self._shares: dict[int, int] = {}  # of hosts that have another share than the usual one
+        self._shares: dict[int, int] = {}  # of hosts whose share is not the usual one
         self.slow = Slow()
-        self._rooms: dict[int, int] = {}  # rows that may be out of hosts with a limit of pages, when it was last asked
+        self._rooms: dict[int, int] = {}  # rows that may be out of hosts with a limit of pages, as last asked
         self._batches: dict[int, tuple[pa.RecordBatch, set[int]]] = {}  # with the places of rows that are out
         self._place: dict[int, tuple[int, int]] = {}  # of each key that is out: its batch, its row
         self._serial = 0
@@ -60,45 +60,45 @@ class Window:
 
     @property
     def low(self) -> bool:
-        """Whether more should be handed out."""
+        """True if more should be handed out."""
         return len(self) < self._visits // 2
 
     def of_host(self, host: int) -> int:
-        """Rows of `host` that are out."""
+        """Return how many rows of `host` are out."""
         return self._of_host.get(host, 0)
 
     def rests(self, hosts: Iterable[int], rests_s: Iterable[float]) -> None:
-        """Each of `hosts` rests so long after a visit."""
+        """Note how long each of `hosts` rests after a visit."""
         for host, rest_s in zip(hosts, rests_s, strict=True):
             share = max(1, soon_visits(rest_s, self._most))
             if share != self._usual:
                 self._shares[host] = share
             else:
                 self._shares.pop(host, None)
-        if len(self._shares) > 2 * self._visits + len(self._of_host):  # who has nothing out may be met as a new one
+        if len(self._shares) > 2 * self._visits + len(self._of_host):  # a host with nothing out may begin anew
             self._shares = {host: share for host, share in self._shares.items() if host in self._of_host}
 
     def is_served(self, host: int) -> bool:
-        """Whether rows of `host` are out, or come out at a time that is known."""
+        """Return whether rows of `host` are out, or will be at a known time."""
         return host in self._of_host or host in self.slow
 
     def share(self, host: int) -> int:
-        """Rows of `host` that may be out."""
+        """Return how many rows of `host` may be out."""
         share = self._shares.get(host, self._usual)
         if host in self.slow:
             share = min(share, int(not self._place or self.slow.is_due(host)))
         return min(share, self._rooms.get(host, share)) if self._rooms else share
 
     def runs_low(self, host: int) -> bool:
-        """Whether `host` has so few rows out that it should be given more."""
+        """Return whether `host` has so few rows out that it should get more."""
         share = self.share(host)
         return self.of_host(host) < (share if host in self.slow else max(1, share // 4))
 
     def admit(
         self, urls: pa.RecordBatch, room: npt.NDArray[np.int64] | None = None
     ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-        """The rows of `urls` that fit, which are out from now on; and the rest. `room`: how many may be out of the host
-        of each ([n])."""
+        """Return the rows of `urls` that fit, out from now on, and the rest. `room`: how many rows may be out of each
+        row's host ([n])."""
         hosts = u64(urls, "host")
         if room is not None:
             self._note_rooms(hosts, room)
@@ -117,7 +117,7 @@ class Window:
             self._rooms = {host: room for host, room in self._rooms.items() if host in self._of_host}
 
     def note(self, urls: pa.RecordBatch) -> None:
-        """`urls` are out from now on, whether they fit or not."""
+        """Count `urls` as out from now on, whether they fit or not."""
         if not urls.num_rows:
             return
         self._of_host.update(u64(urls, "host").tolist())
@@ -132,8 +132,8 @@ class Window:
         self._place.update(zip(u64(urls, "key").tolist(), zip(repeat(self._serial), rows), strict=False))
 
     def ended(self, keys: U64, hosts: U64) -> None:
-        """The visits with these keys, of these hosts (uint64[n] each), are over. Keys that are not out count for
-        nothing: an outcome may come twice."""
+        """Note that the visits with these keys, of these hosts (uint64[n] each), are over. Ignores keys that are not
+        out, because an outcome may come twice."""
         for key, host in zip(keys.tolist(), hosts.tolist(), strict=True):
             self._end(key, host)
 
@@ -153,7 +153,7 @@ class Window:
             del self._of_host[host]
 
     def let_go(self, keys: Iterable[int]) -> pa.RecordBatch:
-        """The rows with these keys that are out (schema `URLS`), which are not from now on."""
+        """Return the rows with these keys that are out (schema `URLS`). They are not out any more."""
         places = [place for key in keys if (place := self._place.get(key)) is not None]
         starts, rows = dict.fromkeys((serial for serial, _ in places), 0), 0
         for serial in starts:
@@ -165,29 +165,29 @@ class Window:
         return urls
 
     def hosts_of(self, owners: Iterable[int]) -> list[int]:
-        """Hosts that have rows out, and are among `owners`, or of a domain among them."""
+        """Return hosts with rows out that are among `owners`, or whose domain is."""
         wanted = np.fromiter(owners, np.uint64)
         of = [u64(urls, "host")[_is_any(urls, wanted)] for urls in self.rows()]
         return distinct(np.concatenate(of)).tolist() if of else []
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """All that is out."""
+        """Yield all rows that are out."""
         for urls, rows in self._batches.values():
             yield urls if len(rows) == urls.num_rows else urls.take(pa.array(sorted(rows)))
 
 
 class _Spill:
-    """What is known of one spill queue without reading it."""
+    """Knowledge of one spill queue without reading it."""
 
     def __init__(self, rows: int) -> None:
         self.left = rows  # until it has been read through
-        self.overflowed: set[int] = set()  # hosts that are served, of which more is here
+        self.overflowed: set[int] = set()  # hosts that are served, and have more rows here
         self.others = rows > 0  # whether there may be rows of other hosts
         self._met: set[int] = set()  # of the overflowed, in this reading
         self._met_others = False
 
     def put(self, hosts: Iterable[int], is_served: Callable[[int], bool]) -> None:
-        """Rows of `hosts` were put here, or back."""
+        """Note that rows of `hosts` were put here, or back."""
         for host in hosts:
             if is_served(host):
                 self.overflowed.add(host)
@@ -196,7 +196,8 @@ class _Spill:
                 self.others = self._met_others = True
 
     def read(self, rows: int, left: int) -> None:
-        """`rows` were read; `left` are there now. At the end of a reading, who was not met has no more here."""
+        """Note that `rows` were read and `left` are there now. At the end of a reading, hosts that were not met have no
+        more."""
         self.left -= rows
         if self.left <= 0:
             self.overflowed &= self._met
@@ -206,8 +207,8 @@ class _Spill:
 
 
 class Refill:
-    """Fills `window` from `ready`, its spill queues too, but for what is `blocked`, `asleep`, one of `traps`, or beyond
-    the `quota` of its host."""
+    """Fills `window` from `ready` and its spill queues. Diverts URLs that are `blocked`, `asleep`, `traps`, or beyond
+    the `quota` of their host."""
 
     def __init__(
         self, ready: Ready, window: Window, blocked: Blocked, asleep: Asleep, traps: Traps, quota: Quota
@@ -220,13 +221,13 @@ class Refill:
         self._quota = quota
         self._spills = [_Spill(ready.spilled_at(place)) for place in range(SPILLS)]
         self._due = 0.0  # when the spill queues are next looked at
-        self._place = 0  # the one read last
+        self._place = 0  # the spill queue read last
 
     def __repr__(self) -> str:
         return f"Refill({self._window!r}, {self._ready!r})"
 
     def visits(self, now: float) -> pa.RecordBatch:
-        """More visits (schema `URLS`), out from now on; none while the window is well filled."""
+        """Return more visits (schema `URLS`), out from now on; an empty batch while the window is well filled."""
         given = []
         self._window.slow.at(now)
         while self._window.low and self._ready.waiting:
@@ -237,7 +238,7 @@ class Refill:
         return concat([urls for urls in given if urls.num_rows])
 
     def overflowed(self, host: int) -> bool:
-        """Whether more of `host` waits on disk than is out, as far as is known."""
+        """Return whether more rows of `host` wait on disk than are out, as far as is known."""
         return host in self._spills[host % SPILLS].overflowed
 
     def _admit(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
@@ -249,7 +250,7 @@ class Refill:
         return concat([owed, admitted]) if owed.num_rows else admitted
 
     def spill(self, urls: pa.RecordBatch) -> None:
-        """Let `urls`, for which their hosts have no room, wait until these run low."""
+        """Let `urls`, for which their hosts have no room, wait until their hosts run low."""
         if urls.num_rows:
             self._ready.put_back(urls)
             hosts = distinct(u64(urls, "host"))
@@ -258,7 +259,7 @@ class Refill:
                 self._spills[place].put(hosts[places == place].tolist(), self._window.is_served)
 
     def _spilled(self, now: float) -> Iterator[pa.RecordBatch]:
-        """Visits out of the spill queues of hosts that run low; of all that may help, when nothing else fills the
+        """Yield visits from the spill queues of hosts that run low; from all that may help, if nothing else fills the
         window."""
         low = self._window.low and not self._ready.waiting
         left = SPILLED_ROWS
@@ -269,7 +270,7 @@ class Refill:
             low_hosts = (host for host in spill.overflowed if self._window.runs_low(host))
             if self._ready.spilled_at(place) and (
                 (low and spill.others)
-                or not len(self._window)  # what is here belongs to hosts that sleep, and waits there from now on
+                or not len(self._window)  # rows here are of hosts that sleep, and move there
                 or not all(self._asleep.holds(host, now) for host in low_hosts)
             ):
                 self._place = place

@@ -1,10 +1,10 @@
-"""Of pages whose URLs have a shape in common, how many brought something new? A row for each shape.
+"""How many pages whose URLs have a shape in common brought something new? A row for each shape.
 
-The latest pages count most. A shape begins as if all were fresh; it is barren once less than one in `BARREN` was, and
-no more so with one in `FERTILE`. Where every page was fresh, a few in a row that are not tell that there are no more.
-Where one in three was, as in a forum that shows each thread under several addresses, so many in a row are nothing new:
-a *steady* shape takes as many times longer to fall as its pages were to its fresh ones. What that costs is bounded by
-`STEADY`, and by what the shape brought. Bounded: of more shapes than `most` half are kept, those with the most pages.
+The latest pages count most. A shape begins as if all its pages were fresh. It is barren once less than one in `BARREN`
+is, and barren no longer with one in `FERTILE`. If every page was fresh, a few stale ones in a row show that there are
+no more. If one in three was, as in a forum that shows each thread under several addresses, a few in a row show nothing:
+a *steady* shape falls slower by the ratio of its pages to its fresh ones. `STEADY` and what the shape brought bound the
+cost. Bounded: of more than `most` shapes, the half with the most pages is kept.
 """
 
 from collections import Counter
@@ -17,48 +17,48 @@ import numpy.typing as npt
 from fyke.core.batches import U64
 
 MOST_SHAPES = 1 << 17
-BARREN = 8  # of a barren shape less than one page in so many is fresh
-FERTILE = 4  # one is barren no more with so many
-STEADY = 4  # times as long a steady shape takes to fall, at most
+BARREN = 8  # pages for a fresh one, from which on a shape is barren
+FERTILE = 4  # pages for a fresh one, below which it is barren no longer
+STEADY = 4  # times as long as others a steady shape takes to fall, at most
 COUNT = np.dtype(
     [("key", "<u8"), ("owner", "<u8"), ("pages", "<u4"), ("brought", "<u4"), ("fresh", "<f4"), ("barren", "?")]
-)  # `brought`: of all its pages so many were fresh; `fresh`: the share of them, the latest counting most
+)  # `brought`: number of fresh pages; `fresh`: their share, the latest counting most
 
 Counts = npt.NDArray[Any]
 
 
 class Yields:
-    """Of each shape, what share of its pages was fresh, the latest counting most: rows that are found by a shape's key.
+    """The share of fresh pages of each shape, the latest counting most: rows found by the shape's key.
 
-    What pages cost does not grow with the shapes that are known. `owners` has those of barren shapes.
+    The cost of a page does not grow with the number of shapes. `owners` counts the barren shapes of each owner.
     """
 
     def __init__(self, after: int, counts: Counts, most: int = MOST_SHAPES) -> None:
-        """A shape begins as if all were fresh, and falls to one in `BARREN` by `after` that are not."""
+        """A shape begins as if all its pages were fresh, and falls to one in `BARREN` by `after` stale ones."""
         self._after = max(after, 1)
         self._most = most
         self._take_in(counts)
 
     def _take_in(self, counts: Counts) -> None:
-        self._rows = np.concatenate([np.zeros(1, COUNT), counts])  # the first is of what is not known
+        self._rows = np.concatenate([np.zeros(1, COUNT), counts])  # the first stands for unknown shapes
         self._places = {key: place for place, key in enumerate(counts["key"].tolist(), 1)}
-        self.owners = Counter(counts["owner"][counts["barren"]].tolist())  # of so many barren shapes each
+        self.owners = Counter(counts["owner"][counts["barren"]].tolist())  # with the number of their barren shapes
         self.barren = self.owners.total()
 
     @property
     def counts(self) -> Counts:
-        """What is known of each shape (dtype `COUNT`)."""
+        """The row of each shape (dtype `COUNT`)."""
         return self._rows[1 : 1 + len(self._places)]
 
     def add(self, seen: Counts, patience: int = 1, *, steady: bool = False) -> tuple[list[int], bool]:
-        """Count pages (dtype `COUNT`, [n]), in order; the `fresh` of each is 1 or 0. Shapes take `patience` times as
-        many to fall as others, and may be `steady`. Returns the owners of those that became barren, and whether any is
-        so no more."""
+        """Count pages (dtype `COUNT`, [n]) in order; `fresh` of each is 1 or 0. Shapes take `patience` times as many
+        pages to fall as others, and may be `steady`. Returns the owners of shapes that became barren, and whether a
+        shape is barren no longer."""
         keys, first, now = np.unique(seen["key"], return_index=True, return_inverse=True)
         places = self._entered(keys, seen["owner"][first])
         pages = np.bincount(now, minlength=len(keys))
         order = np.argsort(now[::-1], kind="stable")
-        later = np.empty(len(now), np.int64)  # pages of the same shape that come after each
+        later = np.empty(len(now), np.int64)  # pages of the same shape after each
         later[len(now) - 1 - order] = np.arange(len(now)) - np.repeat(np.cumsum(pages) - pages, pages)
         touched = self._rows[places]
         kept = BARREN ** (-1 / (self._after * (self._steadiness(touched) if steady else np.full(len(keys), patience))))
@@ -79,7 +79,7 @@ class Yields:
         return fell, bool(rose) or self.barren < before
 
     def _steadiness(self, counts: Counts) -> npt.NDArray[np.float64]:
-        """How many times longer than one of which every page is fresh, shapes with these `counts` take to fall: float,
+        """Return how many times longer shapes with these `counts` take to fall than one with fresh pages only: float,
         as `counts`."""
         paid = 1 + 2 * counts["brought"] / self._after
         rare: npt.NDArray[np.float64] = counts["pages"] / np.maximum(counts["brought"], 1)
@@ -94,7 +94,7 @@ class Yields:
                 del self.owners[owner]
 
     def _entered(self, keys: U64, owners: U64) -> npt.NDArray[np.int64]:
-        """The rows of the shapes with these `keys` (uint64[n], each once); those that are not known begin."""
+        """Return the rows of the shapes with these `keys` (uint64[n], distinct). Begins a row for an unknown shape."""
         places = self._places_of(keys)
         new = np.flatnonzero(places == 0)
         known = 1 + len(self._places)
@@ -111,27 +111,27 @@ class Yields:
         return np.fromiter(map(self._places.get, keys.tolist(), repeat(0)), np.int64, len(keys))
 
     def _forget(self) -> None:
-        """Keep those with the most pages, half as many as there may be."""
+        """Keep the half of `most` shapes that have the most pages."""
         half, counts = self._most // 2, self.counts
         self._take_in(counts[np.argpartition(counts["pages"], len(counts) - half)[-half:]])
 
     def of(self, keys: U64) -> Counts:
-        """The counts of shapes (dtype `COUNT`, [n]), zeros for those that are not known."""
+        """Return the counts of shapes (dtype `COUNT`, [n]), zeros for unknown ones."""
         found: Counts = self._rows[self._places_of(keys)]
         return found
 
     def pages(self, key: int) -> int:
-        """How many pages of the shape were counted."""
+        """Return how many pages of the shape were counted."""
         return int(self._rows["pages"][self._places.get(key, 0)])
 
     def never_brought(self, counts: Counts, patience: int) -> npt.NDArray[np.bool_]:
-        """Of which shapes with these `counts` hardly a page was ever fresh, with `patience` times as many pages as make
-        another barren: bool, as `counts`."""
+        """Return which shapes with these `counts` hardly ever had a fresh page, with `patience` times as many pages as
+        make another barren: bool, as `counts`."""
         never: npt.NDArray[np.bool_] = counts["brought"] * BARREN <= counts["pages"]
         return never & (counts["pages"] >= patience * self._after)
 
     def are_promising(self, counts: Counts) -> npt.NDArray[np.bool_]:
-        """Of which shapes with these `counts` the latest pages were fresh, however few were read: bool, as `counts`."""
+        """Return of which shapes with these `counts` the latest pages were fresh, however few: bool, as `counts`."""
         once_stale = BARREN ** (-1 / self._after)
         promising: npt.NDArray[np.bool_] = (counts["pages"] > 0) & (counts["fresh"] > 1.01 * once_stale)
         return promising

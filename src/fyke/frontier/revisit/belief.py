@@ -1,13 +1,14 @@
 """How often do pages change? A belief for each, learned from visits.
 
-Changes of a page are taken for a Poisson process. What is believed of its rate is a Gamma distribution, two numbers a
-page, `shape` and `time`: as if `shape` changes had been counted in `time`. Each visit sharpens it, however long it came
-after the one before. That there was no change since leaves a Gamma distribution. That there were some, nobody knows how
-many or when, leaves another one, and the Gamma with its mean and variance is kept (moment matching). Histories are not
-needed: Cho and Garcia-Molina (Estimating frequency of change, ACM TOIT 2003) keep them, or ask for even intervals.
+Changes of a page count as a Poisson process. The belief of its rate is a Gamma distribution, two numbers a page,
+`shape` and `time`: as if `shape` changes had been counted in `time`. Each visit sharpens it, however long after the one
+before. If there was no change since, the result is a Gamma distribution. If there were some, nobody knows how many or
+when; the result is another distribution, and the Gamma with its mean and variance is kept (moment matching). Histories
+are not needed: Cho and Garcia-Molina (Estimating frequency of change, ACM TOIT 2003) keep them, or ask for even
+intervals.
 
-A page that was seen little is believed to be like others of its domain (`prior`). Since pages have their seasons, a
-little of each belief is given back to that at every visit (`faded`).
+A page with few visits is believed to be like others of its domain (`prior`). Because pages have their seasons, each
+visit gives a little of the belief back to that (`faded`).
 
 Invariant: shape and time are positive and finite, whatever is seen. All arrays are float64[n], times in any one unit.
 """
@@ -19,7 +20,7 @@ import numpy.typing as npt
 
 Column = npt.NDArray[np.float64]
 
-PRIOR_SHAPE = 0.8  # rates of a domain's pages differ more than an exponential distribution has it
+PRIOR_SHAPE = 0.8  # rates of a domain's pages differ more than exponentially distributed ones
 KEPT = 0.95  # of a belief, from one visit to the next
 LEAST = 1e-12
 FOUR_IN_FIVE = 1.2816  # standard deviations of a normal distribution to either side
@@ -38,10 +39,10 @@ class Belief(NamedTuple):
 
 
 def bounds(belief: Belief) -> tuple[Column, Column]:
-    """Between which rates a page's lies, four times out of five.
+    """Return the rates between which a page's lies, four times out of five.
 
-    The logarithm of a Gamma variable has the mean digamma(shape) - ln(time) and the variance trigamma(shape); both
-    functions by their asymptotic series one further on, where they are near.
+    The logarithm of a Gamma variable has the mean digamma(shape) - ln(time) and the variance trigamma(shape). Both
+    functions are taken by their asymptotic series at shape + 1, where it is close.
     """
     shape, time = belief
     on = shape + 1.0
@@ -51,20 +52,20 @@ def bounds(belief: Belief) -> tuple[Column, Column]:
 
 
 def prior(changes: Column, time: Column, mean: float) -> Belief:
-    """What is believed of pages that were never visited again, of domains with `changes` seen in `time` of all
-    their pages; `mean` is the rate over the whole crawl, and counts as much as one change."""
+    """Return the belief of pages that were never visited again, of domains with `changes` seen in `time` of all their
+    pages. `mean`, the rate over the whole crawl, counts as one change."""
     rate = (changes + 1.0) / (time + 1.0 / mean)
     shape = np.full(len(rate), PRIOR_SHAPE)
     return Belief(shape, shape / rate)
 
 
 def unchanged(belief: Belief, since: Column) -> Belief:
-    """After a visit that found the page as it was, `since` after the visit before."""
+    """Return the belief after a visit, `since` after the one before, that found no change."""
     return Belief(belief.shape, belief.time + since)
 
 
 def changed(belief: Belief, since: Column) -> Belief:
-    """After a visit that found it changed, once or more often, nobody knows when.
+    """Return the belief after a visit, `since` after the one before, that found one change or more.
 
     With L = ln(1 + since / time), the k-th moment of the rate is Gamma's, times the quotient of 1 - e^-(shape + k)L and
     1 - e^-shape L.
@@ -79,11 +80,11 @@ def changed(belief: Belief, since: Column) -> Belief:
 
 
 def faded(belief: Belief, before: Belief) -> Belief:
-    """`belief`, of which 1 - `KEPT` is given back to the belief `before` anything was seen."""
+    """Return `belief`, of which 1 - `KEPT` is given back to the belief `before` anything was seen."""
     return Belief(*(KEPT * own + (1 - KEPT) * common for own, common in zip(belief, before, strict=True)))
 
 
 def seen(belief: Belief, change: npt.NDArray[np.bool_], since: Column) -> Belief:
-    """After visits `since` after those before, which found the pages changed where `change`."""
+    """Return the belief after visits, `since` after those before, that found the pages changed where `change`."""
     true, false = changed(belief, since), unchanged(belief, since)
     return Belief(*(np.where(change, one, other) for one, other in zip(true, false, strict=True)))

@@ -1,13 +1,13 @@
-"""Are copies as fresh as is believed? What visits find says it.
+"""Are copies as fresh as is believed? Visits compare changes found with changes expected.
 
-A belief takes changes for a Poisson process. Pages that change in bursts are quiet for long, and believed to be fresh,
-until they are not; and what was seen little is believed by others. Each visit compares: with the chance 1 - p a change
-was expected. Where visits find `factor` times as many changes as were expected, changes come that much more often than
-is believed, and a copy believed fresh with the chance p is so with the chance p ^ factor. A visit counts by the time
-since the one before, as its page does among all copies: else those that change fast would speak for all.
+A belief takes changes for a Poisson process. Pages that change in bursts are quiet for long, and believed fresh, until
+they are not; and a page with few visits is believed to be like others. A visit to a copy believed fresh with the chance
+p expects a change with the chance 1 - p. If visits find `factor` times as many changes as expected, changes come that
+much more often than believed, and the copy is fresh with the chance p ^ factor. A visit counts by the time since the
+one before, as its page does among all copies; otherwise fast-changing pages would speak for all.
 
-It corrects what people are told and not what is visited, and only downwards: visits go where changes are thought most
-likely, so a little fewer are found than were expected, also by beliefs that are right on the whole.
+The factor corrects what people are told, not which pages are visited, and only downwards: visits go where changes seem
+most likely, so that a little fewer are found than expected, even if beliefs are right on the whole.
 
 Invariant: the factor is 1 or more, and made of the visits that lately expected `MOST` changes.
 """
@@ -18,7 +18,7 @@ from fyke.core.batches import Mask
 from fyke.frontier.revisit.belief import Column
 
 MOST = 100.0
-BEFORE = 10.0  # changes that were expected and found before the first visit
+BEFORE = 10.0  # changes taken as expected and found before the first visit
 
 
 class Calibration:
@@ -32,13 +32,13 @@ class Calibration:
 
     @property
     def factor(self) -> float:
-        """How many changes there are for each that is expected."""
+        """Number of changes found for each expected one."""
         found = self._changes * self._found / self._expected if self._expected else 0.0
         return max(1.0, (found + BEFORE) / (self._changes + BEFORE))
 
     def note(self, fresh: Column, change: Mask, since: Column) -> None:
-        """Visits `since` after those before found pages changed where `change`, of which the chance to be `fresh` had
-        been believed, [n]."""
+        """Note visits, `since` after those before, that found pages changed where `change`. `fresh`: the believed
+        chance that their copies were fresh. All [n]."""
         stale = 1.0 - fresh
         self._found += float(since[change].sum())
         self._expected += float(since @ stale)
@@ -49,7 +49,7 @@ class Calibration:
         )
 
     def fresh(self, believed: Column) -> Column:
-        """The chance to be fresh of copies that are `believed` to be so."""
+        """Return the corrected chance of copies to be fresh, given the `believed` one."""
         found: Column = believed**self.factor
         return found
 

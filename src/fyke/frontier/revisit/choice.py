@@ -1,21 +1,21 @@
-"""Which of the pages that rest are visited next?
+"""Which of the resting pages are visited next?
 
-A plan is two passes over them. The first counts (`Choice.count`) those that are due, by what a visit is worth; then it
-is known how many of each worth there is room for (`settle`); the second takes these (`take`). A page is due when
+A plan is two passes over them. The first counts due pages by what a visit is worth (`Choice.count`); then it is known
+how many of each worth there is room for (`settle`); the second takes these (`take`). A page is due when
 
-- its copy is out of date with a chance of `CHANCE` or more, by what is believed of it and what lists say, or it links
-  to a new page with such a chance, or is `greatest_s` old;
-- and it was not asked for in the last `least_s`, nor, where it brings nothing, for as long as that goes on: who is away
-  for three days is asked again after three more.
+- its copy is out of date with a chance of `CHANCE` or more, by belief and lists, or it links to a new page with such a
+  chance, or is `greatest_s` old;
+- and it was not asked for in the last `least_s`, nor, if requests bring nothing, for as long as that goes on: a page
+  away for three days is asked for again after three more.
 
-In a pass lists of pages come before all; in a crawl that never ends each counts as `LIST` pages. There a host with more
-lists than it can be asked for would else have no page visited any more.
+In a pass lists of pages come before all. In a crawl that never ends each counts as `LIST` pages; otherwise a host with
+more lists than it can be asked for would have no page visited any more.
 
-How many there is room for is learned from how many were visited (`Lines`): twice as many as since the last plan, less
-those that still wait. So the line is not empty while pages are due, and not longer than what is visited in two plans,
-whatever bounds that: politeness, the network, or this machine. The same holds for each host, so that a large and slow
-one fills nobody else's line: the second level of PoliteBinaryLambdaCrawl (Kolobov et al., SIGIR 2019). Hosts are
-counted in `CELLS` cells, by their keys.
+The room is learned from visits (`Lines`): twice as many pages as were visited since the last plan, less those that
+still wait. So the line is not empty while pages are due, and not longer than the visits of two plans, whatever bounds
+these: politeness, the network, or this machine. The same holds for each host, so that a large and slow one fills nobody
+else's line: the second level of PoliteBinaryLambdaCrawl (Kolobov et al., SIGIR 2019). Hosts are counted in `CELLS`
+cells, by their keys.
 """
 
 from typing import NamedTuple
@@ -31,16 +31,16 @@ from fyke.frontier.revisit.signals import Trust, all_false, counted_age, fresh_c
 from fyke.frontier.revisit.worth import worth
 
 CHANCE = 0.05
-LIST = 10.0  # pages that a list is worth, where there is no time for all
+LIST = 10.0  # pages that a list is worth, without time for all
 CELLS = 2048
-LEAST_OF_CELL = 32  # pages that may wait in any case
-LEAST = 1024  # and in all
+LEAST_OF_CELL = 32  # pages of a cell that may wait in any case
+LEAST = 1024  # pages in all that may wait in any case
 
 Counts = npt.NDArray[np.int64]
 
 
 class Terms(NamedTuple):
-    """What is asked of a plan; as it stands, that all pages are visited."""
+    """What is asked of a plan. The defaults ask for visits to all pages."""
 
     least_s: float = 0.0  # between two visits to a page
     greatest_s: float = 0.0
@@ -48,10 +48,10 @@ class Terms(NamedTuple):
 
 
 class Resting(NamedTuple):
-    """What n pages that rest bring to a choice."""
+    """The facts of n resting pages for a choice."""
 
     host: U64
-    at: Column  # unix seconds: when they were last known to be as their copies; 0: never
+    at: Column  # unix seconds: when their copies were last known to be up to date; 0: never
     tried: Column  # when they were last asked for
     belief: Belief
     first: Mask  # lists of pages, which say what to visit
@@ -62,40 +62,40 @@ class Resting(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """How the pages that rest stood at the last plan."""
+    """The standing of the resting pages at the last plan."""
 
     at: float = 0.0  # unix seconds; 0: there was no plan
     pages: int = 0
-    fresh: float = 0.0  # of them, as is believed and visits have proved
+    fresh: float = 0.0  # share of pages, as believed and corrected by visits
     due: int = 0
     chosen: int = 0
     next_at: float = 0.0  # unix seconds: when the next plan is made
 
 
 class Room(NamedTuple):
-    """For how many more pages there is room, in all and in each cell."""
+    """The number of pages for which there is room, in all and in each cell."""
 
     in_all: int
     of_cell: Counts
 
 
 class Lines:
-    """How many pages wait for a visit, and how many were visited since the last plan, by cell."""
+    """The numbers of pages that wait for a visit, and that were visited since the last plan, by cell."""
 
     def __init__(self) -> None:
         self._waiting = np.zeros(CELLS, np.int64)
         self._visited = np.zeros(CELLS, np.int64)
 
     def wait(self, hosts: U64) -> None:
-        """A page of each of `hosts` (uint64[n]) waits for its visit."""
+        """Note that a page of each of `hosts` (uint64[n]) waits for its visit."""
         np.add.at(self._waiting, _cells(hosts, CELLS), 1)
 
     def visited(self, hosts: U64) -> None:
-        """A page of each of `hosts` was visited again."""
+        """Note that a page of each of `hosts` was visited again."""
         np.add.at(self._visited, _cells(hosts, CELLS), 1)
 
     def room(self) -> Room:
-        """What there is room for; from now on it is counted anew."""
+        """Return the room, and count visits anew from now on."""
         waiting = np.maximum(self._waiting - self._visited, 0)  # after a restart nobody knows how many waited
         of_cell = np.maximum(np.maximum(2 * self._visited, LEAST_OF_CELL) - waiting, 0)
         in_all = max(max(2 * int(self._visited.sum()), LEAST) - int(waiting.sum()), 0)
@@ -104,19 +104,19 @@ class Lines:
 
 
 class Choice:
-    """The choice of one plan at `now` (unix seconds): all that is due, as far as there is `room`."""
+    """The choice of one plan at `now` (unix seconds): all due pages, as far as there is `room`."""
 
     def __init__(
         self, now: float, terms: Terms, room: Room | None = None, calibration: Calibration | None = None
     ) -> None:
-        """`calibration` says how fresh copies are that are believed to be."""
+        """`calibration` corrects the believed freshness of copies."""
         self._calibration = calibration or Calibration()
         self._now = now
         self._terms = terms
         self._room = room
-        # Worth by its logarithm: a bin is 1/32 of a doubling, or a quarter where there is a row for each cell.
+        # Worth by its logarithm: a bin is 1/32 of a doubling, or a quarter if there is a row for each cell.
         shape, self._each, self._offset = ((1, 4096), 32, 2048) if room is None else ((CELLS, 216), 4, 40)
-        self._table = np.zeros(shape, np.int64)  # pages by cell and worth: that are due, and once settled, to be taken
+        self._table = np.zeros(shape, np.int64)  # due pages by cell and worth; once settled, pages to take
         self._pages = self._due = self._chosen = 0
         self._fresh = 0.0
 
@@ -125,7 +125,7 @@ class Choice:
         return Standing(self._now, self._pages, self._fresh / max(1, self._pages), self._due, self._chosen)
 
     def count(self, resting: Resting) -> None:
-        """These pages rest: the first pass."""
+        """Count these resting pages in the first pass."""
         due, places = self._places(resting)
         np.add.at(self._table.reshape(-1), places, 1)
         self._pages += len(resting.at)
@@ -136,10 +136,8 @@ class Choice:
         self._fresh += float(np.sum(self._calibration.fresh(believed)[seen]))
 
     def settle(self) -> bool:
-        """Find, once all were counted, how many of each cell and worth there is room for, the most worth first.
-
-        Returns whether there are any.
-        """
+        """Find, once all are counted, how many pages of each cell and worth there is room for, the most worth first.
+        Returns whether there are any."""
         used = np.flatnonzero(self._table.any(axis=1))
         table = self._table[used]
         if self._room is not None:
@@ -152,7 +150,7 @@ class Choice:
         return bool(self._table.any())
 
     def take(self, resting: Resting) -> Mask:
-        """Which of these pages are visited: the second pass, in the same order."""
+        """Return which of these pages are visited, in the second pass in the same order."""
         chosen = np.zeros(len(resting.at), np.bool_)
         due, places = self._places(resting)
         left = self._table.reshape(-1)
@@ -163,7 +161,7 @@ class Choice:
         return chosen
 
     def _places(self, resting: Resting) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Which of the pages are due, and where each of these is in the table."""
+        """Return which of the pages are due, and the place of each of these in the table."""
         due = np.flatnonzero(due_at(resting, self._terms, self._now) <= self._now)
         cells, bins = self._table.shape
         age = np.maximum(self._now - resting.at[due], 1.0)
@@ -179,12 +177,12 @@ class Choice:
 
 
 def due_at(resting: Resting, terms: Terms, now: float) -> Column:
-    """From when on pages are due, unix seconds [n]. Who was visited later than `now`, by a clock that was set back
-    since, was visited now."""
+    """Return from when on pages are due, unix seconds [n]. A visit later than `now`, by a clock set back since, counts
+    as made now."""
     at, tried = np.minimum(resting.at, now), np.minimum(resting.tried, now)
     shape, time = resting.belief
     left = np.maximum(all_false(resting.belief, resting.trusted, resting.signals) - np.log1p(-CHANCE), 0.0)
-    with np.errstate(over="ignore"):  # solves 1 - (time / (time + s)) ^ shape = CHANCE for what was not announced
+    with np.errstate(over="ignore"):  # solves 1 - (time / (time + s)) ^ shape = CHANCE for unannounced changes
         likely = time * np.expm1(left / shape) / (1.0 - resting.trusted.recall)
     with np.errstate(divide="ignore"):
         likely = np.minimum(likely, CHANCE / resting.finds)
@@ -203,14 +201,14 @@ def _cells(hosts: U64, cells: int) -> npt.NDArray[np.int64]:
 
 
 def _fitting(counts: Counts, room: Counts, axis: int) -> Counts:
-    """How many of `counts` along `axis` there is room for, the first of them first."""
+    """Return how many of `counts` along `axis` there is room for, the first of them first."""
     before = np.cumsum(counts, axis) - counts
     found: Counts = np.clip(room - before, 0, counts)
     return found
 
 
 def _rank(places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """How many equal ones stand before each."""
+    """Return how many equal ones stand before each."""
     order = np.argsort(places, kind="stable")
     ranks = np.empty(len(places), np.intp)
     ordered = places[order]
