@@ -1,11 +1,11 @@
 """How each site is asked: header fields, cookies, logins, client certificates, proxies, delays.
 
-Made by the agent from the `[[site]]` tables of the settings; asked by the HTTP module for each URL, by the resolver
-and the workbench for each host. Secrets are read here, from the environment or a file, when a crawl begins, and
-are in this process's memory alone.
+The agent makes this from the `[[site]]` tables of the settings. The HTTP module asks for each URL, the resolver and the
+workbench for each host. Secrets are read here, from the environment or a file, when a crawl begins, and are in this
+process's memory alone.
 
-Invariant: what a table marks as secret is in the `Access` of URLs of the origin it names, and of no others. A redirect
-is a visit of its own, so it changes nothing of that. What is written down of a request has `HIDDEN` for secrets.
+Invariant: a table's secrets are in the `Access` of URLs of the origin it names, and of no others. A redirect is a visit
+of its own, so it changes nothing of that. Records of a request have `HIDDEN` for secrets.
 """
 
 import os
@@ -31,10 +31,10 @@ _ENVIRONMENT = ("http_proxy", "https_proxy", "all_proxy")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How URLs of one site are asked. Equal ones share connections."""
+    """The way in which URLs of one site are asked. Equal ones share connections."""
 
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # name and value
-    hidden: frozenset[str] = frozenset()  # names of those that are secret
+    hidden: frozenset[str] = frozenset()  # names of secret ones
     certificate: str = ""
     key: str = ""
     key_password: str = field(default="", repr=False)
@@ -45,12 +45,12 @@ class Access:
     media_bytes: tuple[tuple[str, int], ...] = ()  # longest answers, by media range; the last counts
 
     def longest(self, media_type: str) -> int | None:
-        """Most bytes of an answer of `media_type`; None for no limit but that of all."""
+        """Return the most bytes of an answer of `media_type`; None if only the general limit holds."""
         kinds = (media_type, f"{media_type.partition('/')[0]}/*", "*")
         return next((most for name, most in reversed(self.media_bytes) if name in kinds), None)
 
     def with_header(self, name: str, value: str, *, hidden: bool) -> "Access":
-        """The same, with one header field more, or another value of it."""
+        """Return the same with one header field more, or with another value of it."""
         others = tuple((key, old) for key, old in self.headers if key.lower() != name.lower())
         names = self.hidden | {name} if hidden else self.hidden
         return replace(self, headers=(*others, (name, value)), hidden=names)
@@ -67,7 +67,7 @@ class Cookie:
     text: str = field(repr=False)  # name=value
 
     def meant_for(self, scheme: str, host: str, path: str) -> bool:
-        """As browsers judge it (RFC 6265, 5.4)."""
+        """Return whether a URL gets this cookie, as browsers judge it (RFC 6265, 5.4)."""
         if self.secure and scheme != "https":
             return False
         is_below = self.below and host.endswith(f".{self.domain}") and literal(host) is None
@@ -95,7 +95,7 @@ class _SiteAccess:
         return origin == self.origin and (url.partition("?")[0] == self.match or url.startswith(below))
 
     def over(self, access: Access, url: str) -> Access:
-        """`access`, changed as the table says for `url`."""
+        """Return `access`, changed as the table says for `url`."""
         for name, value, secret in self.fields:
             access = access.with_header(name, value, hidden=secret)
         parts = split(url)
@@ -127,7 +127,7 @@ class _SiteAccess:
 
 
 class Sites:
-    """The `[[site]]` tables of a crawl, in order. Raises ConfigurationError for what cannot be read."""
+    """The `[[site]]` tables of a crawl, in order. Raises ConfigurationError if one cannot be read."""
 
     def __init__(self, tables: Sequence[SiteSection], environment: Mapping[str, str] = os.environ) -> None:
         self._sites = [_site(table, environment) for table in tables]
@@ -139,7 +139,7 @@ class Sites:
         return bool(self._sites)
 
     def access(self, url: str) -> Access:
-        """How the canonical `url` is asked."""
+        """Return how the canonical `url` is asked."""
         parts = split(url)
         access = Access()
         for site in self._sites:
@@ -148,11 +148,11 @@ class Sites:
         return access
 
     def by_proxy(self, host: str) -> bool:
-        """Whether a proxy asks `host` for us, and so looks up its name."""
+        """Return whether a proxy asks `host` for us, and so looks up its name."""
         return any(site.table.proxy and site.table.has_host(host) for site in self._sites)
 
     def delay_s(self, host: str) -> float | None:
-        """How long `host` rests after a request, in seconds, if a table says so."""
+        """Return the seconds that `host` rests after a request, or None if no table says so."""
         if not self._sites:
             return None
         delays = (site.table.delay_s for site in reversed(self._sites) if site.table.has_host(host))
@@ -160,7 +160,7 @@ class Sites:
 
 
 def unused_proxies(tables: Sequence[SiteSection]) -> str:
-    """What to say of proxies that the environment names, and settings do not; empty for none."""
+    """Return a notice of proxies that the environment names and the settings do not; empty if there are none."""
     named = [name for name in _ENVIRONMENT if os.environ.get(name) or os.environ.get(name.upper())]
     if not named or any(table.proxy for table in tables):
         return ""
@@ -203,7 +203,7 @@ def _value(table: SiteSection, value: str, environment: Mapping[str, str]) -> tu
 
 
 def _read(table: SiteSection, place: str, environment: Mapping[str, str]) -> str:
-    """The secret at `place`, env:NAME or file:PATH."""
+    """Return the secret at `place`, env:NAME or file:PATH."""
     kind, _, name = place.partition(":")
     if not kind:
         return ""
@@ -225,7 +225,7 @@ def _text_of(table: SiteSection, path: Path) -> str:
 
 
 def _cookies(table: SiteSection) -> list[Cookie]:
-    """The cookies of the file that have not expired, those for the longest paths first."""
+    """Return the cookies of the file that have not expired, those for the longest paths first."""
     found = []
     for number, line in enumerate(_text_of(table, Path(table.cookies)).splitlines(), 1):
         line = line.removeprefix("#HttpOnly_")

@@ -1,7 +1,7 @@
 """Which addresses a crawler may speak to, and names that need no DNS.
 
-Called by `fyke.fetcher.names` with every address before it is used, whatever the name was: a public name
-may point at a private address, and that is how crawlers are made to read what only they can reach.
+Called by `fyke.fetcher.names` with every address before it is used, whatever the name was: a public name may point at a
+private address, and that is how crawlers are made to read what only they can reach.
 
 Invariant: an address that is not known to be public is not public.
 """
@@ -12,8 +12,8 @@ from functools import lru_cache
 from ipaddress import IPv4Address, ip_address, ip_network
 from pathlib import Path
 
-# What the IANA IPv4 Special-Purpose Address Registry (2025) has that is not for the public, and multicast. Where it
-# calls a few addresses of a block global (192.0.0.9, 192.0.0.10), no web server is among them: the block is here.
+# Blocks of the IANA IPv4 Special-Purpose Address Registry (2025) that are not for the public, and multicast. It calls
+# a few addresses of them global (192.0.0.9, 192.0.0.10), but no web server is among these.
 _NOT_PUBLIC_4 = (
     "0.0.0.0/8",  # this network
     "10.0.0.0/8",  # private use
@@ -31,8 +31,8 @@ _NOT_PUBLIC_4 = (
     "224.0.0.0/4",  # multicast
     "240.0.0.0/4",  # reserved, and broadcast
 )
-# Of IPv6 only global unicast is public, without what its Special-Purpose Address Registry (2025) has of it. NAT64
-# alone is looked into: mapped addresses and 6to4 are no way to a public server that has another.
+# In IPv6 only global unicast is public, except for blocks of its Special-Purpose Address Registry (2025). Of embedded
+# IPv4 addresses only NAT64's count: a public server has another way than mapped addresses and 6to4.
 _GLOBAL_UNICAST = "2000::/3"
 _NOT_PUBLIC_6 = (
     "2001::/23",  # protocols: Teredo, measurements, ORCHID
@@ -49,7 +49,8 @@ PROXIED = "proxied:"  # before a host's name: stands for an address that only a 
 
 @lru_cache(maxsize=1 << 14)
 def is_public(address: str) -> bool:
-    """Whether `address` is a unicast address of the public Internet: by our own table, not by Python's version."""
+    """Return whether `address` is a unicast address of the public Internet, by our own table, not by Python's
+    version."""
     try:
         ip = ip_address(address)
     except ValueError:
@@ -65,7 +66,7 @@ def is_public(address: str) -> bool:
 
 
 def _ranges(*networks: str) -> tuple[tuple[int, int], ...]:
-    """The first and the last address of each network."""
+    """Return the first and the last address of each network."""
     return tuple((int(each.network_address), int(each.broadcast_address)) for each in map(ip_network, networks))
 
 
@@ -73,7 +74,7 @@ def _within(number: int, ranges: tuple[tuple[int, int], ...]) -> bool:
     return any(first <= number <= last for first, last in ranges)
 
 
-_NAME = re.compile(r"[!-\-/-\[\]-~]{1,63}(?:\.[!-\-/-\[\]-~]{1,63})*")  # what ASCII shows, but the backslash
+_NAME = re.compile(r"[!-\-/-\[\]-~]{1,63}(?:\.[!-\-/-\[\]-~]{1,63})*")  # visible ASCII, except the backslash
 _RANGES_4 = _ranges(*_NOT_PUBLIC_4)
 _RANGES_6 = _ranges(*_NOT_PUBLIC_6)
 _RANGES_GLOBAL = _ranges(_GLOBAL_UNICAST)
@@ -81,9 +82,9 @@ _RANGES_NAT64 = _ranges(_NAT64)
 
 
 def literal(host: str) -> str | None:
-    """The address that `host` (`127.0.0.1`, `[::1]`) is, or None for a name."""
+    """Return the address that `host` (`127.0.0.1`, `[::1]`) is, or None for a name."""
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    if ":" not in bare and not bare[-1:].isdigit():  # most are names, and to be told so by an exception takes longer
+    if ":" not in bare and not bare[-1:].isdigit():  # most are names, and an exception takes longer
         return None
     try:
         return str(ip_address(bare))
@@ -92,23 +93,23 @@ def literal(host: str) -> str | None:
 
 
 def is_name(host: str) -> bool:
-    """Whether the DNS can be asked for `host`: ASCII, labels of 1 to 63 bytes, 253 in all."""
+    """Return whether the DNS can be asked for `host`: ASCII, labels of 1 to 63 bytes, 253 in all."""
     return len(host) <= 253 and _NAME.fullmatch(host) is not None
 
 
 def is_local_name(name: str) -> bool:
-    """Whether `name`, which is no address, can only be one of a network of its own: it has no dot, or ends as such
-    names do (RFC 6762, RFC 8375, and what ICANN set aside for private use)."""
+    """Return whether `name`, if it is no address, can only be a name of a local network: it has no dot, or an ending of
+    such names (RFC 6762, RFC 8375, and those that ICANN set aside for private use)."""
     return literal(name) is None and ("." not in name or name.endswith(_LOCAL_ENDS))
 
 
 def is_in(name: str, domains: Iterable[str]) -> bool:
-    """Whether `name` is one of `domains`, or below one."""
+    """Return whether `name` is one of `domains`, or below one."""
     return any(name == domain or name.endswith(f".{domain}") for domain in domains)
 
 
 def read_hosts_file(path: Path) -> dict[str, tuple[str, ...]]:
-    """Names and addresses of a file like /etc/hosts, IPv4 first; nothing when there is no such file."""
+    """Return names and addresses of a file like /etc/hosts, IPv4 first; nothing if there is no such file."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -129,7 +130,7 @@ def _preferred(addresses: list[str]) -> tuple[str, ...]:
 
 
 def local(host: str, hosts_file: dict[str, tuple[str, ...]]) -> tuple[str, ...] | None:
-    """The addresses of a name this machine knows itself: the hosts file, then `localhost` (RFC 6761)."""
+    """Return the addresses of a name that this machine knows itself: the hosts file, then `localhost` (RFC 6761)."""
     known = hosts_file.get(host)
     if known is None and (host == "localhost" or host.endswith(".localhost")):
         return _LOCAL

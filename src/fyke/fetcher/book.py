@@ -1,16 +1,16 @@
 """What is remembered of hosts, on disk: a bounded cache in RAM over an SQLite file.
 
-The fetcher writes a host when something that must outlive the process changes (a long rest, a failure, its
-retirement, its addresses) and the robots.txt it fetched; it reads both when a host enters the workbench. Of a
-`fyke.fetcher.host.Host` the fields `ROW` are kept. `fyke why` and `fyke status` read while another process crawls.
+The fetcher writes each robots.txt that it fetched, and a host when something that must last changes (a long rest, a
+failure, its retirement, its addresses). It reads both when a host enters the workbench. The book keeps the fields `ROW`
+of a `fyke.fetcher.host.Host`. `fyke why` and `fyke status` read while another process crawls.
 
-An address is saved with its host: a host that comes back after a restart brings its own saved DNS, so
-nothing has to be loaded at once (see `fyke.fetcher.names.Resolver.load`).
+A host brings its saved addresses along after a restart, so nothing has to be loaded at once (see
+`fyke.fetcher.names.Resolver.load`).
 
-Invariant: hosts that were saved survive the death of the process (`kill -9`), and so do the rules saved before them;
-rules alone are written some at a time, for those fetched since the last checkpoint are fetched again anyway
-(`HostBook.forget_since`). After a power cut the last saves may be missing but the file is whole (WAL,
-synchronous=NORMAL). Memory does not grow with the number of hosts.
+Invariant: saved hosts survive the death of the process (`kill -9`), and so do the rules saved before them. Rules alone
+are written some at a time, because those fetched since the last checkpoint are fetched again anyway
+(`HostBook.forget_since`). After a power cut the last saves may be missing, but the file is whole (WAL,
+synchronous=NORMAL). Bounded: memory does not grow with the number of hosts.
 """
 
 import sqlite3
@@ -44,10 +44,10 @@ from fyke.fetcher.host import ROW, Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 
 FORMAT = 4  # PRAGMA user_version; a greater number was written by another Fyke
-UNDIGESTED = 1  # the format without digests; earlier ones become this one when they are opened to be written
-VERIFIED_BYTES = 16 << 20  # of a book that is read whole when it is opened to be written: a fifth of a second
+UNDIGESTED = 1  # the format without digests; it becomes `FORMAT` when it is opened to be written
+VERIFIED_BYTES = 16 << 20  # a book up to this size is read whole when it is opened to be written: a fifth of a second
 CACHE_KIB = 4096
-MOST_UNWRITTEN = 64  # rules that were saved and are not in the file yet
+MOST_UNWRITTEN = 64  # saved rules that are not in the file yet
 MOST_UNWRITTEN_BYTES = 64 << 10
 
 _HOSTS = """
@@ -88,7 +88,7 @@ INSERT INTO tally VALUES (0, 0, 0);
 
 
 def _widened(found: str, added: str) -> str:
-    """The script that adds values to the columns `found` of hosts; a row that is damaged stays so."""
+    """Return the script that adds values to the columns `found` of hosts. A damaged row stays damaged."""
     return f"""
 ALTER TABLE hosts RENAME TO earlier;
 {_HOSTS}
@@ -103,7 +103,7 @@ _OF_3 = _widened(_LATER_COLUMNS, "'', 0")
 _MADE_OF = {0: _SCHEMA, UNDIGESTED: _DIGESTS + _OF_2, 2: _OF_2, 3: _OF_3}  # by the format found
 _SAVE_HOST = f"INSERT OR REPLACE INTO hosts VALUES ({', '.join('?' * (len(ROW) + 1))})"
 _SAVE_ROBOTS = f"INSERT OR REPLACE INTO robots VALUES ({', '.join('?' * 10)})"
-# A row is the fields `ROW` of a `Host`, in this order, and its digest; in an earlier book the last fields are missing.
+# A row is the fields `ROW` of a `Host`, in this order, and its digest. Earlier books lack the last fields.
 _HOST = "SELECT * FROM hosts"
 _ROBOTS = "SELECT * FROM robots"
 _FORGIVEN = _HOST_COLUMNS.replace("failures, retired", "0, ''").replace("vain", "0")
@@ -115,9 +115,8 @@ _fields_of = attrgetter(*ROW)
 class HostBook(Closing):
     """The hosts of one crawl, in the SQLite file `path`, made if it does not exist.
 
-    With `read_only` nothing is written and the file must exist; another process may be crawling.
-    Raises NotACrawl, StateDamaged, DirectoryInUse, DirectoryError when it cannot be opened; any write
-    may raise DiskFull. One thread.
+    With `read_only` nothing is written and the file must exist; another process may be crawling. Raises NotACrawl,
+    StateDamaged, DirectoryInUse or DirectoryError if it cannot be opened. Any write may raise DiskFull. One thread.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
@@ -167,15 +166,15 @@ class HostBook(Closing):
             run(f"PRAGMA user_version = {FORMAT}")
             run("COMMIT")
             self._digested = True
-        self.writes = tally(self._connection)  # how often it was written, by whatever process
+        self.writes = tally(self._connection)  # how often it was written, by any process
 
     def _keys(self, table: str) -> FewKeys:
-        """Those of rows of `table`; where another process writes it, any may be."""
+        """Return the keys in `table`. If another process may write it, any key may be there."""
         rows = self._connection.execute(f"SELECT key FROM {table}")
         return FewKeys((key for (key,) in rows), ANY if self._read_only else MOST_KEYS)
 
     def _verify(self) -> None:
-        """Raises StateDamaged where the layout is not as it was written; in a small book to write, also for a row."""
+        """Raises StateDamaged if the layout is not as it was written, or a row in a small book opened to be written."""
         try:
             tally(self._connection)
             little = self._path.stat().st_size <= VERIFIED_BYTES and not self._read_only
@@ -190,12 +189,12 @@ class HostBook(Closing):
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Foreign errors, mapped once."""
+        """Map foreign errors, once."""
         try:
             yield
         except sqlite3.Error as error:
             raise self._error(error) from error
-        except UnicodeDecodeError as error:  # in what SQLite says of a layout that it cannot read
+        except UnicodeDecodeError as error:  # in SQLite's message about a layout that it cannot read
             raise self._error(sqlite3.DataError(OTHER_LAYOUT)) from error
 
     def _error(self, error: sqlite3.Error) -> Exception:
@@ -212,7 +211,7 @@ class HostBook(Closing):
         return error  # our own mistake
 
     def host(self, name: str) -> Host | None:
-        """What is remembered of the host `name`."""
+        """Return what is remembered of the host `name`, or None."""
         key = _signed(name)
         if key not in self._host_keys:
             return None
@@ -221,7 +220,7 @@ class HostBook(Closing):
         return _host_of(self._whole(row)) if row and row[1] == name else None
 
     def _whole(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
-        """`row` without its digest. Raises StateDamaged when it is not what was written."""
+        """Return `row` without its digest. Raises StateDamaged if it is not what was written."""
         if not self._digested:
             return row
         if row_digest(*row[:-1]) != row[-1]:
@@ -242,7 +241,7 @@ class HostBook(Closing):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """What is done within is done whole or not at all; the rules that wait to be written are written before it."""
+        """Do the work within wholly or not at all. Rules that wait to be written are written before it."""
         self._connection.execute("BEGIN IMMEDIATE")
         with self._connection:
             self._connection.executemany(_SAVE_ROBOTS, self._unwritten.values())
@@ -253,9 +252,9 @@ class HostBook(Closing):
         self.writes += 1
 
     def hosts(self, within: str = "", failing: bool = False) -> Iterator[Host]:
-        """Hosts with `within` in their names, if asked those alone that fail or were given up, in the order of keys.
+        """Iterate by key over hosts with `within` in their names; with `failing` over those that fail or were given up.
 
-        Each is read as it is asked for; SQLite passes over the others. Do not save while iterating.
+        Each row is read on demand, and SQLite skips the others. Do not save while iterating.
         """
         wanted = f"instr(name, ?) AND {_FAILING}" if failing else "instr(name, ?)"
         with self._explained():
@@ -263,7 +262,7 @@ class HostBook(Closing):
                 yield _host_of(self._whole(row))
 
     def robots(self, origin: str) -> RobotsRecord | None:
-        """The robots.txt of `origin` as last fetched, expired or not."""
+        """Return the robots.txt of `origin` as last fetched, expired or not."""
         row = self._unwritten.get(origin)
         if row is None and (key := _signed(origin)) in self._robots_keys:
             with self._explained():
@@ -271,7 +270,7 @@ class HostBook(Closing):
         return self._robots_of(self._whole(row)[1:]) if row and row[1] == origin else None
 
     def save_robots(self, record: RobotsRecord) -> None:
-        """Remember `record` in place of what was known of its origin; it is written with others, or with hosts."""
+        """Remember `record` in place of what was known of its origin. It is written with others, or with hosts."""
         key = _signed(record.origin)
         self._robots_keys.add(key)
         row = (
@@ -282,7 +281,7 @@ class HostBook(Closing):
             record.expires_at,
             record.status,
             record.reason,
-            isal_zlib.compress(record.body, 1),  # of nothing, as most have, zlib takes 50 us
+            isal_zlib.compress(record.body, 1),  # most bodies are empty, for which zlib takes 50 us
             record.failures,
         )
         self._unwritten[record.origin] = *row, row_digest(*row)
@@ -291,15 +290,15 @@ class HostBook(Closing):
             self.save_hosts([])
 
     def forgive(self) -> None:
-        """Give up no host any more for its failures so far: its pages are asked for again."""
+        """Clear all failures and take back all retirements, so that pages of these hosts are asked for again."""
         with self._explained(), self._transaction():
             self._connection.execute(f"{_FORGIVE} WHERE {_FAILING} OR vain > 0")
 
     def forget_since(self, t: float) -> int:
-        """Drop robots records fetched after `t` (unix seconds), so that they are fetched again; returns how many.
+        """Drop robots records fetched after `t` (unix seconds), so that they are fetched again; return how many.
 
-        For a restart that cut the archive back to `t`: their robots.txt is no longer in it. Hosts that were given up
-        since then are given up no more, since their answers are not in it either: their pages wait again.
+        For a restart that cut the archive back to `t`: it lacks their robots.txt, and the answers of hosts that were
+        retired since then. Those hosts are no longer retired, and their pages wait again.
         """
         with self._explained(), self._transaction():
             run = self._connection.execute
@@ -316,13 +315,14 @@ class HostBook(Closing):
             raise self._error(sqlite3.DataError(f"{origin}: {error}")) from error
 
     def close(self) -> None:
-        """Let go of the file, and of rules that were not written with hosts; twice does no harm. Nothing is written:
-        the disk may be full, and who closes has more to close."""
+        """Let go of the file and of rules that were not written with hosts; twice does no harm. Nothing is written,
+        because the disk may be full and the caller has more to close."""
         self._connection.close()
 
 
 class SharedBook(HostBook):
-    """The book of one agent, which looks into those of `others` too: a host may have been theirs. It writes its own."""
+    """The book of one agent, which also reads the books of `others`, because a host may have been theirs. It writes
+    only its own."""
 
     def __init__(self, path: Path, others: Iterable[Path]) -> None:
         super().__init__(path)
@@ -336,7 +336,7 @@ class SharedBook(HostBook):
         yield from self._looked_into.values()
 
     def host(self, name: str) -> Host | None:
-        """What the book that was last written of `name` says; no rest ends sooner than any of them says."""
+        """Return what the book with the latest record of `name` says. A rest ends no sooner than any book says."""
         found = [host for host in (super().host(name), *(book.host(name) for book in self._books())) if host]
         if not found:
             return None
@@ -345,7 +345,7 @@ class SharedBook(HostBook):
         return newest
 
     def robots(self, origin: str) -> RobotsRecord | None:
-        """The robots.txt of `origin` as it was last fetched by anyone."""
+        """Return the robots.txt of `origin` as last fetched by any agent."""
         found = (super().robots(origin), *(book.robots(origin) for book in self._books()))
         return max((record for record in found if record), key=lambda record: record.fetched_at, default=None)
 
@@ -356,10 +356,10 @@ class SharedBook(HostBook):
 
 
 class ReadBooks(Closing):
-    """The books of all agents of a crawl, to read from, beside it or after it. Use as a context manager."""
+    """The books of all agents of a crawl, to read during the crawl or after it. Use as a context manager."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        """Those of `paths` that exist. Raises as HostBook does."""
+        """Open those of `paths` that exist. Raises as HostBook does."""
         self._books = [HostBook(path, read_only=True) for path in paths if path.is_file()]
 
     def close(self) -> None:
@@ -367,17 +367,17 @@ class ReadBooks(Closing):
             book.close()
 
     def host(self, name: str) -> Host | None:
-        """What is remembered of the host `name`, by the agent that met it last."""
+        """Return what the agent that met the host `name` last remembers of it, or None."""
         found = [(host.last_seen, place, host) for place, book in enumerate(self._books) if (host := book.host(name))]
         return max(found)[2] if found else None
 
     def robots(self, origin: str) -> RobotsRecord | None:
-        """The robots.txt of `origin` as it was last fetched."""
+        """Return the robots.txt of `origin` as last fetched."""
         found = [record for book in self._books if (record := book.robots(origin))]
         return max(found, key=lambda record: record.fetched_at, default=None)
 
     def hosts(self, within: str = "", failing: bool = False) -> Iterator[Host]:
-        """The same, book by book; one that went from agent to agent comes once, as it was met last."""
+        """Iterate as `HostBook.hosts`, book by book. A host in several books comes once, as it was met last."""
         for place, book in enumerate(self._books):
             for host in book.hosts(within, failing):
                 met = [(other.last_seen, at) for at, book in enumerate(self._books) if (other := book.host(host.name))]
@@ -386,7 +386,7 @@ class ReadBooks(Closing):
 
 
 def _signed(text: str) -> int:
-    """The key of `text` as SQLite stores it: a signed 64-bit integer."""
+    """Return the key of `text` as SQLite stores it: a signed 64-bit integer."""
     key = key_of(text.encode())
     return key - (1 << 64) if key >> 63 else key
 

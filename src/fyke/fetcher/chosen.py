@@ -1,8 +1,8 @@
-"""Who may be asked though their address is private: what a person chose, and no more.
+"""Who may be asked though their address is private? Those that a person chose, and no more.
 
-Made by the agent, asked by the resolver (may this host be private at all?) and at the last door before the wire (at
-this port?). A seed means its host at its own port, web ports being one: what a stranger's link says of another
-port of that host, a router's or a database's, nobody chose. A domain of `dns.private` means all its hosts and ports.
+Made by the agent. The resolver asks whether a host may be private at all; the last door before the wire asks whether it
+may be at this port. A seed means its host at its own port, web ports counting as one. Nobody chose another port of that
+host, a router's or a database's, that a stranger's link names. A domain of `dns.private` means all its hosts and ports.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fyke.core.urls import Locator, split
 from fyke.fetcher.addresses import is_in
 
-_WEB = frozenset({80, 443})  # who types one is often redirected to the other
+_WEB = frozenset({80, 443})  # a person who types one is often redirected to the other
 
 
 class Chosen:
@@ -26,11 +26,11 @@ class Chosen:
         return f"Chosen({len(self._ports)} hosts, {len(self._private)} domains)"
 
     def host(self, name: str) -> bool:
-        """Whether the host may be private at one port at least."""
+        """Return whether the host may be private at one port at least."""
         return bool(self._ports_of(name)) or is_in(name.rstrip("."), self._private)
 
     def port(self, name: str, port: int) -> bool:
-        """Whether the host may be private at `port`."""
+        """Return whether the host may be private at `port`."""
         return port in self._ports_of(name) or is_in(name.rstrip("."), self._private)
 
     def _ports_of(self, name: str) -> set[int]:

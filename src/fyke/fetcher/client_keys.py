@@ -1,9 +1,9 @@
 """Can this client certificate be shown, and its key be opened?
 
-Asked by `access` for each `[[site]]` table when a crawl begins: libcurl would say so at the first host that wants the
-certificate, as a fault of that host, and OpenSSL ask the terminal for a password that is missing, and wait.
+`access` asks for each `[[site]]` table when a crawl begins. Otherwise libcurl would report the fault at the first host
+that wants the certificate, as that host's, and OpenSSL would ask the terminal for a missing password, and wait.
 
-Invariant: nobody is asked for a password, and no password is in what is said.
+Invariant: nobody is asked for a password, and no password is in a message.
 """
 
 import ssl
@@ -14,8 +14,8 @@ _PRIVATE_KEY = "PRIVATE KEY-----"
 
 
 def why_unusable(certificate: str, key: str, password: str) -> str:
-    """What is wrong with the PEM files `certificate` and `key` (empty: in the same file), and what to do about it;
-    empty for nothing. Raises OSError or ValueError where one cannot be read, or is not UTF-8."""
+    """Return what is wrong with the PEM files `certificate` and `key` (empty: in the same file), and what to do about
+    it; empty if nothing is wrong. Raises OSError or ValueError if one cannot be read, or is not UTF-8."""
     key_file = key or certificate
     asked = False
 

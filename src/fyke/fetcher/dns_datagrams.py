@@ -1,20 +1,20 @@
 """Questions to one name server and its answers, as datagrams.
 
-Called by `fyke.fetcher.dns_query` only, which says who is asked what. A broad crawl asks for thousands of names at
-once: so a question is a future and two notes, and one alarm tells all of those that wait too long.
+Called by `fyke.fetcher.dns_query` only, which decides who is asked what. A broad crawl asks for thousands of names at
+once, so a question is a future and two notes, and one alarm ends all questions that wait too long.
 
-Up to `SOCKETS` sockets are open, connected, so that only the server's own answers come in, from ports the kernel draws.
-A question takes one of them and a number at random; a socket that was asked `QUESTIONS` is replaced. What comes in
-is an answer when its number is awaited and it repeats the question; all else is counted and passed over, and the
-question goes on waiting. Of answers that cannot be read the `MOST_UNREADABLE`th fails the question: whoever sends what
-is counted here knows number and question, and could as well have answered. Who guesses at them fails nothing.
+Up to `SOCKETS` sockets are open, on ports that the kernel draws. They are connected, so that only the server's own
+answers come in. A question takes one of them and a number at random; a socket that was asked `QUESTIONS` is replaced. A
+datagram is an answer if its number is awaited and it repeats the question. Others are passed over, and the question
+goes on waiting. The `MOST_UNREADABLE`th answer that cannot be read fails the question: its sender knows number and
+question, and could as well have answered. A sender who guesses them fails nothing.
 
-A server takes questions out of its buffer one after the other: so an answer says that all before it were taken, also
-those to which nothing is answered. Where as many as may be are not known to be, something is asked that every server
-answers: names without an answer keep no others waiting.
+A server takes questions out of its buffer one after the other, so an answer says that all before it were taken, even
+those that get no answer. If the buffer may be full, a question is sent that every server answers. In this way names
+without an answer keep no others waiting.
 
-Invariants: each question gets an answer or a word why there is none, once, `timeout_s` after it was sent at the latest;
-no more than `BURST` may wait in the server's buffer, and no more than `IN_FLIGHT` for their answers.
+Invariants: each question gets an answer, or the reason why there is none, once, at most `timeout_s` after it was sent.
+Bounded: at most `BURST` may wait in the server's buffer, and at most `IN_FLIGHT` for their answers.
 """
 
 import asyncio
@@ -28,20 +28,20 @@ from typing import NamedTuple
 from fyke.fetcher import dns_message as dns
 
 SOCKETS = 16  # open, besides those that still wait for an answer
-QUESTIONS = 1000  # that a socket is asked
+QUESTIONS = 1000  # asked on one socket
 IN_FLIGHT = 4000  # 250 a socket, whose buffer holds as many answers
 BURST = 128  # questions that may wait in a server's buffer, which holds two or three hundred
-TAKEN_S = 0.05  # after which a server that runs has taken a question out of it
+TAKEN_S = 0.05  # after which a running server has taken a question out of it
 MOST_UNREADABLE = 4  # answers to one question
 
 TIMED_OUT = "no name server answered in time"
 UNREACHED = "no name server could be reached"
 _UNREADABLE = "the name server's answers are malformed"
 _PROBE = dns.question_of("localhost", dns.A)  # every server answers it by itself (RFC 6761, 6.3)
-_DATAGRAM_BYTES = 4096  # more than was asked for; what is longer is cut, and malformed
-_AT_ONCE = 16  # datagrams that are read before others have their turn: the worst take a millisecond each
+_DATAGRAM_BYTES = 4096  # more than was asked for; longer ones are cut, and malformed
+_AT_ONCE = 16  # datagrams read before others have their turn: the worst take a millisecond each
 
-Said = dns.DnsAnswer | str  # what a server answers, or why it does not: an exception would be in a ring with the future
+Said = dns.DnsAnswer | str  # or why there is no answer: an exception would form a cycle with the future
 
 
 class ServerAddress(NamedTuple):
@@ -59,25 +59,25 @@ class _Asked:
     def __init__(self, question: bytes, answer: asyncio.Future[Said]) -> None:
         self.question = question
         self.answer = answer
-        self.unreadable = 0  # answers that came
+        self.unreadable = 0  # answers
 
     def sent(self, channel: "_Socket", number: int, place: int, late_at: float) -> None:
-        """It is on its way: the `place`th of all, waited for until `late_at` by the loop's clock."""
+        """Note that the question was sent, as the `place`th of all, and is waited for until `late_at` (loop clock)."""
         self.channel, self.number, self.place, self.late_at = channel, number, place, late_at
 
     @property
     def is_over(self) -> bool:
-        """Whether it is waited for no more."""
+        """True if the question is waited for no longer."""
         return self.channel.waiting.get(self.number) is not self
 
 
 class _Socket:
-    """A UDP socket that speaks to the server, and the questions it waits for an answer to, by their numbers."""
+    """A UDP socket to the server, and the questions that wait for an answer on it, by their numbers."""
 
     __slots__ = ("asked", "end", "waiting")
 
     def __init__(self, server: ServerAddress) -> None:
-        """Raises OSError."""
+        """Open and connect the socket. Raises OSError."""
         self.asked = 0
         self.waiting: dict[int, _Asked] = {}
         family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
@@ -91,10 +91,10 @@ class _Socket:
 
 
 class Datagrams:
-    """What is asked of `server`. Belongs to the event loop it is first used on."""
+    """The questions to `server`. They belong to the event loop they are first used on."""
 
     def __init__(self, server: ServerAddress, sockets: int, timeout_s: float, *, alone: bool) -> None:
-        """`alone`: there is no other server, so that it is waited for also where nobody listens: it may come back."""
+        """`alone`: there is no other server, so this one is waited for even if nobody listens: it may come back."""
         self._server = server
         self._sockets = sockets
         self._timeout_s = timeout_s
@@ -105,7 +105,7 @@ class Datagrams:
         self._sent: deque[_Asked] = deque()  # in order; some were answered since
         self._count = 0  # of all that were sent
         self._waiting = 0  # for their answers
-        self._untaken: dict[int, float] = {}  # what may still be in its buffer, by place, and until when
+        self._untaken: dict[int, float] = {}  # by place: until when a question may still be in its buffer
         self._probed_until = 0.0
         self._alarms: dict[Callable[[], None], asyncio.TimerHandle] = {}
 
@@ -118,14 +118,14 @@ class Datagrams:
         return asyncio.get_running_loop()
 
     def ask(self, question: bytes) -> asyncio.Future[Said]:
-        """What comes of `question`."""
+        """Send `question`, and return a future of its answer."""
         asked = _Asked(question, self._loop.create_future())
         self._unsent.append(asked)
         self._go_on()
         return asked.answer
 
     def close(self) -> None:
-        """Break off what is being asked."""
+        """Break off the questions under way."""
         for alarm in self._alarms.values():
             alarm.cancel()
         self._alarms.clear()
@@ -141,7 +141,7 @@ class Datagrams:
     # -- questions
 
     def _go_on(self) -> None:
-        """Let go what may be on its way."""
+        """Send the questions that may be sent now."""
         while self._unsent and len(self._untaken) < BURST and self._waiting < IN_FLIGHT:
             asked = self._unsent.popleft()
             if not asked.answer.done() and self._send(asked):
@@ -151,7 +151,7 @@ class Datagrams:
             self._probe()
 
     def _send(self, asked: _Asked) -> bool:
-        """Put `asked` on its way, or end it; whether it is on its way."""
+        """Send `asked`, or end it. Returns whether it was sent."""
         drawn = os.urandom(4)
         number = int.from_bytes(drawn[:2], "big")
         try:
@@ -175,14 +175,14 @@ class Datagrams:
         return True
 
     def _probe(self) -> None:
-        """Find out whether the server took all that it was asked, if that is not under way."""
+        """Find out whether the server took all questions, unless that is under way."""
         now = self._loop.time()
         if now >= self._probed_until:
-            self._probed_until = now + TAKEN_S  # then time will tell
+            self._probed_until = now + TAKEN_S  # by then all are taken
             self._send(_Asked(_PROBE, self._loop.create_future()))
 
     def _socket(self, drawn: int) -> _Socket:
-        """One of the sockets, as `drawn`. Raises OSError where none can be opened."""
+        """Return one of the sockets, as `drawn`. Raises OSError if none can be opened."""
         if len(self._open) >= self._sockets:
             channel = self._open[drawn % len(self._open)]
             if channel.asked < QUESTIONS:
@@ -248,12 +248,12 @@ class Datagrams:
     # -- what comes late, or never
 
     def _arm(self, what: Callable[[], None], in_s: float) -> None:
-        """Have `what` called in so many seconds, if it is not to be called anyway."""
+        """Have `what` called in `in_s` seconds, unless it will be called anyway."""
         if what not in self._alarms:
             self._alarms[what] = self._loop.call_later(in_s, what)
 
     def _take_old(self) -> None:
-        """Let others go: the server had time to take these questions."""
+        """Count old questions as taken, because the server had time, and send others."""
         del self._alarms[self._take_old]
         now = self._loop.time()
         while self._untaken and (first := next(iter(self._untaken.items())))[1] <= now:
@@ -263,7 +263,7 @@ class Datagrams:
         self._go_on()
 
     def _end_late(self) -> None:
-        """End what was waited for long enough."""
+        """End questions that were waited for long enough."""
         del self._alarms[self._end_late]
         now = self._loop.time()
         while self._sent and ((first := self._sent[0]).is_over or first.late_at <= now):

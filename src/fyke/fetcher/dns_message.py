@@ -1,10 +1,11 @@
-"""What is said to a name server and what it says: DNS messages (RFC 1035, section 4), as far as addresses need them.
+"""DNS messages, to and from a name server (RFC 1035, section 4), as far as addresses need them.
 
 Called by `fyke.fetcher.dns_query` only. Decides without I/O.
 
-Invariants: whatever the bytes, `read` returns a `DnsAnswer` or raises `Malformed`, and looks at `MOST_RECORDS` records
-of each section at most, at `MOST_POINTERS` pointers of a name, and at each label and pointer once. Only addresses of
-the name that was asked for are believed, or of the name that its chain of aliases, in the same answer, ends at.
+Invariants: whatever the bytes, `read` returns a `DnsAnswer` or raises `Malformed`. Only addresses of the name that was
+asked for are believed, or of the name at the end of its chain of aliases in the same answer. Bounded: `read` looks at
+most at `MOST_RECORDS` records of each section, at `MOST_POINTERS` pointers of a name, and at each label and pointer
+once.
 """
 
 import struct
@@ -25,7 +26,7 @@ _HEADER = struct.Struct(">HHHHHH")
 _RECORD = struct.Struct(">HHIH")
 _RESPONSE, _OPERATION, _CUT, _RECURSION_DESIRED, _CODE = 0x8000, 0x7800, 0x0200, 0x0100, 0x000F
 _FAMILIES = {A: (AF_INET, 4), AAAA: (AF_INET6, 16)}
-_MOST_TTL = 0x7FFFFFFF  # RFC 2181, section 8: beyond is none
+_MOST_TTL = 0x7FFFFFFF  # RFC 2181, section 8: a greater one is none
 
 
 class Malformed(Exception):
@@ -33,16 +34,17 @@ class Malformed(Exception):
 
 
 class Unreadable(Malformed):
-    """A message whose head answers the question, so that its sender knew number and name, and the rest is nonsense."""
+    """A message whose head answers the question, so that its sender knew number and name, but whose rest is
+    nonsense."""
 
 
 @dataclass(frozen=True, slots=True)
 class DnsAnswer:
     """An answer: its code, and addresses with the least TTL on the way to them.
 
-    Where there are no addresses, `alias` is the name that aliases lead to ("" where there are none), for `alias_ttl_s`,
-    and `ttl_s` how long it may be believed that there are none (infinite where the zone does not say; then an alias is
-    worth following).
+    If there are no addresses, `alias` is the name that aliases lead to ("" if there are none), for `alias_ttl_s`. Then
+    `ttl_s` says how long their lack may be believed; it is infinite if the zone does not say, and then an alias is
+    worth following.
     """
 
     code: int
@@ -54,18 +56,18 @@ class DnsAnswer:
 
 
 def question_of(name: str, kind: int) -> bytes:
-    """The question section for `name` (as `fyke.fetcher.addresses.is_name` has it) and records of `kind`."""
+    """Return the question section for `name` (as `fyke.fetcher.addresses.is_name` allows) and records of `kind`."""
     labels = name.lower().encode("ascii").split(b".")
     return b"".join(bytes([len(label)]) + label for label in labels) + b"\0" + struct.pack(">HH", kind, _INTERNET)
 
 
 def query(number: int, question: bytes) -> bytes:
-    """The message that asks `question`. Without EDNS: what does not fit into 512 bytes is asked for over TCP."""
+    """Return the message that asks `question`, without EDNS: answers beyond 512 bytes are asked for over TCP."""
     return _HEADER.pack(number, _RECURSION_DESIRED, 1, 0, 0, 0) + question
 
 
 def read(message: bytes, number: int, question: bytes) -> DnsAnswer:
-    """What `message` answers to the query `number` with `question`. Raises Malformed."""
+    """Return the answer in `message` to the query `number` with `question`. Raises Malformed."""
     begin = _HEADER.size + len(question)
     if len(message) < begin:
         raise Malformed("it ends too early")
@@ -84,7 +86,7 @@ def read(message: bytes, number: int, question: bytes) -> DnsAnswer:
 
 
 def _read(names: "_Names", code: int, place: int, answers: int, authorities: int) -> DnsAnswer:
-    """What the sections say that begin at `place`, behind the question."""
+    """Read the sections that begin at `place`, behind the question."""
     message = names.message
     kind = int.from_bytes(message[place - 4 : place - 2], "big")
     aliases: dict[bytes, tuple[bytes, int]] = {}
@@ -105,7 +107,7 @@ def _read(names: "_Names", code: int, place: int, answers: int, authorities: int
 
 
 def _followed(name: bytes, aliases: dict[bytes, tuple[bytes, int]]) -> tuple[bytes, float]:
-    """Where the aliases of `name` lead, and the least TTL on the way."""
+    """Return the name that the aliases of `name` lead to, and the least TTL on the way."""
     least = inf
     for _ in range(MOST_ALIASES):
         if name not in aliases:
@@ -116,7 +118,7 @@ def _followed(name: bytes, aliases: dict[bytes, tuple[bytes, int]]) -> tuple[byt
 
 
 def _negative(names: "_Names", place: int, authorities: int) -> float:
-    """Seconds that the lack of records may be believed (RFC 2308, section 5): infinite where no zone says."""
+    """Return the seconds that the lack of records may be believed (RFC 2308, section 5), infinite if no zone says."""
     for _ in range(min(authorities, MOST_RECORDS)):
         _, what, ttl_s, data, place = _record(names, place)
         if what == SOA and place - data >= 20:
@@ -125,7 +127,7 @@ def _negative(names: "_Names", place: int, authorities: int) -> float:
 
 
 def _record(names: "_Names", place: int) -> tuple[bytes, int, int, int, int]:
-    """Owner, type (0 of another class), TTL, begin and end of the data of the record at `place`."""
+    """Return owner, type (0 of another class), TTL, begin and end of the data of the record at `place`."""
     owner, place = names.at(place)
     what, network, ttl_s, size = _RECORD.unpack_from(names.message, place)
     begin = place + _RECORD.size
@@ -142,17 +144,17 @@ def _address(data: bytes, kind: int) -> str:
 
 
 class _Rest(NamedTuple):
-    """How the names go on that begin in one row of labels."""
+    """The rest of names that begin in one row of labels."""
 
     end: int  # of the row
-    tail: bytes  # the labels that a pointer behind it leads to
+    tail: bytes  # labels that a pointer behind the row leads to
     pointers: int  # on the way to the end of the name
-    after: int  # where what follows the name begins
+    after: int  # the place behind the name
 
 
 class _Names:
-    """The names of `message`. Many may lead to one place: what stands there is read once, so that all names together
-    take a time that is linear in the message."""
+    """The names of `message`. Many may lead to one place, which is read once, so that all names together take a time
+    that is linear in the message."""
 
     __slots__ = ("_rests", "message")
 
@@ -161,13 +163,13 @@ class _Names:
         self._rests: dict[int, _Rest] = {}  # by the place of each label and pointer that was read
 
     def at(self, place: int) -> tuple[bytes, int]:
-        """The labels of the name at `place`, in small letters, each behind its length, and where what follows the name
-        begins. Raises Unreadable, or IndexError where the message ends before."""
+        """Return the labels of the name at `place`, in small letters, each behind its length, and the place behind the
+        name. Raises Unreadable, or IndexError if the message ends before."""
         name, rest = self._read(place, 0)
         return name, rest.after
 
     def _read(self, place: int, pointers: int) -> tuple[bytes, _Rest]:
-        """The name at `place`, which so many `pointers` led to."""
+        """Return the name at `place`, to which `pointers` led."""
         rest = self._rests.get(place) or self._rest(place, pointers)
         name = self.message[place : rest.end].lower() + rest.tail  # lengths of labels are below the capitals
         if len(name) > 254:
@@ -189,7 +191,7 @@ class _Names:
         return known
 
     def _end(self, place: int, pointers: int) -> _Rest:
-        """What a row of labels ends with: nothing, or a pointer. Pointers lead back only."""
+        """Return the end of a row of labels: nothing, or a pointer. Pointers lead back only."""
         length = self.message[place]
         if not length:
             return _Rest(place, b"", 0, place + 1)
@@ -205,7 +207,7 @@ class _Names:
 
 
 def _dotted(name: bytes) -> str:
-    """The labels of `name`, which may hold any byte, with dots between them."""
+    """Return the labels of `name`, which may hold any byte, with dots between them."""
     labels = []
     place = 0
     while place < len(name):

@@ -1,12 +1,12 @@
-"""Asking name servers: one name, one answer or failure as a value. A stub resolver over UDP, over TCP where it must.
+"""Asks name servers: one name, and one answer or failure as a value. A stub resolver over UDP, and over TCP if it must.
 
-Called by `fyke.fetcher.names.Resolver` only, which caches; nothing here remembers. Written here, because a crawler
-asks for thousands of names at once, and how long it waits and what fails with what are its own affair: a library
-that closes a connection for one bad answer fails all others on it.
+Called by `fyke.fetcher.names.Resolver` only, which caches; nothing here remembers. This is our own because a crawler
+asks for thousands of names at once, and must decide how long it waits and what fails with what: a library that closes a
+connection for one bad answer fails all others on it.
 
-Invariants: `ask` returns a `DnsReply`; what the DNS does wrong is an outcome, not an exception. A name is asked for
-`dns.tries` times over all servers, the last that answered first, and waits `dns.timeout_s` for each answer; a server
-that answers that it failed is not asked again.
+Invariants: `ask` returns a `DnsReply`; faults of the DNS are outcomes, not exceptions. A name is asked for `dns.tries`
+times over all servers, the last that answered first, and waits `dns.timeout_s` for each answer. A server that answers
+that it failed is not asked again.
 """
 
 import asyncio
@@ -38,9 +38,9 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class DnsReply:
-    """What the DNS said of a name: addresses and their TTL, or an outcome other than OK.
+    """The DNS's reply for a name: addresses and their TTL, or an outcome other than OK.
 
-    Of what does not exist the TTL is its zone's, infinite where that does not say.
+    If the name or its records do not exist, the TTL is the zone's, infinite if the zone does not say.
     """
 
     outcome: Outcome
@@ -50,7 +50,7 @@ class DnsReply:
 
 
 class NameServers:
-    """The configured servers, or the system's; belongs to the event loop it is first asked on."""
+    """The configured servers, or the system's. They belong to the event loop they are first asked on."""
 
     def __init__(self, config: DnsSection, sockets: int = SOCKETS) -> None:
         servers = [server_of(text) for text in config.servers] or system_servers(RESOLV_CONF)
@@ -69,7 +69,7 @@ class NameServers:
         return sum(datagrams.open_sockets for _, datagrams in self._servers)
 
     async def ask(self, name: str) -> DnsReply:
-        """The addresses of `name`: of its A records, or of AAAA when there is no A."""
+        """Return the addresses of `name`: of its A records, or of AAAA if there is no A."""
         reply = await self._follow(name, dns.A)
         if reply.outcome is Outcome.OK and not reply.addresses:
             reply = await self._follow(name, dns.AAAA)
@@ -78,7 +78,7 @@ class NameServers:
         return reply
 
     async def _follow(self, name: str, kind: int) -> DnsReply:
-        """The records of `name`; where an answer has an alias and nothing of it, the alias is asked for."""
+        """Return the records of `name`. If an answer has only an alias, the alias is asked for."""
         asked, least_s = name, inf
         for _ in range(1 + ALIASES_ASKED):
             said = await self._try(dns.question_of(asked, kind))
@@ -92,9 +92,9 @@ class NameServers:
         return DnsReply(Outcome.DNS_FAILED, detail=f"{name}: its aliases do not end")
 
     async def _try(self, question: bytes) -> Said:
-        """An answer to `question` that says something of the name, or why there is none."""
+        """Return an answer to `question` that says something of the name, or why there is none."""
         first, why = self._first, TIMED_OUT
-        failed: set[int] = set()  # servers that said so; to ask them once more at once is in vain (RFC 9520, 3.1)
+        failed: set[int] = set()  # servers that said so; asking again at once is useless (RFC 9520, 3.1)
         for at in range(first, first + self._tries):
             index = at % len(self._servers)
             if index in failed:
@@ -114,8 +114,8 @@ class NameServers:
         return why
 
     async def _ask_tcp(self, server: ServerAddress, question: bytes) -> Said:
-        """What a server answers where the answer is too long for a datagram (RFC 7766). To wait for a
-        connection is part of its time, else silent ones would keep names for hours."""
+        """Return a server's answer over TCP, if it is too long for a datagram (RFC 7766). The wait for a connection
+        counts, because otherwise silent servers would keep names for hours."""
         number = int.from_bytes(os.urandom(2), "big")
         message = dns.query(number, question)
         try:
@@ -136,18 +136,18 @@ class NameServers:
         return "the name server cut its answer also over TCP" if said.cut else said
 
     async def close(self) -> None:
-        """Break off what is being asked."""
+        """Break off the questions under way."""
         for _, datagrams in self._servers:
             datagrams.close()
 
 
 def is_askable(name: str) -> bool:
-    """Whether an alias can be asked for as it stands: its labels may hold any byte, also a dot."""
+    """Return whether an alias can be asked for as it stands. Its labels may hold any byte, even a dot."""
     return name.isascii() and 0 < len(name) <= 253 and all(0 < len(label) < 64 for label in name.split("."))
 
 
 def system_servers(resolv_conf: Path) -> list[ServerAddress]:
-    """The name servers of this machine; its own port 53 where it names none, as resolv.conf(5) has it."""
+    """Return the name servers of this machine, or its own port 53 if it names none, as in resolv.conf(5)."""
     try:
         lines = resolv_conf.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -158,7 +158,7 @@ def system_servers(resolv_conf: Path) -> list[ServerAddress]:
 
 
 def server_of(text: str) -> ServerAddress:
-    """`address` or `address:port` (IPv6 with a port in brackets).
+    """Return the server named by `address` or `address:port` (IPv6 with a port in brackets).
 
     Raises ConfigurationError for anything else, also for a name: who would resolve it?
     """

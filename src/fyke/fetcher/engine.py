@@ -1,10 +1,9 @@
-"""The fetcher itself: from a visit to an exchange, politely.
+"""The fetcher itself: it turns visits into exchanges, politely.
 
-An engine: the loop puts `Visits` in and takes what has come of them out; in between it moves on its own, and
-sets `news` when there is something to take. It knows from the workbench which host may be asked, resolves names,
-brings the rules of robots.txt as visits of their own (so they are as polite as any), drops what the rules forbid,
-and sends the rest to the protocol modules. Nothing it holds must last: the frontier knows what it handed out, and
-what was learned of a host is in the host book.
+The loop puts `Visits` in and takes the results out. In between the fetcher moves on its own, and sets `news` when there
+is something to take. It asks the workbench for a host, resolves its name, and brings the rules of robots.txt by visits
+of their own, which are as polite as any. It ends visits that the rules forbid and sends the others to the protocol
+modules. Nothing here must last: the frontier knows what it handed out, and the host book what was learned of a host.
 
 Invariant: every visit that was put in is in the workbench, under way, or was taken out, once.
 """
@@ -34,21 +33,21 @@ from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.fetcher.rules_desk import RulesDesk
 from fyke.fetcher.wiring import Wiring
 
-MOST_UNTAKEN = 512  # exchanges that nobody takes, at which nothing more is begun
-MOST_RULES = 4096  # origins that wait for their rules at a time
-STARTS = 128  # hosts served in a turn of the loop: each is a note of its rest, and may be a look at the host book
+MOST_UNTAKEN = 512  # untaken exchanges at which no more requests begin
+MOST_RULES = 4096  # origins that may wait for their rules at a time
+STARTS = 128  # hosts served in a turn of the loop: each costs a note of its rest, and perhaps a look into the host book
 UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
-STOOD_STILL_S = 2.0  # between two looks at the clock: the process was stopped, or the machine asleep
-LOOK_AHEAD_S = 1.0  # between looks for names to look up again; each finds as many at most as there are connections
+STOOD_STILL_S = 2.0  # between looks at the clock; longer means that the process was stopped, or the machine asleep
+LOOK_AHEAD_S = 1.0  # between searches for names to refresh; each takes at most `fetch.connections`
 
 
 class Fetcher:
-    """Drives the workbench: call `put` with visits and `pump` whenever something may be due."""
+    """Drives the workbench. Call `put` with visits, and `pump` whenever something may be due."""
 
     def __init__(
         self, rooms: Wiring, config: Config, news: asyncio.Event, other_connections: int | None = None
     ) -> None:
-        """`news` is set when something ended. `other_connections`: for newcomers and slow servers."""
+        """`news` is set when something ended. `other_connections` are for newcomers and slow servers."""
         self._rooms = rooms
         self.bench = rooms.bench
         self._clock = rooms.clock
@@ -78,7 +77,7 @@ class Fetcher:
         self.pages_left = -1  # how many more pages may be begun; below zero: any number
 
     def put(self, visits: pa.RecordBatch) -> None:
-        """Let `visits` (schema `URLS`) wait at their hosts; those of kind `RULES` have their origins' rules brought."""
+        """Queue `visits` (schema `URLS`) at their hosts. For one of kind `RULES`, bring its origin's rules."""
         now = self._clock.now()
         for visit in self._recalled(visits):
             if visit.kind is Kind.RULES:
@@ -87,7 +86,7 @@ class Fetcher:
                 self._add(self._host_of(visit, now), visit, now)
 
     def _add(self, host: Host, visit: Visit, now: float) -> None:
-        """Let `visit` wait at `host`, unless that was given up, or sleeps."""
+        """Queue `visit` at `host`, or return it if the host was given up or sleeps."""
         self.bench.close(host, now)
         if host.retired:
             self._returns.end(visit, Outcome.HOST_RETIRED, host.retired)
@@ -105,19 +104,19 @@ class Fetcher:
         return rows
 
     def take(self, *, exchanges: bool = True) -> Fetched:
-        """What came of visits since this was last asked, with or without the `exchanges`, which wait else."""
+        """Take the results since the last call. Without `exchanges`, these stay."""
         brought, put_off = self._returns.take(exchanges=exchanges)
         fetched = Fetched(brought, self._rules.learned, self._rules.sitemaps, put_off)
         self._rules.learned, self._rules.sitemaps = [], []
         return fetched
 
     def take_strayed(self) -> list[pa.RecordBatch]:
-        """Visits (schema `URLS`) that are not made here, since their hosts moved, since this was last asked."""
+        """Take the visits (schema `URLS`) that are not made here because their hosts moved."""
         return self._returns.take_strayed()
 
     def recall(self, host: int, *, rules: bool = False) -> pa.RecordBatch:
-        """The pages that wait at the host with this key, taken out (schema `URLS`): they are not visited. What brings
-        rules waits on, strangers' rules too that redirect there, unless `rules` are not to be brought either."""
+        """Take out the pages that wait at the host with this key (schema `URLS`); they are not visited. Visits that
+        bring rules stay, also those that strangers' redirects led here; with `rules` they are put off too."""
         refused = self._refusals.take_back("host", lambda hosts: np.equal(hosts, host))
         found = self.bench.get(host)
         if found is None:
@@ -126,7 +125,8 @@ class Fetcher:
         return concat([refused, batch_of(self._faults.pages_of(visits))])
 
     def recall_all(self, domains: Callable[[int], bool]) -> list[pa.RecordBatch]:
-        """As `recall`, of every host in one of `domains` (by their keys). Errands for other agents are forgotten."""
+        """Recall pages and rules of every host whose domain's key satisfies `domains`. Drop errands for other
+        agents."""
         recalled = [self._refusals.take_back("domain", lambda keys: np.array([*map(domains, keys.tolist())], np.bool_))]
         for host in [host for host in self.bench if domains(host.domain_key)]:
             visits = [visit for visit in self.bench.drain(host) if not visit.errand]
@@ -136,21 +136,21 @@ class Fetcher:
     # -- errands: a robots.txt that redirects to a host of another agent ----------------------------
 
     def take_errands(self) -> list[Visit]:
-        """Visits that others are to make, to bring rules of hosts that are asked from here."""
+        """Take the visits that other agents must make to bring rules of our hosts."""
         errands, self._rules.errands = self._rules.errands, []
         return errands
 
     def put_errand(self, visit: Visit) -> None:
-        """Make `visit` for another agent, with its `errand`."""
+        """Make `visit` for another agent, which knows it by its `errand`."""
         self._rules.lead(visit, self._clock.now())
 
     def take_answers(self) -> list[Exchange]:
-        """What came of errands of others."""
+        """Take the exchanges of other agents' errands."""
         answers, self._rules.answers = self._rules.answers, []
         return answers
 
     def put_answer(self, exchange: Exchange) -> None:
-        """What came of a visit that `take_errands` gave."""
+        """Take in the exchange of a visit that `take_errands` gave."""
         self._rules.fetched(exchange, self._clock.now())
         self.pump()
 
@@ -159,34 +159,34 @@ class Fetcher:
 
     @property
     def ended(self) -> int:
-        """What waits to be taken: exchanges, and visits that come back."""
+        """Number of exchanges and returned visits that wait to be taken."""
         return len(self._returns)
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits here, is under way, or waits to be taken."""
+        """True if nothing waits here, is under way, or waits to be taken."""
         waits = self.bench.visits or self._rules.has_news or self._refusals
         return self.quiet and not waits and self._returns.empty
 
     @property
     def has_its_pages(self) -> bool:
-        """Whether as many pages were begun as there may be, and all have been taken."""
+        """True if all allowed pages were begun and all their exchanges taken."""
         return self.pages_left == 0 and not self.in_flight and not self._returns.exchanges
 
     @property
     def unreached(self) -> bool:
-        """Whether there are hosts, and all of them failed `UNREACHED_TRIES` times and none is being asked."""
+        """True if there are hosts, all of them failed `UNREACHED_TRIES` times, and none is being asked."""
         hosts = list(self.bench)
         return bool(hosts) and not self.in_flight and all(host.failed >= UNREACHED_TRIES for host in hosts)
 
     @property
     def rules_room(self) -> int:
-        """How many more origins may be asked for their rules now: one that waits for its name holds no connection."""
+        """Number of further origins that may be asked for rules. One that waits for its name holds no connection."""
         return max(0, MOST_RULES - self._rules.under_way)
 
     def refuse(self, visits: pa.RecordBatch) -> None:
-        """`visits` (schema `URLS`) are to be ended, since their hosts forbid everything. Each call ends a portion of
-        all that wait for it, unless too much that ended was not taken yet."""
+        """End `visits` (schema `URLS`), whose hosts forbid everything. Each call ends one portion of all that wait,
+        unless too many exchanges are untaken."""
         self._refusals.put(visits)
         if not self._refusals or self._is_behind:
             return
@@ -198,7 +198,7 @@ class Fetcher:
             if line and robots is not None:
                 self._rules.take_sitemaps(host, robots)
                 self._returns.end(visit, Outcome.ROBOTS_FORBADE, line)
-            else:  # robots.txt itself, rules that changed since, or that take longer to ask
+            else:  # robots.txt itself, or rules that changed since or take longer to ask
                 self._add(host, visit, now)
 
     def pump(self) -> None:
@@ -228,7 +228,7 @@ class Fetcher:
         self._set_alarm(now)
 
     def _look_at_clock(self) -> float:
-        """The time. Where it went on without us, requests under way may have failed by our fault."""
+        """Return the time. If it jumped, we stood still: requests under way may have failed by our fault."""
         now = self._clock.now()
         if now - self._looked_at > STOOD_STILL_S and self.in_flight:
             self.stood_still_s += now - self._looked_at
@@ -242,12 +242,12 @@ class Fetcher:
 
     @property
     def _is_behind(self) -> bool:
-        """Whether too many exchanges that ended wait to be taken."""
+        """True if too many exchanges wait to be taken."""
         return self._returns.exchanges >= MOST_UNTAKEN
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is on its way: no answer, no name."""
+        """True if no answer, no name and no sliced work is on its way."""
         return not (self.in_flight or len(self._names) or self._slicer)
 
     def _set_alarm(self, now: float) -> None:
@@ -283,7 +283,7 @@ class Fetcher:
             robots = self._rules.of(host, origin)
             known = host.rules_of(origin)
             if robots is None or not (robots.fresh(now) or known.unused):
-                self.bench.add(host, visit, first=not known.in_line)  # else it let others pass
+                self.bench.add(host, visit, first=not known.in_line)  # behind its rules visit it lets others pass
                 if not self._rules.fetch(host, origin):
                     return
                 continue
@@ -308,8 +308,8 @@ class Fetcher:
         self.bench.rest(host)
 
     def _wait_for_rules(self, host: Host, visit: Visit, robots: RobotsRecord) -> None:
-        """Put `visit` off until its origin's robots.txt is asked for again, or end it when that was in vain
-        too often; other origins of the host (https beside a closed port 80) go on."""
+        """Put `visit` off until its origin's robots.txt is asked for again, or end it if that failed too often. Other
+        origins of the host (https beside a closed port 80) go on."""
         if robots.failures >= self._config.politeness.host_failures:
             self._returns.end(visit, Outcome.ROBOTS_UNREACHABLE, robots.reason)
         else:
@@ -330,7 +330,7 @@ class Fetcher:
         self._rooms.protocols.fetch(visit, host.address.text, lambda exchange: self._done(host, exchange))
 
     def give_back(self, pages: int) -> None:
-        """So many of what was begun as pages did not become any: others may be begun instead."""
+        """Let `pages` other pages begin, because as many that were begun became none."""
         if self.pages_left >= 0:
             self.pages_left += pages
 
@@ -340,11 +340,11 @@ class Fetcher:
         if exchange.visit.purpose is Purpose.PAGE and exchange.outcome is not Outcome.OK:
             self.give_back(1)
         self._places.end(host, now, page=exchange.visit.purpose is Purpose.PAGE)
-        # A server may refuse requests so that libcurl asks anew: the second time in a row it is its fault.
+        # A server may refuse requests to make libcurl ask anew. The second time in a row counts as its fault.
         broke, broke_before = exchange.kept_broke, host.broke
         host.request, host.broke = None, broke
         void = (broke and not broke_before) or exchange.started_at < self._awake_since
-        # What says nothing of the server: it is still a waiting visit.
+        # The failure says nothing of the server, so its visit still counts as waiting.
         if not exchange.outcome.answered and (self.stopping or (void and not self._aborted)):
             exchange.body.close()
             if not self.stopping:
@@ -377,16 +377,16 @@ class Fetcher:
             asyncio.get_running_loop().call_soon(self.pump)
 
     def state(self) -> dict[str, Any]:
-        """Write down every host that changed: all that must last of what is known here is in the host book."""
+        """Write every changed host to the host book, which has all that must last. Returns an empty state."""
         self._hosts.save()
         return {}
 
     def robots_state(self, name: str) -> str:
-        """The state of the robots.txt of a host, for the table of hosts."""
+        """Return the state of the robots.txt of the host `name`, for the table of hosts."""
         return self._rules.state_of(name)
 
     def stop(self) -> None:
-        """Start nothing more, and let go of what waits for names."""
+        """Start nothing more, and stop waiting for names."""
         self.stopping = True
         self._slicer.stop()
         if self._alarm is not None:
@@ -394,7 +394,7 @@ class Fetcher:
         self._names.stop()
 
     def abort(self) -> None:
-        """As `stop`, and what is under way is broken off: it stays a waiting visit."""
+        """Stop, and break off the requests under way; their visits count as waiting."""
         self._aborted = True
         self._rooms.abort()
-        self.stop()  # what that brought may have begun something
+        self.stop()  # breaking off may have begun something

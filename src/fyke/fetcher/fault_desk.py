@@ -1,9 +1,10 @@
 """What does an answer cost its host, and what becomes of visits to a host that fails or rests?
 
-The table is in `fyke.fetcher.faults`; here it is carried out. A fault is its host's, unless the host answers at another
-of its origins (at another port): then it is the origin's, for strangers can name any port of a good host. So it is at
-one of several ports of a host that never answered, unless the port is its scheme's own. The pages of that origin alone
-wait until its robots.txt is asked for again, later each time, and end if that is in vain too often.
+This module carries out the table of `fyke.fetcher.faults`. A fault counts against the host, unless the host answers at
+another of its origins (at another port). Then it counts against the origin alone, because strangers can name any port
+of a good host. The same holds for one of several ports of a host that never answered, unless the port is its scheme's
+own. The pages of such an origin wait until its robots.txt is asked for again, later each time, and end if that fails
+too often.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,11 +22,11 @@ from fyke.fetcher.rules_desk import RulesDesk
 from fyke.fetcher.workbench import Workbench
 
 MOST_TROUBLE_CHARS = 300
-ORIGINS_SHARE = 8  # so many times as long as a failure took, none but origins that answer are asked, if they are wanted
+ORIGINS_SHARE = 8  # for this many times a failure's duration and rest, answering origins are asked first
 
 
 class FaultDesk:
-    """Gives hosts up, lets them rest, and ends or puts off what waits for them."""
+    """Gives hosts up, lets them rest, and ends or puts off the visits that wait for them."""
 
     def __init__(
         self,
@@ -45,7 +46,7 @@ class FaultDesk:
         self._clock = clock
 
     def account(self, host: Host, exchange: Exchange, now: float) -> float:
-        """Seconds that `host` must rest beyond its usual delay because of this answer."""
+        """Charge `host` for the answer, and return the seconds that it must rest beyond its usual delay."""
         outcome, tries = exchange.outcome, exchange.visit.tries
         asked_s = retry_after(exchange, now) if exchange.status >= 300 else None
         host.last_seen = now
@@ -64,8 +65,8 @@ class FaultDesk:
         return self._policy.wait_s(outcome, host.failures, tries, asked_s)
 
     def learn_rules(self, host: Host, exchange: Exchange, now: float) -> None:
-        """Learn what the answer says of its origin's rules. Where the origin is at fault, its robots.txt is asked for
-        before any of its pages is."""
+        """Learn what the answer says of its origin's rules. If the origin is at fault, its robots.txt is asked for
+        before any of its pages."""
         visit = exchange.visit
         if visit.purpose is Purpose.ROBOTS:
             self._rules.fetched(exchange, now, self._least_failures(host, exchange))  # it may ask for a longer rest
@@ -78,49 +79,51 @@ class FaultDesk:
             self._rules.lost(host, exchange, now, max(known.failures, self._least_failures(host, exchange)))
 
     def _least_failures(self, host: Host, exchange: Exchange) -> int:
-        """How many failures the origin of `exchange` is taken to have, at least. Anybody can name any port of a host,
-        and each that fails costs a request. So once as many failed as give up a host, one failure is enough for each
-        further port, but for those that schemes have of their own, which are few."""
+        """Return the least number of failures that the origin of `exchange` counts as having. Anybody can name any port
+        of a host, and each failing port costs a request. Once as many failed as give up a host, one failure is enough
+        for each further port. Schemes' own ports, which are few, are exempt."""
         spent = self._policy.gives_up(host.vain - 1) and self._is_of_origin(host, exchange)
         return self._most_failures if spent and not has_own_port(exchange.visit.parts) else 1
 
     @staticmethod
     def _is_of_origin(host: Host, exchange: Exchange) -> bool:
-        """Whether the answer is a fault of the origin that was asked, and not of its host."""
+        """Return whether the answer is a fault of the origin that was asked, and not of its host."""
         parts = exchange.visit.parts
         is_one_of_many = host.never_answered and not has_own_port(parts) and (len(host.origins) > 1 or host.vain > 0)
         return FAULTS[exchange.outcome].costs_host and (is_one_of_many or host.answers_beside(parts.origin))
 
     def again_s(self, host: Host, exchange: Exchange, wait_s: float) -> float | None:
-        """Seconds until the page is visited again after this answer, for which `host` rests `wait_s`; None if never."""
+        """Return the seconds until the page is visited again, if `host` rests `wait_s` for this answer; None if it is
+        not."""
         outcome, visit = exchange.outcome, exchange.visit
         if host.retired or visit.purpose is not Purpose.PAGE or not self._policy.again(outcome, visit.tries):
             return None
         return max(wait_s, self._policy.retry_s(outcome, visit.tries))
 
     def _note_trouble(self, host: Host, outcome: Outcome, detail: str, *, asks: bool = False) -> None:
-        """Keep why `host` rests: for a fault, or since it `asks`. It is given up for a fault too many."""
+        """Keep why `host` rests: because of a fault, or because it `asks`. Give it up after one fault too many."""
         why = f" ({detail[:MOST_TROUBLE_CHARS]})" if detail else ""
         host.trouble = f"{outcome}{why}" if asks or FAULTS[outcome].wait is not Wait.NONE else ""
         if self._policy.gives_up(host.failures):
             host.retired = f"{host.failures} failures in a row, the last: {host.trouble}"
 
     def unnamed(self, host: Host, outcome: Outcome, detail: str, expires_at: float) -> None:
-        """The name of `host` has no address; that is believed until `expires_at` (unix seconds)."""
+        """Note that the name of `host` has no address, which is believed until `expires_at` (unix seconds)."""
         if outcome is not Outcome.DNS_FAILED:
             self.abandon(host, outcome, detail)
             return
         host.failures += 1
         self._note_trouble(host, outcome, detail)
-        # Until the answer is believed no more: asked again sooner, the cache would fail, and not the name.
+        # Sleep until the answer expires: sooner, the cache would fail, and not the name.
         now = self._clock.now()
         self._bench.sleep_until(host, max(now + self._policy.sleep_s(host.failures), expires_at))
         self._hosts.changed(host)
-        self.put_off(host, self._bench.put_off_rules, now)  # else names that fail would hold all room for rules
+        self.put_off(host, self._bench.put_off_rules, now)  # otherwise failing names would hold all room for rules
         self.settle(host, now)
 
     def settle(self, host: Host, now: float) -> None:
-        """Something ended at `host`: end what waits there if it was given up, or put off what it comes to too late."""
+        """After something ended at `host`, end its visits if it was given up, otherwise put off those that it comes to
+        too late."""
         if host.retired:
             self.abandon(host, Outcome.HOST_RETIRED, host.retired)
         else:
@@ -139,7 +142,7 @@ class FaultDesk:
             self._bench.leave(host, now)
 
     def abandon(self, host: Host, outcome: Outcome, detail: str) -> None:
-        """End all that waits at `host`."""
+        """End all visits that wait at `host`."""
         for visit in self._bench.drain(host):
             if visit.purpose is not Purpose.ROBOTS:
                 self._returns.end(visit, outcome, detail)
@@ -148,7 +151,8 @@ class FaultDesk:
         self._bench.rest(host)
 
     def pages_of(self, visits: Iterable[Visit]) -> Iterator[Visit]:
-        """Those of `visits`, which are not made here, that the frontier gave. Visits to a robots.txt are put off."""
+        """Yield those of `visits`, which are not made here, that the frontier gave. Visits to a robots.txt are put
+        off."""
         for visit in visits:
             if visit.purpose is not Purpose.ROBOTS:
                 yield visit

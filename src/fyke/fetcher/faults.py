@@ -1,10 +1,9 @@
 """What does an outcome cost? One row for each, in one table.
 
-Asked by `FaultDesk` after every visit: whether the URL is tried again, how its host must wait, and
-whether the host's good name suffers (`politeness.host_failures` of those in a row retire it).
-A page that fails again waits longer each time, and its host only as if it had been the first: others may answer.
-`retry_after` reads how long a server asks us to wait: its host rests for that, whatever 3xx, 4xx or 5xx it comes with.
-It changes nothing else.
+`FaultDesk` asks after every visit whether the URL is tried again, how its host must wait, and whether the failure
+counts towards `politeness.host_failures`, which in a row retire the host. A page that fails again waits longer each
+time. Its host waits only as after the first failure, because other pages may answer. `retry_after` reads how long a
+server asks us to wait: its host rests for that, with whatever 3xx, 4xx or 5xx it comes. It changes nothing else.
 
 Invariant: `FAULTS` has a row for every `Outcome`.
 """
@@ -25,11 +24,11 @@ MAX_RETRY_AFTER_S = 86400.0  # a server that says "next year" is asked again tom
 
 
 class Wait(Enum):
-    """Which extra delay a host gets, beside its usual one."""
+    """The extra delay that a host gets, beside its usual one."""
 
     NONE = "none"
     FAILURE = "failure"  # politeness.failure_delay_s, doubling
-    THROTTLE = "throttle"  # Retry-After, else twice politeness.failure_delay_s
+    THROTTLE = "throttle"  # Retry-After, otherwise twice politeness.failure_delay_s, doubling
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ FAULTS: Mapping[Outcome, OutcomeCost] = MappingProxyType(
         Outcome.REDIRECTED: _NOTHING,
         Outcome.REDIRECTED_TOO_OFTEN: _NOTHING,
         Outcome.CLIENT_ERROR: _NOTHING,
-        # A host whose pages fail but answers is alive: it waits, and is not retired for it.
+        # A host that answers with errors is alive: it waits, and is not retired.
         Outcome.SERVER_ERROR: OutcomeCost(retry=True, wait=Wait.FAILURE, costs_host=False),
         Outcome.THROTTLED: OutcomeCost(retry=True, wait=Wait.THROTTLE, costs_host=False),
         Outcome.NO_SUCH_NAME: OutcomeCost(retry=False, wait=Wait.FAILURE, costs_host=True),
@@ -68,7 +67,7 @@ FAULTS: Mapping[Outcome, OutcomeCost] = MappingProxyType(
         Outcome.BAD_ANSWER: OutcomeCost(retry=False, wait=Wait.FAILURE, costs_host=True),
         Outcome.TOO_LARGE: _NOTHING,
         Outcome.ROBOTS_FORBADE: _NOTHING,
-        Outcome.ROBOTS_UNREACHABLE: _AGAIN,  # when robots.txt is asked for again is its cache's affair
+        Outcome.ROBOTS_UNREACHABLE: _AGAIN,  # RulesDesk decides when robots.txt is asked for again
         Outcome.HOST_RETIRED: _NOTHING,
         Outcome.UNSUPPORTED: _NOTHING,
         Outcome.PLUGIN_FAILED: _NOTHING,
@@ -78,20 +77,20 @@ FAULTS: Mapping[Outcome, OutcomeCost] = MappingProxyType(
 
 
 class FaultPolicy:
-    """What follows from `FAULTS` under the settings of `politeness`; the fetcher asks it after each exchange."""
+    """The consequences of `FAULTS` under the settings of `politeness`. The fetcher asks after each exchange."""
 
     def __init__(self, politeness: PolitenessSection) -> None:
         self._politeness = politeness
 
     def failures(self, outcome: Outcome, before: int, tries: int) -> int:
-        """A host's failures in a row, `before` of them until this visit, which had failed `tries` times."""
+        """Return a host's failures in a row: `before` until this visit, which had failed `tries` times."""
         if not FAULTS[outcome].costs_host:
             return 0
         # A page that fails again says nothing new of its host.
         return before + (not tries or outcome is Outcome.CONNECT_FAILED)
 
     def wait_s(self, outcome: Outcome, failures: int, tries: int, asked_s: float | None) -> float:
-        """Seconds that the host must rest beyond its usual delay; `asked_s` is what its Retry-After says."""
+        """Return the seconds that the host must rest beyond its usual delay; `asked_s` is its Retry-After."""
         match FAULTS[outcome].wait:
             case Wait.THROTTLE:
                 return self.sleep_s(tries + 2) if asked_s is None else asked_s
@@ -100,20 +99,20 @@ class FaultPolicy:
         return asked_s or 0.0
 
     def retry_s(self, outcome: Outcome, tries: int) -> float:
-        """Seconds that a page waits at least, which had failed `tries` times before this one; its host need not."""
+        """Return the least seconds that a page waits which had failed `tries` times before. Its host need not wait."""
         return self.sleep_s(tries + 1) if FAULTS[outcome].wait is Wait.FAILURE else 0.0
 
     def sleep_s(self, failures: int) -> float:
-        """Seconds that a host sleeps after so many failures in a row."""
+        """Return the seconds that a host sleeps after `failures` in a row."""
         doubled_s = self._politeness.failure_delay_s * 2.0 ** min(max(0, failures - 1), 20)
         return min(doubled_s, self._politeness.max_sleep_s)
 
     def again(self, outcome: Outcome, tries: int) -> bool:
-        """Whether the URL is visited again, after `tries` failures before this one."""
+        """Return whether the URL is visited again, after `tries` failures before this one."""
         return FAULTS[outcome].retry and tries + 1 < self._politeness.tries
 
     def gives_up(self, failures: int) -> bool:
-        """Whether a host is given up after so many failures in a row."""
+        """Return whether a host is given up after `failures` in a row."""
         return failures >= self._politeness.host_failures
 
 
@@ -121,9 +120,9 @@ _SECONDS = re.compile(r"\d+")
 
 
 def retry_after(exchange: Exchange, now: float) -> float | None:
-    """Seconds from `now` (unix) that the answer asks us to wait (RFC 9110, 10.2.3): 0 to a day, or None.
+    """Return the seconds from `now` (unix) that the answer asks us to wait (RFC 9110, 10.2.3): 0 to a day.
 
-    None when there is no such field that can be read; of several the longest counts.
+    The longest of several fields counts. Returns None if none can be read.
     """
     waits = [wait for value in exchange.headers("retry-after") if (wait := _asked_s(value, now)) is not None]
     return max(waits, default=None)
@@ -141,7 +140,7 @@ def _asked_s(value: str, now: float) -> float | None:
 
 
 def http_date(text: str) -> float | None:
-    """Unix seconds of the date in a header field; None where it is none."""
+    """Return the unix seconds of the date in a header field, or None if it holds no date."""
     try:
         return parsedate_to_datetime(text).timestamp() if text else None
     except (ValueError, TypeError, OverflowError, IndexError):

@@ -1,10 +1,10 @@
-"""Where hosts come to the workbench, and what is written down of them.
+"""How hosts come to the workbench, and what is written down of them.
 
-A host is entered when its first visit comes: out of the host book, if it was met before. What changes of it is
-written with the next checkpoint, or as soon as `MOST_CHANGED` hosts did. A rest is written at once: into the book when
-it is long, else into the journal of rests.
+A host is entered when its first visit comes: out of the host book, if it was met before. Its changes are written with
+the next checkpoint, or as soon as `MOST_CHANGED` hosts changed. A rest is written at once: into the book if it is long,
+otherwise into the journal of rests.
 
-Invariant: a host and its address rest for as long as they must, also when the process dies in between.
+Invariant: a host and its address rest for as long as they must, also if the process dies in between.
 """
 
 import heapq
@@ -19,7 +19,7 @@ from fyke.fetcher.names import Resolution, Resolver
 from fyke.fetcher.rests import BOOKED_WAIT_S, Rests, address_name
 from fyke.fetcher.workbench import Workbench
 
-MOST_CHANGED = 1024  # hosts that are not in the book yet, at most: writing them takes some 25 ms
+MOST_CHANGED = 1024  # changed hosts that are not in the book yet: writing them takes some 25 ms
 
 
 class HostDesk:
@@ -44,7 +44,7 @@ class HostDesk:
         self._changed: dict[int, Host] = {}  # since the book was written
 
     def host(self, name: str, now: float) -> Host:
-        """The host `name`, entered at the workbench if it is not there."""
+        """Return the host `name`, entered at the workbench if it is not there."""
         key, _ = host_keys(name)
         return self._bench.get(key) or self._enter(key, name, now)
 
@@ -58,13 +58,14 @@ class HostDesk:
         return host
 
     def changed(self, host: Host) -> None:
-        """What the book has of `host` is not true any more."""
+        """Note that the book's row of `host` is out of date."""
         self._changed[host.key] = host
         if len(self._changed) >= MOST_CHANGED:
             self._write()
 
     def learn_addresses(self, host: Host, answer: Resolution) -> bool:
-        """`host` has the addresses of `answer`, and is asked at the first of them that is ours; whether one is."""
+        """Give `host` the addresses of `answer`, and ask it at the first one that is ours. Returns whether there is
+        one."""
         address = next(filter(self._ours, answer.addresses), None)
         if address is None:
             return False
@@ -75,15 +76,15 @@ class HostDesk:
         return True
 
     def look_ahead(self, now: float, names: int) -> None:
-        """Have the names of hosts with work looked up before what is known of them expires, `names` of them at most."""
+        """Have the names of hosts with work looked up before their addresses expire, at most `names` of them."""
         due = [host for host in self._bench if host.look_up_at <= now and host.visits]
         soonest = heapq.nsmallest(names, due, key=lambda host: host.addresses_until)
         for host in soonest:
-            host.look_up_at = inf  # until what is known now has expired, and the new answer is taken
+            host.look_up_at = inf  # until the present answer has expired, and the new one is taken
         self._resolver.refresh(host.name for host in soonest)
 
     def note_request(self, host: Host, now: float) -> None:
-        """A request to `host` is about to begin: whenever the process dies, it will rest afterwards."""
+        """Note that a request to `host` is about to begin, so that it rests afterwards whenever the process dies."""
         least = [(host.name, self._bench.delay_s(host, 0.0))]
         if host.address is not None and host.address.busy:
             least.append((address_name(host.address.text), self._bench.address_delay_s(host.address)))
@@ -91,9 +92,10 @@ class HostDesk:
         self._rests.begin(least, now)
 
     def note_rest(self, host: Host, now: float, address: Address | None = None) -> None:
-        """Write down until when `host` rests, and `address`, where its request ended.
+        """Write down until when `host` rests, and `address`, at which its request ended.
 
-        A rest must outlive the process. The workbench may forget the host before a long rest ends: it is in the book.
+        A rest must outlive the process. A long rest goes into the book, because the workbench may forget the host
+        before it ends.
         """
         if host.busy:
             self.note_request(host, now)  # its least rest may have changed

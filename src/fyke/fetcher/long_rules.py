@@ -1,12 +1,12 @@
 """Rules that are long: few are read at a time, and few are in memory.
 
-A robots.txt of 30 KB becomes a megabyte when it is read, and any server may send one. So of those that wait to be read
-only the origin is in memory, since the host book has the file; the shortest are read first, so that who sends long ones
-holds up none of the others. Of those that were read `KEPT_BYTES` stay: what was not asked for longest is forgotten
-first, and read anew when it is. Neither is for what most servers send, a few lines: they are read at once, and stay.
+A robots.txt of 30 KB becomes a megabyte when it is read, and any server may send one. While it waits to be read, only
+its origin is in memory; the host book has the file. The shortest are read first, so that long ones do not hold up the
+others. Rules that were read stay, up to `KEPT_BYTES`. The least recently asked are forgotten first, and read again when
+they are asked. The few lines that most servers send are read at once, and stay.
 
-Invariant: `AT_ONCE` long files at most are being read, and the rules in memory that are not small take `KEPT_BYTES`
-together, or are one.
+Invariant: at most `AT_ONCE` long files are being read. Bounded: the rules in memory that are not small take
+`KEPT_BYTES` together, or are one.
 """
 
 import heapq
@@ -21,7 +21,7 @@ from fyke.fetcher.host import OriginRules
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 
 LINE_BYTES = 256  # of memory for a line that is read, besides its characters
-LONG_BYTES = 12 << 10  # of memory: what takes less is read in `FIRST_STEPS`
+LONG_BYTES = 12 << 10  # of memory: a file that takes less is read in `FIRST_STEPS`
 SMALL_BYTES = 4 << 10  # of memory: rules that take less are small
 KEPT_BYTES = 32 << 20  # of memory
 AT_ONCE = 4
@@ -34,18 +34,18 @@ class LongRules:
         self._book = book
         self._slicer = slicer
         self._product = product
-        # Those to be read: bytes, which came first, and the origin.
+        # To be read: bytes, order of arrival, origin, receiver.
         self._waiting: list[tuple[int, int, str, Callable[[RobotsRecord], None]]] = []
         self._came = count()
         self._reading = 0
-        self._kept: OrderedDict[str, tuple[OriginRules, int]] = OrderedDict()  # by origin: where, and of how many bytes
+        self._kept: OrderedDict[str, tuple[OriginRules, int]] = OrderedDict()  # by origin: holder and bytes
         self._kept_bytes = 0
 
     def __repr__(self) -> str:
         return f"LongRules({len(self._kept)} in memory, {self._reading + len(self._waiting)} to be read)"
 
     def read(self, record: RobotsRecord, then: Callable[[RobotsRecord], None]) -> None:
-        """Give `record`, which is in the book, to `then` when it is read: before this returns, if it is short."""
+        """Give `record`, which is in the book, to `then` once it is read: before this returns, if it is short."""
         size = _reading_bytes(record.body)
         if size < LONG_BYTES:
             self._slicer.run(record.read(self._product), then)
@@ -83,11 +83,11 @@ class LongRules:
         self._kept_bytes -= size
 
     def used(self, origin: str) -> None:
-        """The rules of `origin` were asked."""
+        """Note that the rules of `origin` were asked."""
         if origin in self._kept:
             self._kept.move_to_end(origin)
 
 
 def _reading_bytes(body: bytes) -> int:
-    """About how much memory it takes to read `body`, at most."""
+    """Return about how much memory it takes to read `body`, at most."""
     return len(body) + LINE_BYTES * (body.count(b"\n") + body.count(b"\r"))

@@ -1,8 +1,8 @@
-"""Has a host an address that may be asked from here? Else its name is looked up while the host is parked.
+"""Does a host have an address that may be asked from here? Otherwise its name is looked up while the host is parked.
 
-Hosts whose names have an address begin first: what comes of the others waits in line for a share of the time.
+Hosts whose names have an address begin first: answers without one wait in line for a share of the time.
 
-Invariant: of a host's name one answer at most is waited for, whoever rouses the host meanwhile.
+Invariant: at most one answer for a host's name is waited for, whoever rouses the host meanwhile.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from fyke.fetcher.names import Resolution, Resolver
 from fyke.fetcher.returns import Returns
 from fyke.fetcher.workbench import Workbench
 
-UNNAMED_PARTS = 4  # noting that names have no address takes one part in so many of the time
-UNNAMED_STEPS = 50  # that it takes to note that a name has no address; a step is about a microsecond
+UNNAMED_PARTS = 4  # noting that names have no address takes one part in this many of the time
+UNNAMED_STEPS = 50  # to note that a name has no address; a step is about a microsecond
 Asking = asyncio.Future[Resolution]
 
 
 class NameDesk:
-    """Looks up the names of hosts at `bench`; `resumed` is called after each answer that was waited for."""
+    """Looks up the names of hosts at `bench`. `resumed` is called after each answer that was waited for."""
 
     def __init__(
         self,
@@ -48,11 +48,11 @@ class NameDesk:
         self._asked: dict[int, tuple[Asking, Callable[[Asking], None]]] = {}  # by the key of the host that waits
 
     def __len__(self) -> int:
-        """How many names are being looked up."""
+        """Return the number of names that are being looked up."""
         return len(self._asked)
 
     def has_address(self, host: Host, now: float) -> bool:
-        """Whether the address of `host` is known; if not, the host is parked until it is."""
+        """Return whether the address of `host` is known. If not, the host is parked until it is."""
         if host.address is not None and host.addresses_until > now:
             return True
         answer = self._resolver.cached(host.name)
@@ -66,7 +66,7 @@ class NameDesk:
         asked: Asking
         if answer is None:
             asked = self._resolver.asking(host.name)
-        else:  # it has none, which is remembered for a while
+        else:  # no address, which is remembered for a while
             asked = asyncio.get_running_loop().create_future()
             asked.set_result(answer)
         answered = partial(self._answered, host.key)
@@ -75,7 +75,7 @@ class NameDesk:
         return False
 
     def _settle(self, host: Host, answer: Resolution) -> None:
-        """`host` is asked at an address of `answer`, or what waits for it goes back."""
+        """Ask `host` at an address of `answer`, or give its visits back if none is ours."""
         if not self._hosts.learn_addresses(host, answer):
             visits = self._bench.drain(host)
             self._returns.stray(self._faults.pages_of(visit for visit in visits if not visit.errand), visits)
@@ -110,7 +110,7 @@ class NameDesk:
             self._bench.rest(host)
 
     def stop(self) -> None:
-        """Let go of what waits for names."""
+        """Stop waiting for names."""
         for asked, answered in self._asked.values():
             asked.remove_done_callback(answered)
         self._asked.clear()

@@ -1,17 +1,17 @@
 """How names become addresses: our own caching resolver (Mercator, section 3.7, found the system's too slow).
 
-`NameDesk` asks what is `cached` of a host with work, and waits for `asking` where that is nothing; `HostDesk` calls
-`refresh` for such hosts shortly before what is known of them expires. A literal address, `localhost` and the names of
-/etc/hosts are answered without DNS. An answer is kept for its TTL, within bounds; failures are kept too, and one that
-says nothing about the name (a dead name server) for a shorter time.
+`NameDesk` asks for the `cached` answer of a host with work, and waits for `asking` if there is none. `HostDesk` calls
+`refresh` for such hosts shortly before their answers expire. A literal address, `localhost` and the names of /etc/hosts
+need no DNS. An answer is kept for its TTL, within bounds. Failures are kept too, for a shorter time if they say nothing
+about the name (a dead name server).
 
-Answers outlive a restart in the `HostBook`: `HostDesk` keeps their addresses with the `Host`, and gives them back with
+Answers outlive a restart in the `HostBook`: `HostDesk` keeps the addresses with the `Host`, and gives them back with
 `load` when the host is read again. So a restart asks for nothing that is still valid, and reads nothing at once.
 
-Invariants: one question in flight for each name, however many wait; every address handed out is public
-or belongs to a name the person who started the crawl chose (`trusted`, or a domain of `dns.private`), also one from
-`load`; a chosen name that was public is not private later, since whoever owns it could turn it on this network (DNS
-rebinding); at most `most_names` names are held.
+Invariants: one question in flight for each name, however many callers wait. Every address handed out, also one from
+`load`, is public, or belongs to a name that the person who started the crawl chose (`trusted`, or a domain of
+`dns.private`). A chosen name that was public is not private later, because its owner could turn it on this network (DNS
+rebinding). Bounded: at most `most_names` names are held.
 """
 
 import asyncio
@@ -28,22 +28,22 @@ from fyke.fetcher.addresses import PROXIED, is_in, is_local_name, is_name, is_pu
 from fyke.fetcher.dns_datagrams import SOCKETS
 from fyke.fetcher.dns_query import DnsReply, NameServers
 
-LEAST_TTL_S, MOST_TTL_S = 60.0, 86400.0  # an answer is believed, whatever TTL it has
-MOST_NAMES = 50_000  # whose answers are kept in memory
-REFRESH_SHARE = 0.1  # an answer used in this last part of its time is asked for again
-FAILURE_TTL_S = 30.0  # how long "no name server answered" is believed, if negative_ttl_s is not shorter
+LEAST_TTL_S, MOST_TTL_S = 60.0, 86400.0  # bounds of the time that an answer is believed
+MOST_NAMES = 50_000  # with answers in memory
+REFRESH_SHARE = 0.1  # an answer that is used in this last part of its time is refreshed
+FAILURE_TTL_S = 30.0  # how long "no name server answered" is believed, unless negative_ttl_s is shorter
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Addresses of a host (outcome OK) or why there are none; believed until `expires_at` (unix s)."""
+    """The addresses of a host (outcome OK), or why there are none; believed until `expires_at` (unix s)."""
 
     host: str
     outcome: Outcome
     addresses: tuple[str, ...]
     expires_at: float
     detail: str = ""
-    refresh_at: float = inf  # when it is worth asking again, though still valid
+    refresh_at: float = inf  # when a refresh is worth it, though the answer is still valid
 
     @property
     def ok(self) -> bool:
@@ -51,7 +51,7 @@ class Resolution:
 
 
 class Resolver:
-    """Addresses of hosts, cached. Belongs to the event loop it is first used on.
+    """Addresses of hosts, cached. It belongs to the event loop it is first used on.
 
     `trusted(host)` says whether a seed named the host, so that a private address is meant.
     """
@@ -67,7 +67,7 @@ class Resolver:
         sockets: int = SOCKETS,
         most_names: int = MOST_NAMES,
     ) -> None:
-        """`by_proxy(host)`: whether a proxy asks it for us. Then its name is the proxy's to look up."""
+        """`by_proxy(host)` says whether a proxy asks it for us and so looks up its name."""
         self._by_proxy = by_proxy
         self._most_names = most_names
         self._config = config
@@ -76,7 +76,7 @@ class Resolver:
         self._hosts_file = read_hosts_file(hosts_file)
         self._servers = NameServers(config, sockets)
         self._answers: OrderedDict[str, Resolution] = OrderedDict()
-        self._were_public: set[str] = set()  # of the names that seeds gave
+        self._were_public: set[str] = set()  # names that seeds gave
         self._in_flight: dict[str, asyncio.Task[Resolution]] = {}
         self._fault: BaseException | None = None
 
@@ -84,14 +84,14 @@ class Resolver:
         return f"Resolver({len(self._answers)} names, {self.in_flight} in flight)"
 
     async def resolve(self, host: str) -> Resolution:
-        """The answer for `host` (a name, an IPv4 address or an IPv6 address in brackets)."""
+        """Return the answer for `host` (a name, an IPv4 address or an IPv6 address in brackets)."""
         answer = self.cached(host)
         if answer is not None:
             return answer
         return await asyncio.shield(self.asking(host))  # others may wait for the same
 
     def cached(self, host: str) -> Resolution | None:
-        """The answer that needs no waiting, or None. One near its end is asked for again meanwhile."""
+        """Return the answer that needs no waiting, or None. An answer near its end is refreshed meanwhile."""
         if self._fault is not None:
             raise self._fault
         name = _plain(host)
@@ -121,8 +121,7 @@ class Resolver:
     def load(self, saved: Iterable[tuple[str, tuple[str, ...], float]]) -> None:
         """Believe (host, addresses, expires_at) triples from an earlier run, unless something newer is known.
 
-        Addresses are checked as if they had just come, and no saved answer is believed longer than
-        `MOST_TTL_S` from now.
+        Addresses are checked as if they had just come. No saved answer is believed longer than `MOST_TTL_S` from now.
         """
         now = self._clock.now()
         for host, addresses, expires_at in saved:
@@ -136,11 +135,11 @@ class Resolver:
 
     @property
     def in_flight(self) -> int:
-        """Names that are being asked for."""
+        """Number of names that are being asked for."""
         return len(self._in_flight)
 
     async def close(self) -> None:
-        """Give up what is in flight and close the sockets; twice does no harm."""
+        """Break off the questions in flight and close the sockets; twice does no harm."""
         tasks = list(self._in_flight.values())
         for task in tasks:
             task.cancel()
@@ -149,7 +148,7 @@ class Resolver:
         await self._servers.close()
 
     def _without_dns(self, name: str) -> Resolution | None:
-        """The answer for a literal address, a local name, what cannot be a name, or what a proxy looks up."""
+        """Return the answer for a literal address, a local name, no possible name, or a name that a proxy looks up."""
         answer = self._known_without_dns(name)
         if not self._by_proxy(name) or not (answer is None or answer.ok):
             return answer
@@ -170,7 +169,7 @@ class Resolver:
         return None
 
     def asking(self, host: str) -> asyncio.Task[Resolution]:
-        """The task that asks for `host`, of which nothing is `cached`: the one under way, or a new one."""
+        """Return the task that asks for `host`, whose answer is not `cached`: the one under way, or a new one."""
         name = _plain(host)
         task = self._in_flight.get(name)
         if task is None:
@@ -180,7 +179,8 @@ class Resolver:
         return task
 
     def _settled(self, task: asyncio.Task[Resolution]) -> None:
-        """A refresh nobody waits for must not fail unseen: what went wrong is raised at the next use."""
+        """Keep a task's exception, to be raised at the next use. A refresh that nobody waits for must not fail
+        unseen."""
         if not task.cancelled() and task.exception() is not None:
             self._fault = task.exception()
 
@@ -203,7 +203,7 @@ class Resolver:
         return Resolution(name, reply.outcome, (), self._clock.now() + ttl, reply.detail)
 
     def _judged(self, name: str, addresses: tuple[str, ...], ttl_s: float) -> Resolution:
-        """The answer with those of `addresses` that may be spoken to; the only place where they are let in."""
+        """Return the answer with those of `addresses` that may be spoken to. No other place lets addresses in."""
         now = self._clock.now()
         if not self._in_private_domain(name):
             public = self._public(name, addresses)
@@ -218,7 +218,8 @@ class Resolver:
         return Resolution(name, Outcome.OK, addresses, now + ttl_s, refresh_at=now + ttl_s * (1 - REFRESH_SHARE))
 
     def _public(self, name: str, addresses: tuple[str, ...]) -> tuple[str, ...]:
-        """The public ones of `addresses`; a name that a seed gave and has one will never be private again."""
+        """Return the public ones of `addresses`. A name that a seed gave and that has one will never be private
+        again."""
         public = tuple(address for address in addresses if is_public(address))
         if public and name not in self._were_public and self._trusted(name):
             self._were_public.add(name)
@@ -228,7 +229,7 @@ class Resolver:
         return is_in(name, self._config.private)
 
     def _keep(self, answer: Resolution) -> None:
-        """Remember `answer`; a dead name server is no reason to forget an address that is still valid."""
+        """Remember `answer`. A dead name server is no reason to forget an address that is still valid."""
         name = answer.host
         known = self._answers.get(name)
         if answer.outcome is Outcome.DNS_FAILED and known and known.ok and known.expires_at > self._clock.now():
@@ -240,5 +241,5 @@ class Resolver:
 
 
 def _plain(host: str) -> str:
-    """`host` in the one spelling under which it is remembered."""
+    """Return `host` in the one spelling under which it is remembered."""
     return host.lower().rstrip(".")

@@ -1,8 +1,8 @@
 """Visits that the rules of their hosts forbid, until they are ended: a portion in each turn.
 
 One sitemap may name a hundred thousand pages of a host that forbids all, and to end a visit takes as long as to read a
-short page. Filled by the loop, emptied by the fetcher; they are few numbers each, as the frontier sent them, and its
-window bounds them. Invariant: what was put in comes out once, in order, unless it is taken back.
+short page. Filled by the loop, emptied by the fetcher. Each visit is a few numbers, as the frontier sent it. Bounded:
+by the frontier's window. Invariant: each visit that was put in comes out once, in order, unless it is taken back.
 """
 
 from collections import deque
@@ -33,7 +33,7 @@ class Refusals:
             self._batches.append(visits)
 
     def next(self) -> pa.RecordBatch:
-        """The next `PORTION`."""
+        """Take out the next `PORTION`."""
         portion, room = [EMPTY], PORTION
         while self._batches and room:
             batch = self._batches.popleft()
@@ -44,7 +44,7 @@ class Refusals:
         return concat(portion)
 
     def take_back(self, column: str, wanted: Callable[[U64], Mask]) -> pa.RecordBatch:
-        """Take out those whose `column` is `wanted`: they are not ended."""
+        """Take out the visits whose `column` is `wanted`: they are not ended."""
         batches = [*self._batches]
         masks = [wanted(u64(batch, column)) for batch in batches]
         self._batches.clear()

@@ -1,20 +1,19 @@
-"""The rests that are due, in a journal: nobody is asked too soon because a process died in between.
+"""The rests that are due, in a journal, so that a dead process makes nobody be asked too soon.
 
-The fetcher's `HostDesk` notes here a request before it begins and, when it has ended, until when its host and
-its address rest. The next process reads it: who was noted rests (a host by its name, an address by `@` and its
-digits), and who had a request under way rests from the last instant at which that can have ended.
-A host's long rest is in the host book, which is looked into for years; a journal is for what is over soon.
+`HostDesk` notes a request here before it begins. When the request has ended, it notes until when its host and its
+address rest. The next process reads the journal. A noted name rests (a host by its name, an address by `@` and its
+digits). A name with a request under way rests from the last instant at which that can have ended. A host's long rest is
+in the host book, which is consulted for years; the journal is for short ones.
 
-A note is one `write`, a few microseconds, and safe against `kill -9` once it returned. After a power cut the last
-ones may be missing; so a journal that was not written since this machine was started says nothing, and everybody
-rests for as long as a rest can be that is not in the book.
+A note is one `write`, a few microseconds, and safe against `kill -9` once it returned. After a power cut the last notes
+may be missing. So a journal that was not written since this machine was started says nothing, and everybody rests for
+as long as a rest outside the book can last.
 
-Every line has a digest. It is also noted how often the book was written, so that saves which a disk has lost again, be
-it the last ones, are missed (`check_book`).
+Every line has a digest. The journal also notes how often the book was written, so that saves which a disk lost, even
+the last ones, are missed (`check_book`).
 
-Invariant: whenever the process died, `due` of the next one is no sooner than the end of the rest that was due.
-The journal does not grow with the crawl: it is written anew, without what is over, once it has `MOST_LINES`
-and is twice what it must be.
+Invariant: whenever the process died, `due` of the next one is no sooner than the end of the rest that was due. Bounded:
+the journal is written anew, without rests that are over, once it has `MOST_LINES` and is twice what it must be.
 """
 
 import os
@@ -27,21 +26,21 @@ from fyke.disk.files import Opened, damaged, write_all, writing
 from fyke.disk.sealed import LOST_WRITES, journal_lines, sealed_line, unsealed_line
 from fyke.fetcher.workbench import download_rest_s
 
-BOOKED_WAIT_S = 5.0  # a host's rest longer than this is written into the host book
+BOOKED_WAIT_S = 5.0  # a longer rest of a host is written into the host book
 MOST_LINES = 4096
 
 
 def address_name(address: str) -> str:
-    """The name under which the address of a server is noted."""
+    """Return the name under which the address of a server is noted."""
     return f"@{address}"
 
 
 class Rests(Opened):
-    """The journal at `path`, of requests that last `longest_s` seconds at most.
+    """The journal at `path`, of requests that last at most `longest_s` seconds.
 
-    `resumed` says that a crawl was here before: then a journal that is missing or cannot be believed makes
-    every name rest; so does `others`: names may have been in the journals of others. Raises StateDamaged when a line is
-    not what was written, DiskFull or DirectoryError as any note may. One thread.
+    `resumed` says that a crawl was here before: then a missing or unbelievable journal makes every name rest. `others`
+    does so too, because names may be in others' journals. Raises StateDamaged if a line is not what was written. Raises
+    DiskFull or DirectoryError, as any note may. One thread.
     """
 
     def __init__(
@@ -59,10 +58,10 @@ class Rests(Opened):
         self._path = path
         self._boot_id = boot_id or BOOT_ID.read_text().strip()
         self._most_lines = most_lines
-        self._book_writes = 0  # how often the book was written, as was noted
-        self._by_duration = politeness.delay_factor > 0  # whether a download may ask for a rest by its length
+        self._book_writes = 0  # how often the book was written, by the notes
+        self._by_duration = politeness.delay_factor > 0  # whether a download's duration may ask for a rest
         self._due: dict[str, float] = {}
-        self._under_way: dict[str, tuple[float, float]] = {}  # since when, and its least rest in seconds
+        self._under_way: dict[str, tuple[float, float]] = {}  # begin, and least rest in seconds
         self._unknown_host_due = self._unknown_address_due = 0.0
         if (not self._read() and resumed) or others:
             self._unknown_host_due = now + max(BOOKED_WAIT_S, politeness.host_delay_s)
@@ -78,34 +77,35 @@ class Rests(Opened):
         return f"Rests({len(self._due)} noted, {len(self._under_way)} under way)"
 
     def due(self, name: str) -> float:
-        """Until when `name` rests because of an earlier process or of what was noted since; unix seconds."""
+        """Return until when `name` rests (unix seconds), by the notes of an earlier process or of this one."""
         unknown = self._unknown_address_due if name[0] == "@" else self._unknown_host_due
         return self._due.get(name, unknown)
 
     def dues(self) -> list[tuple[str, float]]:
-        """Every name that was noted, and until when it rests; 0 for one in the book."""
+        """Return every noted name and until when it rests; 0 for one in the book."""
         return list(self._due.items())
 
     def hosts(self, now: float) -> list[tuple[str, float]]:
-        """Hosts that rest at `now`, and until when; one that is being asked for its least rest from now on."""
+        """Return the hosts that rest at `now`, and until when. A host that is being asked has its least rest from now
+        on."""
         due = dict(self._due)
         for name, (_, least_s) in self._under_way.items():
             due[name] = max(due.get(name, 0.0), now + least_s)
         return [(name, until) for name, until in due.items() if until > now and name[0] != "@"]
 
     def begin(self, least: Iterable[tuple[str, float]], now: float) -> None:
-        """Note that a request begins now to the names in `least`; each rests for its seconds at least afterwards."""
+        """Note that a request to the names in `least` begins now. Each rests for at least its seconds afterwards."""
         lines = []
         for name, least_s in least:
             if not (least_s or self._by_duration):
-                continue  # nobody rests after it, whenever it ends
+                continue  # no rest follows it, whenever it ends
             began = self._under_way.get(name, (now, 0.0))[0]
             self._under_way[name] = began, least_s
             lines.append(_begun(name, began, least_s))
         self._note(lines, now)
 
     def end(self, dues: Iterable[tuple[str, float]], now: float) -> None:
-        """Note that the request to the names in `dues` has ended; each rests until its unix second, 0 for one in the
+        """Note that the request to the names in `dues` has ended. Each rests until its unix second; 0 for one in the
         book."""
         lines = []
         for name, due in dues:
@@ -116,7 +116,7 @@ class Rests(Opened):
         self._note(lines, now)
 
     def check_book(self, writes: int) -> None:
-        """Raises StateDamaged when the book was written less often than an earlier process noted: `writes` times."""
+        """Raises StateDamaged if the book was written fewer times (`writes`) than an earlier process noted."""
         if writes < self._book_writes:
             raise damaged(self._path.with_name(self._path.name.replace("rests", "hosts") + ".sqlite"), LOST_WRITES)
 
@@ -133,7 +133,7 @@ class Rests(Opened):
         with writing(self._path):
             try:
                 write_all(self._descriptor, data)
-            except OSError:  # what stands of it would be in the middle of a journal that goes on
+            except OSError:  # a partial line would stay in the middle of the journal
                 os.ftruncate(self._descriptor, self._size_bytes)
                 os.lseek(self._descriptor, self._size_bytes, os.SEEK_SET)
                 raise
@@ -143,7 +143,7 @@ class Rests(Opened):
             self._write_anew(now)
 
     def _write_anew(self, now: float) -> None:
-        """The same in a new file, without the rests that are over."""
+        """Write the journal to a new file, without the rests that are over."""
         self._due = {name: due for name, due in self._due.items() if due > now}
         lines = [sealed_line(self._boot_id), sealed_line(f"b {self._book_writes}")]
         lines += [_ended(name, due) for name, due in self._due.items()]
@@ -163,7 +163,7 @@ class Rests(Opened):
         self._lines = self._lines_at_least = len(lines)
 
     def _read(self) -> bool:
-        """Take in what an earlier process noted; False when there is nothing that can be believed."""
+        """Take in an earlier process's notes; return False if there are none that can be believed."""
         try:
             lines = journal_lines(self._path)
             if lines[:1] != [sealed_line(self._boot_id).rstrip()]:

@@ -1,6 +1,6 @@
-"""What came of visits, until the loop takes it.
+"""Results of visits, until the loop takes them.
 
-Invariant: what was put in is taken out once.
+Invariant: each result that was put in is taken out once.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ from fyke.core.visits import Exchange, Visit, batch_of
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What came of visits since it was last asked for."""
+    """The results of visits since the last call."""
 
     exchanges: list[Exchange]
     learned: list[tuple[str, Rules, float]]  # origins, what their robots.txt says, and until when (unix seconds)
-    sitemaps: list[str]  # that those robots.txt name
+    sitemaps: list[str]  # named by those robots.txt
     put_off: list[tuple[Visit, float]]  # visits that come back, and until when their hosts rest (unix seconds)
 
 
 class Returns:
-    """Sets `news` when there is something to take."""
+    """Sets `news` if there is something to take."""
 
     def __init__(self, news: asyncio.Event, clock: Clock) -> None:
         self._news = news
@@ -38,12 +38,12 @@ class Returns:
         self._strayed: list[pa.RecordBatch] = []
 
     def __len__(self) -> int:
-        """How many visits wait to be taken, those that strayed aside."""
+        """Return how many visits wait to be taken, without strayed ones."""
         return len(self._exchanges) + len(self._put_off)
 
     @property
     def exchanges(self) -> int:
-        """How many exchanges wait to be taken."""
+        """Number of exchanges that wait to be taken."""
         return len(self._exchanges)
 
     @property
@@ -59,21 +59,21 @@ class Returns:
         self.put(Exchange(visit, outcome, self._clock.now(), 0.0, detail=detail))
 
     def put_off(self, visit: Visit, until: float) -> None:
-        """`visit` comes back: its host rests until then (unix seconds)."""
+        """Give `visit` back, whose host rests until `until` (unix seconds)."""
         self._put_off.append((visit, until))
         self.tell()
 
     def tell(self) -> None:
-        """Wake whoever waits for something to take; rules that were learned are something too."""
+        """Wake the taker, also for rules that were learned."""
         self._news.set()
 
     def stray(self, pages: Iterable[Visit], errands: Iterable[Visit]) -> None:
-        """Visits are not made here, since their hosts moved."""
+        """Give back visits that are not made here because their hosts moved."""
         self._strayed += (batch_of(pages), errands_of(errands))
         self._news.set()
 
     def take(self, *, exchanges: bool = True) -> tuple[list[Exchange], list[tuple[Visit, float]]]:
-        """Exchanges, none where these are to wait, and visits that come back, since this was last asked."""
+        """Take the visits that come back, and, if asked for, the exchanges; otherwise these wait."""
         put_off, self._put_off = self._put_off, []
         taken: list[Exchange] = []
         if exchanges:
@@ -81,13 +81,13 @@ class Returns:
         return taken, put_off
 
     def take_strayed(self) -> list[pa.RecordBatch]:
-        """Visits (schema `URLS`) that are not made here."""
+        """Take the visits (schema `URLS`) that are not made here."""
         strayed, self._strayed = self._strayed, []
         return strayed
 
 
 def errands_of(visits: Iterable[Visit]) -> pa.RecordBatch:
-    """Errands as a `URLS` batch, by the keys that their agents know them by."""
+    """Return errands as a `URLS` batch, by the keys that their agents know them by."""
     errands = [visit for visit in visits if visit.errand]
     return url_batch(
         [Locator(visit.url.encode(), visit.errand, visit.host, visit.domain) for visit in errands], kind=Kind.RULES

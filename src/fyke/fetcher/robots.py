@@ -1,25 +1,23 @@
-"""What came of asking for a robots.txt, and what follows from it: RFC 9309, section 2.3, as pure functions.
+"""What came of asking for a robots.txt, and what follows: RFC 9309, section 2.3, as pure functions.
 
-`RulesDesk` has `<origin>/robots.txt` fetched; of a redirect it asks `redirect_of` where to go on, of the last
-answer `rules_from` makes the `RobotsRecord`, which `fyke.fetcher.book` keeps on disk. The rules
-themselves are `fyke.fetcher.robots_rules`.
+`RulesDesk` has `<origin>/robots.txt` fetched. `redirect_of` says where a redirect leads on. `rules_from` makes the last
+answer a `RobotsRecord`, which `fyke.fetcher.book` keeps on disk. The rules themselves are `fyke.fetcher.robots_rules`.
 
     answer                                        meaning                        believed
     2xx                                           its rules                      the server's time, at most 24 h
     3xx, beyond five hops or to nowhere           there is none: all allowed     "
-    4xx but 429                                   there is none: all allowed     "
+    4xx except 429                                there is none: all allowed     "
     429, 5xx, no answer, no address               nothing allowed                until retried, doubling
     3xx to an address or port that is refused     "                              "
 
-A site that is refused itself, or whose name libcurl never takes, is none of these: all is allowed, so that each of its
-pages is tried at once, and ends for the reason that its robots.txt did.
+If a site itself is refused, or libcurl never takes its name, all is allowed. Then each of its pages is tried at once,
+and ends for the same reason as its robots.txt.
 
-Differs: the standard lets a crawler treat a robots.txt that could not be had for 30 days as missing;
-here it stays a "no" until the server answers. The server's time is its Cache-Control or Expires, but
-at least `MIN_TTL_S`: many sites mark all they send as stale, and their robots.txt would be fetched
-before every page.
+Differs: the standard lets a crawler treat a robots.txt that could not be had for 30 days as missing; here it stays a
+"no" until the server answers. The server's time is its Cache-Control or Expires, but at least `MIN_TTL_S`: many sites
+mark all they send as stale, and their robots.txt would be fetched before every page.
 
-Invariant: what is not understood forbids.
+Invariant: an answer that is not understood forbids.
 """
 
 from dataclasses import dataclass, field
@@ -51,9 +49,9 @@ class RobotsState(StrEnum):
 
 @dataclass(slots=True)
 class RobotsRecord:
-    """What is known of the robots.txt of one origin (`scheme://host:port`); times are unix seconds.
+    """The robots.txt of one origin (`scheme://host:port`), as far as it is known; times are unix seconds.
 
-    `body` is kept for state RULES only, cut at 516 KiB. `failures` counts vain attempts in a row.
+    `body` is kept for state RULES only, cut at 516 KiB. `failures` counts failed attempts in a row.
     """
 
     origin: str
@@ -68,18 +66,18 @@ class RobotsRecord:
     _rules: RobotsRules | None = field(default=None, repr=False, compare=False)
 
     def rules(self, agent: str) -> RobotsRules:
-        """The rules for the product token `agent`, parsed at the first call."""
+        """Return the rules for the product token `agent`, parsed at the first call."""
         return whole(self.reading(agent))
 
     def reading(self, agent: str) -> Slices[RobotsRules]:
-        """As `rules`, in slices."""
+        """Return the same as `rules`, in slices."""
         if self._rules is None or self._agent != agent:
             rules = yield from self._made(agent)
             self._agent, self._rules = agent, rules
         return self._rules
 
     def read(self, agent: str) -> Slices["RobotsRecord"]:
-        """This record with its rules for `agent` read, in slices; its text is let go of."""
+        """Return this record with its rules for `agent` read, in slices; its text is dropped."""
         yield from self.reading(agent)
         self.body = b""
         return self
@@ -92,15 +90,15 @@ class RobotsRecord:
         return RobotsRules.disallow_all(self.reason)
 
     def fresh(self, now: float) -> bool:
-        """Whether it may be believed at `now`; if not, robots.txt is to be fetched again."""
+        """Return whether the record may be believed at `now`; if not, robots.txt is fetched again."""
         return now < self.expires_at
 
 
 def redirect_of(exchange: Exchange, hops: int) -> str | None:
-    """Where to look for the robots.txt after this redirect, or None to give up (all is allowed).
+    """Return where to look for the robots.txt after this redirect, or None to go no further.
 
-    `hops` redirects were followed before this one. Other hosts and schemes are followed, but not to ports of other
-    protocols; whether they may be spoken to is for DNS and politeness; the rules are those of
+    `hops` redirects were followed before this one. Other hosts and schemes are followed, but not ports of other
+    protocols. DNS and politeness decide whether they may be spoken to. The rules are those of
     `exchange.visit.robots_of`.
     """
     if exchange.outcome is not Outcome.REDIRECTED or hops >= MAX_REDIRECTS:
@@ -110,7 +108,7 @@ def redirect_of(exchange: Exchange, hops: int) -> str | None:
 
 
 def _target_of(exchange: Exchange) -> str | None:
-    """Where a redirect leads, if that can be asked for a robots.txt."""
+    """Return where a redirect leads, or None if no robots.txt can be asked for there."""
     target = canonical(exchange.header("location"), exchange.visit.url)
     return target if target and target.startswith(("http://", "https://")) else None
 
@@ -124,10 +122,10 @@ def rules_from(
     least_failures: int = 1,
     retry_s: tuple[float, float] = (FIRST_RETRY_S, LONGEST_RETRY_S),
 ) -> RobotsRecord:
-    """The record that the last answer of a robots visit makes; `body` has its codings undone.
+    """Return the record that the last answer of a robots visit makes; `body` has its codings undone.
 
-    `previous` is the origin's record until now: its failures count on, and are `least_failures` at least after a vain
-    attempt. `retry_s` is the wait after the first vain attempt, and the longest, to which it doubles; a longer
+    `previous` is the origin's record until now: its failures count on, and are at least `least_failures` after a failed
+    attempt. `retry_s` is the wait after the first failed attempt, and the longest, to which it doubles. A longer
     Retry-After is kept.
     """
     origin = exchange.visit.robots_of
@@ -159,20 +157,20 @@ def _judged(exchange: Exchange) -> tuple[RobotsState, str]:
 
 
 def _retry_s(exchange: Exchange, failures: int, now: float, retry_s: tuple[float, float]) -> float:
-    """Time until robots.txt is asked for again: doubling, or longer if the server says so."""
+    """Return the seconds until robots.txt is asked for again: doubling, or longer if the server says so."""
     first, longest = retry_s
     wait = min(first * 2.0 ** min(failures - 1, 30), longest)
     return max(wait, retry_after(exchange, now) or 0.0)
 
 
 def _ttl_s(exchange: Exchange, now: float) -> float:
-    """How long the answer is believed: RFC 9111 between `MIN_TTL_S` and `MOST_TTL_S`."""
+    """Return the seconds that the answer is believed: RFC 9111 between `MIN_TTL_S` and `MOST_TTL_S`."""
     said = _freshness_s(exchange, now)
     return MOST_TTL_S if said is None else min(max(said, MIN_TTL_S), MOST_TTL_S)
 
 
 def _freshness_s(exchange: Exchange, now: float) -> float | None:
-    """RFC 9111, 4.2.1: max-age minus Age, else Expires minus Date; None when the server says nothing."""
+    """Return max-age minus Age, otherwise Expires minus Date (RFC 9111, 4.2.1); None if the server says nothing."""
     directives = [part.strip().lower() for value in exchange.headers("cache-control") for part in value.split(",")]
     if "no-cache" in directives or "no-store" in directives:
         return 0.0

@@ -1,6 +1,6 @@
 """Which lines of a robots.txt are for one crawler (RFC 9309, section 2.2.1)?
 
-Called by `fyke.fetcher.robots_rules` with each line in order.
+`fyke.fetcher.robots_rules` passes each line in order.
 """
 
 import re
@@ -9,8 +9,8 @@ from sys import getsizeof
 
 from fyke.fetcher.robots_lines import Field, Line, product_token
 
-_DELAY_CHARS = 64  # of a Crawl-delay that are read
-_MOST_DELAY_S = 1e9  # beyond, one is as long as another
+_DELAY_CHARS = 64  # read of a Crawl-delay
+_MOST_DELAY_S = 1e9  # longer ones are cut to it
 _DELAY = re.compile(
     r"(?P<minus>[-\u2010-\u2015\u2212]\s*)?(?P<number>[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?P<power>e\+?[0-9]+)?"
     r"(?:\s*(?:(?P<m>m(?:in(?:ute)?s?)?)|(?P<h>h(?:(?:ou)?rs?)?))\b)?",
@@ -19,7 +19,7 @@ _DELAY = re.compile(
 
 
 class _Speaker:
-    """Whose group a line belongs to: the agents named since the last line that was not one."""
+    """The agents that a line belongs to: those named since the last line that named none."""
 
     __slots__ = ("closed", "everyone", "us")
 
@@ -36,8 +36,8 @@ class _Speaker:
 class RobotsGroups:
     """Reads lines in order and keeps those of our groups, merged (RFC 9309, 2.2.1).
 
-    Only Allow and Disallow end a run of User-agent lines, as in the standard. Crawl-delay, which is
-    not in it, also does so for itself: files that give several agents a delay each are common.
+    Only Allow and Disallow end a run of User-agent lines, as in the standard. Crawl-delay, which is not in it, also
+    ends the run for itself: files that give several agents a delay each are common.
     """
 
     def __init__(self, agent: str) -> None:
@@ -84,7 +84,7 @@ class RobotsGroups:
             self._everyones.append(line)
 
     def _delay(self, value: str) -> None:
-        """Of several delays for one agent the longest counts."""
+        """Take a Crawl-delay. The longest of several for one agent counts."""
         self._delayed.closed = True
         delay = _seconds(value)
         if delay is None:
@@ -106,8 +106,8 @@ class RobotsGroups:
 
 
 def _seconds(value: str) -> float | None:
-    """How long a Crawl-delay is, by the first number in it, however that is written; None where there is none, or one
-    below zero. In doubt it is the longer: what is no unit of more than a second leaves the number as it is."""
+    """Return the seconds of a Crawl-delay, by the first number in it, in any notation; None if there is none, or one
+    below zero. Text that is no unit of more than a second leaves the number as it is."""
     text = value[:_DELAY_CHARS].encode("latin-1").decode("utf-8", "replace")
     match = _DELAY.search(text if text.isascii() else "".join(map(_in_ascii, text)))
     if match is None or match["minus"]:
@@ -117,7 +117,7 @@ def _seconds(value: str) -> float | None:
 
 
 def _in_ascii(character: str) -> str:
-    """Digits of any script, and fractions, as digits; any blank as one; others as they are."""
+    """Return digits of any script, and fractions, as digits, any blank as a space, and other characters as they are."""
     if character.isdecimal():
         return str(unicodedata.decimal(character))
     if 0 < (fraction := unicodedata.numeric(character, 0.0)) < 1:

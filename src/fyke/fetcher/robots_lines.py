@@ -1,7 +1,7 @@
-"""What one line of a robots.txt says: its field and its value (RFC 9309, section 2.2).
+"""The field and value of one line of a robots.txt (RFC 9309, section 2.2).
 
-Called by `fyke.fetcher.robots_rules` only. Written tolerantly, as Google's parser reads: a forgotten
-colon, the usual misspellings, any line ends, a byte order mark, anything after a NUL ignored.
+Called by `fyke.fetcher.robots_rules` only. It is as tolerant as Google's parser: of a forgotten colon, the usual
+misspellings, any line ends, a byte order mark. Anything after a NUL is ignored.
 
 Invariant: line numbers are those a text editor shows, whatever the line ends.
 """
@@ -13,15 +13,15 @@ from enum import Enum
 from typing import NamedTuple
 
 MAX_BYTES = 516 << 10  # RFC 9309, 2.5: at least 500 KiB; the rest is room for the line that crosses it
-MOST_TEXT_CHARS = 200  # that are kept of a line, to be shown: each visit that it forbids has a copy
-_MARKED_BYTES = 64  # of UTF-16, in which a zero stands: a letter of robots.txt has one
+MOST_TEXT_CHARS = 200  # kept of a line, to be shown: each visit that it forbids has a copy
+_MARKED_BYTES = 64  # among which UTF-16 has a zero, because letters of robots.txt have one
 _MARKS = {
-    codecs.BOM_UTF32_LE: "utf-32-le",  # begins as that of UTF-16
+    codecs.BOM_UTF32_LE: "utf-32-le",  # begins like UTF-16's
     codecs.BOM_UTF32_BE: "utf-32-be",
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
-# By which of the first four bytes are zero, where the first letters are of ASCII (RFC 4627, section 3).
+# By which of the first four bytes are zero if the first letters are ASCII (RFC 4627, section 3).
 _BY_ZEROS: dict[tuple[bool, ...], str] = {
     (False, True, False, True): "utf-16-le",
     (True, False, True, False): "utf-16-be",
@@ -46,7 +46,7 @@ class Field(Enum):
 
 
 class Line(NamedTuple):
-    """One line with a field we know; `text` is how the line as it was written begins (Latin-1)."""
+    """One line with a field we know; `text` is the beginning of the line as written (Latin-1)."""
 
     number: int
     field: Field
@@ -66,13 +66,13 @@ _EXACT = {name: field for field, names in _BEGINNINGS for name in names}
 
 
 def lines_of(body: bytes) -> Iterator[Line | None]:
-    """The lines of `body` in order; None for those that say nothing. Never raises, whatever the bytes."""
+    """Yield the lines of `body` in order; None for those that say nothing. Never raises, whatever the bytes."""
     text = _bytes_of(body[:MAX_BYTES]).decode("latin-1")
     for mark in "\xef\xbb\xbf":  # whole or in part, at the beginning only
         if not text.startswith(mark):
             break
         text = text[1:]
-    if len(body) > MAX_BYTES:  # cut in the middle of a line: what it was meant to say is not known
+    if len(body) > MAX_BYTES:  # drop a line that was cut in the middle: its meaning is unknown
         text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
     for number, match in enumerate(_LINE.finditer(text), 1):
         line = match[1]
@@ -85,9 +85,9 @@ def lines_of(body: bytes) -> Iterator[Line | None]:
 
 
 def _bytes_of(body: bytes) -> bytes:
-    """`body` in UTF-8, where it is UTF-16 or UTF-32, as some editors save: by its byte order mark, if it has the zeros
-    that make it so, or by the zeros of its first letters. Else as it is: rules must not get lost by a mark that lies.
-    """
+    """Return `body` in UTF-8 if it is UTF-16 or UTF-32, as some editors save, otherwise as it is. A byte order mark
+    tells, if the zeros it implies are there, so that a mark that lies loses no rules. Without one the zeros of the
+    first letters tell."""
     for mark, coding in _MARKS.items():
         if body.startswith(mark) and b"\0" in body[len(mark) : _MARKED_BYTES]:
             return body[len(mark) :].decode(coding, "replace").encode("utf-8", "replace")
@@ -96,7 +96,7 @@ def _bytes_of(body: bytes) -> bytes:
 
 
 def _take_apart(line: str) -> tuple[str, str]:
-    """Key (lower case) and value of a line; two empty strings when it has no separator."""
+    """Return the key (lower case) and value of a line; two empty strings if it has no separator."""
     said = line.partition("#")[0].partition("\0")[0]
     key, colon, value = said.partition(":")
     if colon:
@@ -113,7 +113,7 @@ def _field_of(key: str) -> Field | None:
 
 
 def product_token(value: str) -> str:
-    """The product token a User-agent value begins with, in lower case; `*` for everyone.
+    """Return the product token that a User-agent value begins with, in lower case; `*` for everyone.
 
     `FooBot/2.1 (news)` names `foobot`, and so does `FooBot Images`.
     """

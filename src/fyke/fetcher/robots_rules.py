@@ -1,29 +1,28 @@
 """What a robots.txt allows one crawler: RFC 9309, section 2.2, compiled to a fast check.
 
-`fyke.fetcher.robots` parses the file once; the fetcher asks for a verdict, which names the line that decides, for every
-URL about to be fetched, in slices (`judging`); `fyke why` asks at once (`verdict`).
+`fyke.fetcher.robots` parses the file once. The fetcher asks for a verdict, which names the line that decides, for every
+URL about to be fetched, in slices (`judging`). `fyke why` asks at once (`verdict`).
 
-Written here although protego exists, because protego fails 10 of the 141 cases of Google's suite
-that follow from the standard (unknown lines between groups, agents with a blank, escaped non-ASCII
-text), cannot name the line, and costs 6 µs a check. Google's own matcher is the judge in the tests.
-Where it and the standard differ, this follows the standard:
+This is our own. protego fails 10 of the 141 cases of Google's suite that follow from the standard (unknown lines
+between groups, agents with a blank, escaped non-ASCII text), cannot name the line, and costs 6 µs a check. Google's own
+matcher is the judge in the tests. Where it and the standard differ, we follow the standard:
 
-- escapes of unreserved characters mean the character (2.2.2): `/%62` is `/b`; `%2A` and `%24` in a
-  rule mean a literal `*` and `$` (2.2.3), and count as one octet; characters that may not stand in a
-  URL match their escapes: a blank `%20`, `|` `%7C`;
+- escapes of unreserved characters mean the character (2.2.2): `/%62` is `/b`; `%2A` and `%24` in a rule mean a literal
+  `*` and `$` (2.2.3), and count as one octet; characters that may not stand in a URL match their escapes: a blank
+  `%20`, `|` `%7C`;
 - `/robots.txt` itself is always allowed (2.2.2);
 - `Allow: /dir/index.html` does not allow `/dir/`;
 - long lines are not cut at 16 KiB, only the file is, at 500 KiB and the line that crosses it.
 
-Where it follows Google rather than the standard's letter: reserved characters are compared as written
-(the table in 2.2.2 escapes those of a query), and misspelt or longer field names are understood.
+We follow Google rather than the standard's letter in two points. Reserved characters are compared as written (the
+table in 2.2.2 escapes those of a query), and misspelt or longer field names are understood.
 
-Whatever the file and the URL, the loop is not held: files are read, and URLs checked, in units of well under a
-millisecond (see `fyke.core.slices`; the usual ones are done in the first). Rules are tried by length, longest first,
-and no match backtracks. Where many rules have wildcards, one look at the three-byte pieces of the URL tells which of
-them can match at all: most files are then checked in less than a millisecond, and the worst of 500 KiB in 0.2 s.
+No file and no URL holds the loop: files are read, and URLs checked, in units of well under a millisecond (see
+`fyke.core.slices`; the usual ones are done in the first). Rules are tried by length, longest first, and no match
+backtracks. If many rules have wildcards, one look at the three-byte pieces of the URL tells which rules can match at
+all. Most files are then checked in less than a millisecond, and the worst of 500 KiB in 0.2 s.
 
-Invariant: what decides is the same, in slices or at once.
+Invariant: the same rule decides, in slices or at once.
 """
 
 import re
@@ -41,16 +40,16 @@ from fyke.fetcher.robots_lines import Field, Line, lines_of
 
 ROBOTS_PATH = "/robots.txt"
 
-# What is not written the same on both sides of a comparison: escapes, and what may not stand in a URL.
+# What may be written differently in rule and URL: escapes, and characters that may not stand in a URL.
 _ODD = re.compile(
     r"[^\0!#$%&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~]"
     r"|%(?:2[4ADE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E|[a-f][0-9A-Fa-f]|[0-9A-F][a-f])"
 )
 _WILDCARD = "\0"  # in a rule; `*` is the character, and NUL is in none
 _BARE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~*$")
-STRETCH = 256  # characters made normal, or looked at, in one unit
+STRETCH = 256  # characters normalised, or looked at, in one unit
 BLOCK = 1024  # rules with wildcards in one unit
-FEW = 64  # rules with wildcards that are tried one by one
+FEW = 64  # as many rules with wildcards are tried one by one
 PIECES = 8  # of a rule, looked for in a URL
 ALWAYS = 0  # the code that every URL has
 RULE_BYTES = 192  # of memory for a rule, besides its texts
@@ -58,7 +57,7 @@ UNIT = 100  # steps of small things in one unit
 
 
 class Verdict(NamedTuple):
-    """Whether a URL may be fetched, and the line that says so (number 0: no line speaks of it)."""
+    """Permission to fetch a URL or not, and the line that says so (number 0: no line speaks of it)."""
 
     allowed: bool
     line_number: int
@@ -94,7 +93,7 @@ def _same(match: re.Match[str]) -> str:
 
 
 def _normal(target: str) -> Slices[str]:
-    """Path and query in the form in which rules and URLs are compared."""
+    """Return path and query in the form in which rules and URLs are compared."""
     if len(target) <= STRETCH:
         return _ODD.sub(_same, target) if _ODD.search(target) else target
     stretches = []
@@ -111,7 +110,7 @@ def _normal(target: str) -> Slices[str]:
 
 
 def _rule(line: Line) -> Slices[_RobotsRule]:
-    """The rule of an Allow or Disallow line."""
+    """Return the rule of an Allow or Disallow line."""
     to_end = line.value.endswith("$")
     value = line.value[:-1] if to_end else line.value
     if not value.isascii():  # it was read as Latin-1; surrogates carry its bytes to `_same` one by one
@@ -126,7 +125,7 @@ def _rule(line: Line) -> Slices[_RobotsRule]:
 
 
 def _matches(rule: _RobotsRule, target: str) -> bool:
-    """Whether a rule with wildcards or `$` matches: leftmost match of each part is enough."""
+    """Return whether a rule with wildcards or `$` matches. The leftmost match of each part is enough."""
     pattern = rule.pattern
     if rule.probe not in target or len(pattern) // 2 > len(target):  # no two wildcards are neighbours
         return False
@@ -148,19 +147,19 @@ def _matches(rule: _RobotsRule, target: str) -> bool:
 
 
 def _steps(rule: _RobotsRule, length: int) -> int:
-    """About how many microseconds `_matches` takes at worst; `str.find` is linear where the product is large."""
+    """Return about how many microseconds `_matches` takes at worst. `str.find` is linear if the product is large."""
     return (min(len(rule.probe) * length, 1 << 20) >> 11) + (min(len(rule.pattern), length) >> 4)
 
 
 def _codes(text: str) -> npt.NDArray[np.uint16]:
-    """A number for every three neighbouring bytes of `text`; unlike numbers are unlike bytes."""
+    """Return a number for every three neighbouring bytes of `text`; unlike numbers are unlike bytes."""
     raw = np.frombuffer(text.encode("utf-8", "replace"), np.uint8).astype(np.uint32)
     threes = raw[:-2] | raw[1:-1] << 8 | raw[2:] << 16
     return ((threes * np.uint32(0x9E3779B1)) >> 16).astype(np.uint16)
 
 
 class _Wild:
-    """Up to `BLOCK` rules with wildcards or `$`, the strongest first, and what a URL must have to match each."""
+    """Up to `BLOCK` rules with wildcards or `$`, the strongest first, and the codes that a URL needs to match each."""
 
     __slots__ = ("needed", "rules")
 
@@ -177,7 +176,7 @@ class _Wild:
             self.needed = codes[starts]
 
     def candidates(self, present: npt.NDArray[np.bool_] | None) -> Iterator[_RobotsRule]:
-        """The rules that may match a URL which has the codes `present`."""
+        """Return the rules that may match a URL which has the codes `present`."""
         if self.needed is None or present is None:
             return iter(self.rules)
         at = np.flatnonzero(present[self.needed[0]])
@@ -189,8 +188,8 @@ class _Wild:
 class RobotsRules:
     """The rules of one robots.txt for one product token.
 
-    `crawl_delay_s` is the group's Crawl-delay (None when it names none), `sitemaps` the values of
-    all Sitemap lines as written, `size_bytes` about how much memory all of it takes.
+    `crawl_delay_s` is the group's Crawl-delay (None if it names none), `sitemaps` the values of all Sitemap lines as
+    written, `size_bytes` about how much memory all of it takes.
     """
 
     __slots__ = ("_plain", "_sizes", "_wild", "closed", "crawl_delay_s", "sitemaps", "size_bytes")
@@ -199,9 +198,9 @@ class RobotsRules:
         self.crawl_delay_s = crawl_delay_s
         self.sitemaps = sitemaps
         self.size_bytes = 0
-        self.closed = False  # nothing may be fetched, whatever its path (but robots.txt itself)
+        self.closed = False  # nothing may be fetched, except robots.txt itself
         self._plain: dict[str, _RobotsRule] = {}
-        self._sizes: list[int] = []  # of plain patterns, longest first; few, since the file has an end
+        self._sizes: list[int] = []  # of plain patterns, longest first; few, because the file has an end
         self._wild: list[_Wild] = []
 
     def _take(self, lines: Iterable[Line]) -> Slices[None]:
@@ -248,7 +247,8 @@ class RobotsRules:
 
     @classmethod
     def reading(cls, body: bytes, agent: str) -> "Slices[RobotsRules]":
-        """The rules of `body` for the product token `agent`, read in slices. Never raises, whatever the bytes."""
+        """Return the rules of `body` for the product token `agent`, read in slices. Never raises, whatever the
+        bytes."""
         groups = RobotsGroups(agent.lower())
         steps = len(body) >> 10
         for line in lines_of(body):
@@ -267,27 +267,27 @@ class RobotsRules:
 
     @classmethod
     def parse(cls, body: bytes, agent: str) -> "RobotsRules":
-        """As `reading`, at once."""
+        """Return the same as `reading`, at once."""
         return whole(cls.reading(body, agent))
 
     @classmethod
     def allow_all(cls) -> "RobotsRules":
-        """No rules: a robots.txt that does not exist."""
+        """Return no rules, for a robots.txt that does not exist."""
         return cls()
 
     @classmethod
     def disallow_all(cls, reason: str) -> "RobotsRules":
-        """Nothing may be fetched; `reason` stands in the verdict where a line would."""
+        """Return rules that forbid everything; `reason` stands in the verdict in place of a line."""
         rules = cls()
         whole(rules._take([Line(0, Field.DISALLOW, "/", reason)]))
         return rules
 
     def verdict(self, target: str) -> Verdict:
-        """Whether `target` (path and query of a canonical URL) may be fetched, and the line that decides."""
+        """Return whether `target` (path and query of a canonical URL) may be fetched, and the line that decides."""
         return whole(self.judging(target))
 
     def judging(self, target: str) -> Slices[Verdict]:
-        """As `verdict`, in slices."""
+        """Return the same as `verdict`, in slices."""
         if target == ROBOTS_PATH:
             return _UNSAID
         rule = yield from self._deciding((yield from _normal(target.replace(_WILDCARD, "%00"))))
@@ -297,7 +297,7 @@ class RobotsRules:
         return Verdict(rule.allow, rule.number, text)
 
     def _deciding(self, target: str) -> Slices[_RobotsRule | None]:
-        """The longest rule that matches, Allow before Disallow."""
+        """Return the longest rule that matches, Allow before Disallow."""
         best = self._longest_plain(target)
         size, allow = (best.size, best.allow) if best else (0, True)
         present = None
@@ -315,7 +315,7 @@ class RobotsRules:
         return best
 
     def _longest_plain(self, target: str) -> _RobotsRule | None:
-        """The longest plain pattern that `target` begins with."""
+        """Return the longest plain pattern that `target` begins with."""
         for size in self._sizes:
             rule = self._plain.get(target[:size])
             if rule is not None:
@@ -324,7 +324,8 @@ class RobotsRules:
 
 
 def _keep(known: dict[Key, _RobotsRule], key: Key, rule: _RobotsRule) -> int:
-    """Of two rules with one pattern, Allow counts, else the first. Returns how many bytes more are taken, about."""
+    """Keep one of two rules with the same pattern: Allow before Disallow, otherwise the first. Returns about how many
+    more bytes are taken."""
     kept = known.setdefault(key, rule)
     if kept is rule:
         return RULE_BYTES + sum(map(getsizeof, {rule.pattern, rule.probe, rule.text}))

@@ -1,19 +1,18 @@
-"""How the rules of robots.txt come, are kept, and are asked.
+"""How the rules of robots.txt are fetched, kept and asked.
 
-Rules are fetched by visits of their own, which wait at their host like any other and are as polite. The
-frontier's gate asks for origins it has not met (`bring`), and the fetcher for what has become stale since
-(`fetch`). What an answer means is decided by `fyke.fetcher.robots`; it is kept in the host book, with the host at
-the workbench, and handed on to the gate.
+Visits of their own fetch the rules. They wait at their host like any other and are as polite. The frontier's gate asks
+for origins it has not met (`bring`), and the fetcher for stale rules (`fetch`). `fyke.fetcher.robots` decides what an
+answer means. The record is kept in the host book and with the host at the workbench, and handed on to the gate.
 
-A server may send rules that are long to unfold or to read, or hard to ask. All three are work for the loop in slices:
-an ordinary robots.txt is read, and asked, before the call returns; else the host is parked until that is done.
+A server may send rules that are long to unfold or to read, or hard to ask. The loop does all three in slices. An
+ordinary robots.txt is read, and asked, before the call returns; otherwise the host is parked until that is done.
 
-A redirect may lead to any host, and strangers by the thousand to the same: what it comes to soon waits there, and the
-origins of the others are asked again later.
+A redirect may lead to any host, and strangers may lead thousands of visits to the same one. Visits that it comes to
+soon wait there. The origins of the others are asked again later.
 
-Invariants: of the rules of one origin, one visit at most is waiting or under way. Rules with a host are read. Each
-answer decides about one visit at least, however short it may be believed: else a crawl whose delays are longer than
-that would never end.
+Invariants: for each origin at most one rules visit waits or is under way. Rules kept with a host are read. Each answer
+decides about at least one visit, however soon it expires: otherwise a crawl whose delays are longer than that would
+never end.
 """
 
 from dataclasses import replace
@@ -38,7 +37,7 @@ from fyke.fetcher.workbench import Workbench
 _TOO_MANY = "it takes long to unfold, and so do those of too many others"
 _LED_TOO_LATE = "it redirects to a host that rests, or to which too many do"
 MOST_LED = 256  # robots visits that redirects led to one host and that wait there
-MOST_SITEMAPS = 5_000  # that are taken from one robots.txt
+MOST_SITEMAPS = 5_000  # taken from one robots.txt
 
 
 class RulesDesk:
@@ -55,7 +54,7 @@ class RulesDesk:
         *,
         shared: bool,
     ) -> None:
-        """`shared`: hosts may be others' to ask; where a redirect leads to another host, that is an errand."""
+        """`shared`: other agents may ask hosts of this crawl, so a redirect to another host is an errand."""
         self._bench = bench
         self._hosts = hosts
         self._book = book
@@ -67,26 +66,26 @@ class RulesDesk:
         self._negative_s = config.dns.negative_ttl_s
         self._product = config.agent.user_agent
         self._read_sitemaps = config.crawl.sitemaps
-        self.learned: list[tuple[str, Rules, float]] = []  # what the frontier is to know, since it was taken
+        self.learned: list[tuple[str, Rules, float]] = []  # news for the frontier, until it is taken
         self.sitemaps: list[str] = []  # the same
-        self.slowed: list[Host] = []  # hosts whose rules came, which may ask for a longer rest, until they are taken
-        self.errands: list[Visit] = []  # visits to other hosts that bring the rules of ours, the same
-        self.answers: list[Exchange] = []  # what came of errands of others, the same
+        self.slowed: list[Host] = []  # hosts whose new rules may ask for a longer rest, until taken
+        self.errands: list[Visit] = []  # visits to other hosts that bring rules of ours, until taken
+        self.answers: list[Exchange] = []  # results of other agents' errands, until taken
         self._shared = shared
-        self._brought: set[str] = set()  # origins that the gate asked for and that were not answered yet
+        self._brought: set[str] = set()  # origins that the gate asked for, not answered yet
 
     @property
     def has_news(self) -> bool:
-        """Whether something came that nobody has taken yet."""
+        """True if something came that nobody has taken yet."""
         return bool(self.learned or self.sitemaps or self.errands or self.answers)
 
     @property
     def under_way(self) -> int:
-        """How many origins the gate waits for."""
+        """Number of origins that the gate waits for."""
         return len(self._brought)
 
     def of(self, host: Host, origin: str) -> RobotsRecord | None:
-        """The robots.txt of `origin`, fresh or stale; None where there is none in the book, or it is being read."""
+        """Return the robots.txt of `origin`, fresh or stale; None if the book has none, or if it is being read."""
         known = host.rules_of(origin)
         if known.robots is None and not known.on_the_way:
             record = self._book.robots(origin)
@@ -97,14 +96,15 @@ class RulesDesk:
         return known.robots
 
     def _recalled(self, record: RobotsRecord) -> None:
-        """A record out of the book is read."""
+        """Take in a record out of the book, which is now read."""
         self._adopt(record)
         if record.origin in self._brought:
             self._brought.discard(record.origin)
             self.bring(record.origin, self._clock.now())
 
     def _adopt(self, record: RobotsRecord) -> Host | None:
-        """Keep `record`, which is read, with its host, if that is at the workbench still."""
+        """Keep `record`, which is read, with its host, and return the host; None if it is no longer at the
+        workbench."""
         host = self._host_of(record.origin)
         if host is None:
             return None
@@ -112,7 +112,7 @@ class RulesDesk:
         known.on_the_way = known.in_line = False
         known.robots, known.delay_s = record, record.rules(self._product).crawl_delay_s or 0.0
         self._long.keep(known, record)
-        # Of a host that slept meanwhile only the book is left: its rules came, and no visit was decided by them yet.
+        # If the host slept meanwhile, the book alone has its rules, and no visit was decided by them yet.
         known.unused |= record.state is RobotsState.RULES and host.last_seen <= record.fetched_at
         host.crawl_delay_s = min(max(one.delay_s for one in host.origins.values()), MAX_CRAWL_DELAY_S)
         if host.parked:
@@ -123,13 +123,13 @@ class RulesDesk:
         return self._bench.get(host_keys(split(f"{origin}/").host)[0])
 
     def _own_host(self, visit: Visit) -> Host | None:
-        """The host of a robots visit, where that is its origin's; None for one that a redirect led here."""
+        """Return the host of a robots visit, or None if a redirect led the visit to another host."""
         host = self._host_of(visit.robots_of)
         return None if visit.errand or host is None or host.key != visit.host else host
 
     def refusal(self, host: Host, record: RobotsRecord, visit: Visit) -> str | None:
-        """The line that forbids `visit`, with its number; empty when it may be made; None when that takes longer:
-        ask again when the slicer has resumed."""
+        """Return the line that forbids `visit`, with its number; empty if the visit may be made. Returns None if that
+        takes longer: ask again when the slicer has resumed."""
         check = host.check
         if check is not None and check.line is None:
             return None  # one at a time
@@ -155,10 +155,10 @@ class RulesDesk:
                 self._bench.unpark(host)
 
     def take_sitemaps(self, host: Host, record: RobotsRecord) -> None:
-        """A page of the origin of `record` is begun: now its sitemaps may be read as well.
+        """Take the sitemaps of `record`, because a page of its origin is begun.
 
-        Taken once for as long as `host` is at the workbench; after that, or after a crash, once more, for what was
-        seen before is not visited again.
+        They are taken once for each answer while `host` is at the workbench. They may be taken again later or after a
+        crash, because URLs seen before are not visited again.
         """
         known = host.rules_of(record.origin)
         if not self._read_sitemaps or known.sitemaps_taken:
@@ -178,7 +178,7 @@ class RulesDesk:
         if record is not None and record.fresh(now):
             self._hand_on(record)
             return
-        if host.retired:  # as the fetcher tells each of its visits
+        if host.retired:  # the fetcher will end each of its visits
             self.learned.append((origin, Rules.OPEN, now + self._negative_s))
             self._bench.leave(host, now)
             return
@@ -192,8 +192,8 @@ class RulesDesk:
             self.fetch(host, origin)
 
     def fetch(self, host: Host, origin: str) -> bool:
-        """Put the visit that brings the rules of `origin` first in line, if it does not wait there; False, and `host`
-        parked, when they are on their way."""
+        """Put a visit that brings the rules of `origin` first in line and return True, also if one waits already. If
+        the rules are on their way, park `host` and return False."""
         known = host.rules_of(origin)
         if known.in_line:
             return True
@@ -205,15 +205,15 @@ class RulesDesk:
         return True
 
     def begun(self, host: Host | None, visit: Visit) -> None:
-        """A robots visit, to `host` or led there, waits no more."""
+        """Note that a robots visit, to `host` or led elsewhere, no longer waits."""
         if host is not None and visit.robots_of in host.origins:
             host.origins[visit.robots_of].in_line = False
 
     # -- what they bring -------------------------------------------------------------------------
 
     def fetched(self, exchange: Exchange, now: float, least_failures: int = 1) -> None:
-        """The robots visit of `exchange` has ended: follow its redirect, or learn the rules. If it failed, it counts as
-        at least the `least_failures`th failure in a row."""
+        """End the robots visit of `exchange`: follow its redirect, or learn the rules. A failure counts as at least the
+        `least_failures`th in a row."""
         visit = exchange.visit
         if visit.errand:
             self.answers.append(exchange)
@@ -231,7 +231,7 @@ class RulesDesk:
         self.lead(hop, now)
 
     def lead(self, hop: Visit, now: float) -> None:
-        """Have `hop`, to which a redirect led, wait at its host, if that comes to it soon."""
+        """Let `hop`, to which a redirect led, wait at its host, if that comes to it soon."""
         host = self._hosts.host(hop.parts.host, now)
         rest_s = max(host.rests_until - now, self._bench.delay_s(host, 0.0))
         if sum(visit.led for visit in host.visits) < soon_visits(rest_s, MOST_LED):
@@ -241,8 +241,9 @@ class RulesDesk:
             self._bench.leave(host, now)
 
     def _led_too_late(self, visit: Visit, until: float, now: float) -> None:
-        """The host to which a redirect led, which rests until then, does not come to `visit` soon. Where others alone
-        are in the way, nothing is wrong with its origin: it is asked again later, and never given up for that."""
+        """Fail `visit`, to which a redirect led, because its host does not come to it soon. The host rests until
+        `until`; if only other visits are in the way, its origin is asked again later, and is never given up for
+        that."""
         exchange = Exchange(visit, Outcome.THROTTLED, now, 0.0, detail=_LED_TOO_LATE)
         if visit.errand:
             self.answers.append(exchange)
@@ -250,7 +251,8 @@ class RulesDesk:
             self._learn(exchange, b"", now, spared=until - now <= SOON_S)
 
     def unmade(self, visit: Visit, outcome: Outcome, detail: str, now: float) -> None:
-        """A robots visit could not even be made: its host is gone, as those who want to visit it will find."""
+        """End a robots visit that could not be made, because its host is gone. The gate opens, so that the origin's
+        pages find that out."""
         if visit.errand:
             self.answers.append(Exchange(visit, outcome, now, 0.0, detail=detail))
             return
@@ -260,16 +262,16 @@ class RulesDesk:
         self.learned.append((origin, Rules.OPEN, now + self._negative_s))
 
     def lost(self, host: Host, exchange: Exchange, now: float, least_failures: int) -> None:
-        """A page of one origin of `host` failed while other origins answer. The origin is treated as if its robots.txt
-        had failed, `least_failures` times at least."""
+        """Treat a page's failure, which is the fault of its origin and not of `host`, as a failure of the origin's
+        robots.txt: at least the `least_failures`th."""
         origin = exchange.visit.parts.origin
-        if not host.rules_of(origin).on_the_way:  # else its robots.txt is being asked for anyway
+        if not host.rules_of(origin).on_the_way:  # otherwise its robots.txt is being asked for anyway
             visit = robots_visit(robots_url(origin), origin)
             self._learn(Exchange(visit, exchange.outcome, now, 0.0, detail=exchange.detail), b"", now, least_failures)
 
     def rest_until(self, visit: Visit, until: float, now: float) -> None:
-        """A robots visit is not made before `until`, since its host rests. Its origin is asked again then. An origin of
-        another host, whose robots.txt redirects there, does not wait for that: its visit has failed."""
+        """Put a robots visit off until its host has rested (`until`); its origin is asked again then. If a redirect led
+        the visit to this host, it has failed: the origin that sent it does not wait."""
         host = self._own_host(visit)
         if host is None:  # a redirect led here
             self._led_too_late(visit, until, now)
@@ -278,13 +280,13 @@ class RulesDesk:
         self._hold_back(visit.robots_of, until, closed=host.closed_until > now)
 
     def _hold_back(self, origin: str, until: float, *, closed: bool) -> None:
-        """Nothing is asked of `origin` before `until`. Where that is since it is `closed` by the hours of the day, its
-        pages pass the gate and sleep: hours may change, and what sleeps can be roused."""
+        """Ask nothing of `origin` before `until`. If the hours of the day are the reason (`closed`), its pages pass the
+        gate and sleep: hours may change, and sleeping pages can be roused."""
         self.learned.append((origin, Rules.OPEN if closed else Rules.UNREACHABLE, until))
 
     def put_off(self, visit: Visit, now: float) -> None:
-        """A robots visit is not made now, since its host is blocked; the pages of its origin may pass the gate: they
-        wait where blocked hosts' do, and ask again when they come from there."""
+        """Give up a robots visit for now, because its host is blocked or belongs to another agent. The pages of its
+        origin may pass the gate: they wait with those of blocked hosts, and ask for rules again when they return."""
         host = self._own_host(visit)
         if host is None:  # a redirect led here: its robots.txt is out of reach
             self.unmade(visit, Outcome.HOST_RETIRED, "it redirects to a blocked host", now)
@@ -302,7 +304,7 @@ class RulesDesk:
         hand_on: bool = True,
         spared: bool = False,
     ) -> None:
-        """`spared`: though this was in vain, it never was too often."""
+        """Learn the rules from `exchange`. A `spared` failure never gives the origin up."""
         origin = exchange.visit.robots_of
         host = self._host_of(origin)
         previous = host.rules_of(origin).robots if host is not None else self._book.robots(origin)
@@ -320,7 +322,7 @@ class RulesDesk:
         if host is not None:
             if previous is not None and previous.failures and not record.failures:
                 host.vain = 0  # an origin came back
-            self._bench.park(host)  # it may ask for a longer rest
+            self._bench.park(host)  # the rules may ask for a longer rest
         self._long.read(record, lambda read: self._learned(read, now, hand_on=hand_on))
 
     def _not_made(self, host: Host, visit: Visit) -> None:
@@ -329,12 +331,12 @@ class RulesDesk:
         known.on_the_way = known.in_line = False
 
     def _learned(self, record: RobotsRecord, now: float, *, hand_on: bool) -> None:
-        """The rules that a server sent before `now` are read."""
+        """Take in the rules that a server sent before `now`, which are read."""
         self._brought.discard(record.origin)
         if hand_on:
             self._hand_on(record)
         host = self._adopt(record)
-        if host is not None:  # else the workbench forgot it while a redirect led to its rules
+        if host is not None:  # otherwise the workbench forgot it while a redirect led to its rules
             known = host.rules_of(record.origin)
             known.unused, known.sitemaps_taken = True, False
             self._bench.sleep_until(host, now + (host.crawl_delay_s or 0.0))  # it asks for a rest after this request
@@ -342,7 +344,7 @@ class RulesDesk:
             self.slowed.append(host)
 
     def _hand_on(self, record: RobotsRecord) -> None:
-        """Have the gate know what may pass. What was in vain too often passes: the fetcher ends it."""
+        """Tell the gate what may pass. An origin that failed too often passes, and the fetcher ends its visits."""
         rules = Rules.OPEN
         if record.state is RobotsState.DISALLOW_ALL and record.failures < self._politeness.host_failures:
             rules = Rules.UNREACHABLE
@@ -351,7 +353,8 @@ class RulesDesk:
         self.learned.append((record.origin, rules, record.expires_at))
 
     def state_of(self, name: str) -> str:
-        """The state of the robots.txt of the host `name` (https, else http); empty when none was asked for."""
+        """Return the state of the robots.txt of the host `name` (https, otherwise http); empty if none was asked
+        for."""
         for scheme in ("https", "http"):
             record = self._book.robots(split(f"{scheme}://{name}/").origin)
             if record is not None:

@@ -1,12 +1,13 @@
-"""The codings of a robots.txt are undone: at once where that is short, else in slices, a few at a time.
+"""Undoes the codings of a robots.txt: at once if it is short, otherwise in slices, a few at a time.
 
-A server may send half a megabyte that takes half a second to unfold, and any number of servers may. So what may take
-long waits in line: `AT_ONCE` are unfolded beside each other, those that are expected to take least first, and a copy of
-what waits is in memory up to `MEMORY_BYTES`, then on disk. Called by `fyke.fetcher.rules_desk`.
+Any number of servers may send half a megabyte that takes half a second to unfold. Long ones therefore wait in line.
+`AT_ONCE` are unfolded side by side, those first that are expected to take least. Copies of waiting ones are in memory
+up to `MEMORY_BYTES`, then on disk. Called by `fyke.fetcher.rules_desk`.
 
-Invariants: `MOST_WAITING` wait at most; of more it is said that they cannot be had, so that they are asked for again.
-So it is of rules whose rest is lost in their coding, or behind what brings nothing, as where the answer itself broke
-off; and of what is still packed, or no text, when the codings that it names are undone: it may forbid something.
+Invariants: rules count as not to be had, and are asked for again, if their rest is lost in their coding or behind data
+that bring nothing, as if the answer had broken off. The same holds for rules that are packed, or no text, after the
+named codings are undone: they may forbid something. Bounded: at most `MOST_WAITING` wait; further ones count as not to
+be had.
 """
 
 import heapq
@@ -23,14 +24,14 @@ from fyke.core.outcomes import Outcome
 from fyke.core.slices import Slicer
 from fyke.core.visits import Exchange
 
-WIRE_BYTES = 1 << 20  # of a robots.txt that are taken: what is read of it, in whatever coding or chunks
-NOW_STEPS = 2_000  # that it may take to be done at once: nearly all are
+WIRE_BYTES = 1 << 20  # taken of a robots.txt: enough for the part that is read, in any coding or chunks
+NOW_STEPS = 2_000  # a robots.txt that takes fewer is unfolded at once, as nearly all are
 AT_ONCE = 8
 MEMORY_BYTES = 8 << 20
 MOST_WAITING = 512  # each may hold a file
-_PACKED = (b"\x1f\x8b", b"\x1f\x9d", b"\x28\xb5\x2f\xfd")  # how gzip, compress and zstd begin, and no text does
+_PACKED = (b"\x1f\x8b", b"\x1f\x9d", b"\x28\xb5\x2f\xfd")  # how gzip, compress and zstd begin, and no text
 _UTF8 = getincrementaldecoder("utf-8")
-LEAST_CHARS = 16  # with fewer no rule is whole: `Disallow:/` and whom it is for
+LEAST_CHARS = 16  # with fewer no rule is whole: `Disallow:/` and its user agent
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
 Then = Callable[[Exchange, bytes], None]
@@ -51,8 +52,8 @@ class Unfolding:
         return f"Unfolding({self._going_on} going on, {len(self._waiting)} wait)"
 
     def read(self, exchange: Exchange, then: Then) -> bool:
-        """Give `exchange` to `then` with its content: before this returns, if that is short; later without its body.
-        False, if too many wait."""
+        """Give `exchange` and its content to `then`: before this returns if it is short, otherwise later, without its
+        body. Returns False if too many wait."""
         steps = expected_steps(exchange)
         if steps <= NOW_STEPS:
             self._give(exchange, decode_body(exchange, self._most_bytes), then)
@@ -86,7 +87,7 @@ class Unfolding:
 
 
 def _what_lacks(exchange: Exchange, decoded: Decoded, most_bytes: int) -> str:
-    """Why there may be other rules in `exchange` than were `decoded`, of `most_bytes` at most; empty where not."""
+    """Return why `exchange` may hold other rules than were `decoded`, of at most `most_bytes`; empty if it does not."""
     if decoded.content.startswith(_PACKED):
         return "it is packed in a way that it does not say"
     is_as_it_came = decoded.fault and not decoded.is_broken and not decoded.is_cut
@@ -100,7 +101,7 @@ def _what_lacks(exchange: Exchange, decoded: Decoded, most_bytes: int) -> str:
 
 
 def _is_text(content: bytes) -> bool:
-    """Whether that is text, as far as it goes, and not the beginning of what is packed."""
+    """Return whether `content` is text, as far as it goes, and not the beginning of packed data."""
     if not content.strip(b" \t\r\n"):
         return True
     try:

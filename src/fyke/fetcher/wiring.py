@@ -1,4 +1,4 @@
-"""The rooms that the fetcher acts through, given to it as it is made."""
+"""The rooms that the fetcher acts through, given to it when it is made."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from fyke.fetcher.workbench import Workbench
 
 
 class EarlierVisits(Protocol):
-    """What earlier visits brought."""
+    """The results of earlier visits."""
 
     def recall(self, visits: Sequence[Visit]) -> None:
-        """Note with each of `visits` whether there were any; called for many at a time."""
+        """Note with each of `visits` whether there were earlier ones; called for many at a time."""
         ...
 
     def read(self, earlier: Earlier) -> None:
-        """Note what is needed to ask for the page again; called when it is."""
+        """Note what is needed to ask for the page again; called when it is asked for."""
         ...
 
 
@@ -40,7 +40,7 @@ class Wiring:
     clock: Clock
     past: EarlierVisits | None = None  # None: all visits are first ones
     cut: Callable[[Visit, str], None] = lambda visit, why: None  # breaks off the request for a visit, saying why
-    room: Callable[[int], int] = lambda hosts: ANY_ROOM  # how many connections there may be, for so many hosts
+    room: Callable[[int], int] = lambda hosts: ANY_ROOM  # how many connections there may be for this many hosts
     ours: Callable[[str], bool] = bool  # whether an address may be asked from here
     shared: bool = False  # whether other agents ask other hosts of the same crawl
     pace: Pace | None = None  # None: its own

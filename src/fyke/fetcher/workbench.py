@@ -1,20 +1,19 @@
 """Which host may be asked next, and when: the workbench.
 
-Visits wait here in one FIFO a host. A host may be asked when its delay has passed and no request to
-it is under way; if it shares its server's address with others, that address must be free too. The
-caller asks `next(now)`, fetches one visit of the host it is given, and says `finished`.
+Visits wait here in one FIFO a host. A host may be asked when its delay has passed and no request to it is under way. If
+it shares its server's address, that address must be free too. The caller asks `next(now)`, fetches one visit of the
+host that is returned, and calls `finished`.
 
-The rule is Mercator's (section 3.2 and its successor's k x download time) and IRLbot's (section 6.1,
-host and server limits together): after a request a host rests for the longest of its own delay, its
-Crawl-delay, `delay_factor` times the download's duration (up to a ceiling) and what the server asked
-for in Retry-After. The delays of host and address are those of a domain with the default budget; for one
-with more they are shorter in proportion, down to a floor, and for an address by the mean budget of the
-domains on it, so that a giant's URLs are fetched as fast as its budget lets them in. Differs: an address
-with a delay is asked one thing at a time, and its rest counts from the end of the request; counted from
-its start, a delayed packet could shorten the gap that the server sees.
+The rule is Mercator's (section 3.2 and its successor's k x download time) and IRLbot's (section 6.1, host and server
+limits together). After a request a host rests for the longest of its own delay, its Crawl-delay, `delay_factor` times
+the download's duration (up to a ceiling), and the server's Retry-After. The delays of host and address are those of a
+domain with the default budget. They shrink in proportion to a larger budget, down to a floor, so that a giant's URLs
+are fetched as fast as its budget lets them in. For an address the mean budget of its domains counts.
+Differs: an address with a delay is asked one thing at a time, and rests from the end of the request. If it rested from
+the start, a delayed packet could shorten the gap that the server sees.
 
-Invariant: every host that has visits and is not busy, parked or queued at its address is in the heap
-exactly once; no clock is read here.
+Invariant: every host that has visits and is not busy, parked or queued at its address is in the heap exactly once. No
+clock is read here.
 """
 
 import heapq
@@ -30,17 +29,17 @@ from fyke.core.visits import Purpose, Visit
 from fyke.fetcher.host import Address, Host
 
 FORGET_AFTER_S = SOON_S
-MOST_VISITS = 1 << 20  # of one host: whatever the frontier hands out
+MOST_VISITS = 1 << 20  # of one host; more than the frontier hands out
 
 
 def download_rest_s(config: PolitenessSection, duration_s: float) -> float:
-    """How long a host rests because of a download that took `duration_s`, in seconds."""
+    """Return the seconds that a host rests because of a download that took `duration_s`."""
     return min(config.delay_factor * duration_s, config.max_delay_s)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkbenchStatistics:
-    """How the workbench stands."""
+    """Counts of the workbench."""
 
     hosts: int
     visits: int
@@ -48,7 +47,7 @@ class WorkbenchStatistics:
     parked: int
     asleep: int
     addresses: int
-    rest_until: float  # unix seconds: no host with work may be asked before; 0: one may be, or is
+    rest_until: float  # unix seconds; no host with work may be asked before. 0: one may be, or is
 
 
 class Workbench:
@@ -64,8 +63,8 @@ class Workbench:
         own_delay_s: Callable[[str], float | None] = lambda _: None,
         hours: HostHours | None = None,
     ) -> None:
-        """`own_delay_s(host)`: how long a host rests for which a person said so, whatever else is usual. `hours`: in
-        which of the day hosts may be asked; None for any."""
+        """`own_delay_s(host)` is the rest in seconds that a person set in place of the usual one. `hours` are those of
+        the day in which hosts may be asked; None means all."""
         self._config = config
         self._hours = hours
         self._own_delay_s = own_delay_s
@@ -74,7 +73,7 @@ class Workbench:
         self._addresses: dict[str, Address] = {}
         self._heap: list[tuple[float, int, Host | Address]] = []
         self._order = count()
-        self.crowded: list[Host] = []  # hosts that sleep since their address has too many, until the caller takes them
+        self.crowded: list[Host] = []  # asleep because too many share the address, until the caller takes them
         self.visits = 0
         self.busy = 0
 
@@ -88,15 +87,15 @@ class Workbench:
         return iter(self._hosts.values())
 
     def get(self, key: int) -> Host | None:
-        """The host with this key, if it is here."""
+        """Return the host with this key, or None if it is not here."""
         return self._hosts.get(key)
 
     def enter(self, host: Host) -> None:
-        """Take in `host`, which is not here and may not be asked before it is due."""
+        """Take in `host`, which must not be here yet. It may not be asked before it is due."""
         self._hosts[host.key] = host
 
     def add(self, host: Host, visit: Visit, *, first: bool = False) -> None:
-        """Let `visit` wait for its turn at `host`; `first` puts it before the others."""
+        """Let `visit` wait for its turn at `host`. `first` puts it before the others."""
         if first:
             host.visits.appendleft(visit)
         else:
@@ -115,9 +114,9 @@ class Workbench:
             address.budgets[host.domain_key] = budget
 
     def next(self, now: float) -> Host | None:
-        """A host that may be asked now, or None.
+        """Return a host that may be asked now, or None.
 
-        The caller then takes visits of it (`pop`) and starts one, parks it, or lets it go (`rest`).
+        The caller then takes visits of it (`pop`) and starts one, parks the host, or lets it go (`rest`).
         """
         while self._heap and self._heap[0][0] <= now:
             _, _, entity = heapq.heappop(self._heap)
@@ -131,7 +130,7 @@ class Workbench:
     def _turn_of_host(self, host: Host, now: float) -> Host | None:
         host.queued = False
         if self._hosts.get(host.key) is not host:
-            return None  # forgotten since
+            return None  # forgotten in the meantime
         if host.busy or host.parked:
             return None  # `finished` or `unpark` brings it back
         if host.rests_until > now:
@@ -145,7 +144,7 @@ class Workbench:
             return host
         if address.busy or address.due > now or address.waiting:
             wait_s = len(address.waiting) * self.address_delay_s(address)
-            if wait_s > SOON_S:  # too many share it: this one sleeps until the others had their turn
+            if wait_s > SOON_S:  # too many share it: this host sleeps until the others had their turn
                 host.due = now + wait_s
                 self.crowded.append(host)
                 self.rest(host)
@@ -174,15 +173,15 @@ class Workbench:
         return None
 
     def next_due(self) -> float | None:
-        """When `next` may have something, or None when nothing waits for a time."""
+        """Return when `next` may have a host, or None if nothing waits for a time."""
         return self._heap[0][0] if self._heap else None
 
     def pop(self, host: Host, now: float) -> Visit | None:
         """Take out a visit of `host` that may be made now.
 
-        None when it has none, or all of them are retries whose time has not come. Those that give way are taken when
-        nothing else may be. After one that a redirect led here comes one that is its own: strangers may lead so many
-        here that none of these would ever be made.
+        Returns None if there is none, or if all are retries whose time has not come. Visits that give way are taken
+        last. A visit that a redirect led here is followed by one of the host's own: otherwise strangers could lead here
+        so many that its own were never made.
         """
         if host.led and (own := self._first_own(host, now)):
             visit = host.visits[own]
@@ -202,25 +201,26 @@ class Workbench:
 
     @staticmethod
     def _first_own(host: Host, now: float) -> int:
-        """The place of the first visit that may be made now and was not led here; 0 where it has the first, or none."""
+        """Return the index of the first visit that may be made now and was not led here; 0 if that is the first one, or
+        none."""
         passed = (visit.led or visit.not_before > now or host.gives_way(visit, now) for visit in host.visits)
         return next((place for place, is_passed in enumerate(passed) if not is_passed), 0)
 
     def start(self, host: Host) -> None:
-        """A request to `host` begins: it and its address are busy until `finished`."""
+        """Mark `host` and its address as busy until `finished`."""
         self.busy += 1
         host.busy = True
         if host.address is not None and self._config.address_delay_s:
             host.address.busy = True
 
     def rest(self, host: Host) -> None:
-        """Let `host` wait until it has rested, if it does not wait for anything yet and is not being asked."""
+        """Let `host` wait until it has rested, unless it waits for something or is being asked."""
         if not (host.queued or host.busy or host.parked):
             host.queued = True
             self._push(host.rests_until, host)
 
     def finished(self, host: Host, now: float, duration_s: float, wait_s: float = 0.0) -> None:
-        """The request to `host` is over after `duration_s`; it rests, for `wait_s` at least."""
+        """End the request to `host`, which took `duration_s`. The host rests for at least `wait_s`."""
         self.busy -= 1
         host.busy = False
         host.due = now + max(wait_s, self.delay_s(host, duration_s))
@@ -237,7 +237,7 @@ class Workbench:
             self._forget(host)
 
     def delay_s(self, host: Host, duration_s: float) -> float:
-        """How long `host` rests after a download that took `duration_s`, in seconds."""
+        """Return the seconds that `host` rests after a download that took `duration_s`."""
         crawl_delay_s = host.crawl_delay_s or 0.0
         own_s = self._own_delay_s(host.name)
         if own_s is not None:
@@ -245,17 +245,17 @@ class Workbench:
         return max(self.domain_delay_s(host.budget), download_rest_s(self._config, duration_s), crawl_delay_s)
 
     def address_delay_s(self, address: Address) -> float:
-        """How long `address` rests after a request, in seconds."""
+        """Return the seconds that `address` rests after a request."""
         return self._scaled(self._config.address_delay_s, self._config.min_address_delay_s, address.mean_budget)
 
     def _scaled(self, delay_s: float, least_s: float, budget: float) -> float:
-        """`delay_s` x B0 / B, `least_s` at least (but never more than `delay_s`): IRLbot, section 6.1."""
+        """Return `delay_s` x B0 / B, at least `least_s` but never more than `delay_s` (IRLbot, section 6.1)."""
         if budget <= self._default_budget:
             return delay_s
         return max(min(least_s, delay_s), delay_s * self._default_budget / budget)
 
     def domain_delay_s(self, budget: int) -> float:
-        """Least seconds between two requests to a host of a domain with `budget`."""
+        """Return the least seconds between two requests to a host of a domain with `budget`."""
         return self._scaled(self._config.host_delay_s, self._config.min_host_delay_s, budget)
 
     def park(self, host: Host) -> None:
@@ -267,13 +267,13 @@ class Workbench:
         self.rest(host)
 
     def sleep_until(self, host: Host, due: float) -> None:
-        """`host` may not be asked before `due`."""
+        """Let no request to `host` begin before `due`."""
         host.due = max(host.due, due)
         self.rest(host)
 
     def close(self, host: Host, now: float) -> bool:
-        """Whether the hours of the day keep `host` from being asked once it has rested; it then rests until they
-        begin."""
+        """Return whether the hours of the day keep `host` from being asked once it has rested. It then rests until
+        they begin."""
         if not self._hours:
             return False
         rested = max(now, host.due)
@@ -282,7 +282,7 @@ class Workbench:
         return opens_at > rested
 
     def settle(self, host: Host, text: str, due: float = 0.0) -> None:
-        """`host` is asked at the address `text`, which rests until `due` if it is not known here yet."""
+        """Ask `host` at the address `text` from now on. If that address is new here, it rests until `due`."""
         if host.address is not None and host.address.text == text:
             return
         self._leave_address(host)
@@ -310,17 +310,18 @@ class Workbench:
         host.address = None
 
     def drain(self, host: Host) -> list[Visit]:
-        """All visits of `host` that wait, taken out."""
+        """Take out all visits of `host`."""
         visits = list(host.visits)
         host.visits.clear()
         self.visits -= len(visits)
         return visits
 
     def put_off(self, host: Host, now: float) -> list[Visit]:
-        """The visits that `host` does not come to soon, taken out: all if it sleeps, else those too many."""
+        """Take out the visits that `host` does not come to soon: all if it sleeps, otherwise those that are too
+        many."""
         self.close(host, now)
         room = soon_visits(host.rests_until - now, MOST_VISITS)
-        if len(host.visits) <= 2 * room:  # twice, so that what is a little too much does not go to and fro
+        if len(host.visits) <= 2 * room:  # twice the room, so that a small surplus does not go to and fro
             return []
         kept, gone = list[Visit](), list[Visit]()
         for visit in host.visits:
@@ -329,15 +330,15 @@ class Workbench:
         return self._keep(host, kept, gone)
 
     def put_off_retries(self, host: Host, now: float) -> list[Visit]:
-        """The visits of `host` that may not be made soon, though others may, taken out."""
+        """Take out the visits of `host` that may not be made soon, though others may."""
         return self._take(host, lambda visit: visit.not_before > now + SOON_S)
 
     def put_off_rules(self, host: Host, now: float) -> list[Visit]:
-        """The visits of `host` that bring rules, taken out."""
+        """Take out the visits of `host` that bring rules."""
         return self._take(host, lambda visit: visit.purpose is Purpose.ROBOTS)
 
     def take_pages(self, host: Host) -> list[Visit]:
-        """The visits of `host` that bring no rules, taken out."""
+        """Take out the visits of `host` that bring no rules."""
         return self._take(host, lambda visit: visit.purpose is not Purpose.ROBOTS)
 
     def _take(self, host: Host, goes: Callable[[Visit], bool]) -> list[Visit]:
@@ -350,8 +351,8 @@ class Workbench:
         return gone
 
     def leave(self, host: Host, now: float) -> bool:
-        """Let go of `host` if it has nothing to do, and rests for long or has no address: where that is written down is
-        the caller's affair. Returns whether it is gone."""
+        """Forget `host` if it has no visits, and rests for long or has no address. Returns whether it is gone. The
+        caller writes its rest down."""
         if not host.visits and (host.address is None or host.rests_until - now > FORGET_AFTER_S):
             self._forget(host)
         return host.key not in self._hosts
@@ -368,8 +369,7 @@ class Workbench:
         self._hosts.pop(host.key, None)
 
     def prune(self, now: float) -> None:
-        """Forget hosts that came and got no visit, addresses that no host uses and whose rest is over, and turns of
-        hosts that are not here any more."""
+        """Forget hosts that got no visit, unused addresses whose rest is over, and turns of hosts that are gone."""
         for host in [host for host in self._hosts.values() if host.has_nothing_to_do and host.rests_until <= now]:
             self._forget(host)
         gone = [text for text, address in self._addresses.items() if not address.hosts and address.due <= now]
@@ -392,7 +392,7 @@ class Workbench:
         )
 
     def _rest_until(self, now: float) -> float:
-        """When the first host with work may be asked, where all of them rest (unix seconds); else 0."""
+        """Return when the first host with work may be asked (unix seconds); 0 unless all rest."""
         working = [host for host in self._hosts.values() if host.visits or host.busy]
         if not working or any(host.busy or host.parked for host in working):
             return 0.0

@@ -1,22 +1,22 @@
 """Carries out requests: libcurl's multi interface on the event loop.
 
-Protocol modules call `start`; the engine calls `done` with an `Exchange`. `sockets` has libcurl called when one of
-its sockets is ready, `line` says whose request begins next, `pool` has the handles, `handshakes` knows how many
-connections fit. What would hold the loop is carried out beside it, in `threads`.
+Protocol modules call `start`; the engine calls `done` with an `Exchange`. `sockets` has libcurl called when a socket is
+ready, `line` says whose request begins next, `pool` has the handles, `handshakes` knows how many connections fit.
+`threads` carries out beside the loop what would hold it.
 
-A handshake costs as much as some ten requests: so connections are kept, the latest used of them, and a host whose
-connection is gone takes up its last TLS session, whose certificate counts as checked. libcurl reads the file of
-certificates to trust once for all. A server that says much before it is asked anything, which are its certificates, is
-left before OpenSSL reads them, and asked anew among few like it; that connection is not kept.
+A handshake costs as much as some ten requests. So the connections used last are kept, and a host whose connection is
+gone resumes its last TLS session, whose certificate counts as checked. libcurl reads the file of trusted certificates
+once. A server that sends much before it is asked anything, which are its certificates, is left before OpenSSL reads
+them. It is asked anew, among few like it, and that connection is not kept.
 
-Who sends much does not hold up who sends little: a transfer that brought `TURN_BYTES`, or took `TURN_S`, is paused and
-takes turns with those like it, one after the other, each of so much; all of them together have a share of the time
-while light requests end (`fyke.core.pace`). It must be paused: whatever socket libcurl is told of, it also reads of
-every transfer that it left off in the middle.
+Large answers do not hold up small ones. A transfer that brought `TURN_BYTES`, or took `TURN_S`, is paused and takes
+turns of that size with others like it. Together they have a share of the time while light requests end
+(`fyke.core.pace`). The pause is needed: whatever socket libcurl is told of, it also reads of every transfer that it
+left off in the middle.
 
-Invariant: `done` is called exactly once for every `start`, never from inside `start`, whatever the
-server does, also at `close`. Idle handles are bounded by `connections`, kept connections by `kept`,
-and those with the ones under way by `room`.
+Invariant: `done` is called exactly once for every `start`, never from inside `start`, whatever the server does, also at
+`close`. Bounded: idle handles by `connections`, kept connections by `kept`, and those with the ones under way by
+`room`.
 """
 
 import asyncio
@@ -44,9 +44,9 @@ from fyke.fetcher.wire.threads import TransferThreads
 from fyke.fetcher.wire.transfer import ANY, ENDLESS, IDLE, Calls, Done, Request, Slot
 from fyke.fetcher.wire.watchdog import Watchdog
 
-MANY_TIMES = 3  # as many hosts as connections: those used last are closed before they are used again
+MANY_TIMES = 3  # hosts per connection, from which on connections are closed before they are used again
 TRIM_EACH = 256  # handshakes
-BODIES_BYTES = 48 << 20  # in memory of all that are under way, or not archived yet; the rest is in files
+BODIES_BYTES = 48 << 20  # in memory, of all bodies under way or not archived yet; the rest is in files
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
 
 _CLOSED = TransferEnd(Outcome.BROKEN_OFF, CLOSED)
@@ -55,9 +55,8 @@ _CLOSED = TransferEnd(Outcome.BROKEN_OFF, CLOSED)
 class CurlEngine:
     """Transfers over one libcurl multi handle, on one event loop.
 
-    `document_folder` is where bodies too large for memory go, `kept` how many connections are kept for the next
-    visit to their hosts (twice as many as there are at once).
-    Raises ConfigurationError when `config.ca_file` cannot be used.
+    Bodies too large for memory go to `document_folder`. `kept` connections are kept for the next visit to their hosts
+    (by default twice `connections`). Raises ConfigurationError if `config.ca_file` cannot be used.
     """
 
     def __init__(
@@ -74,19 +73,19 @@ class CurlEngine:
         self._loop = loop
         self._clock = clock
         self._folder = document_folder
-        self._room = self._most = ANY_ROOM  # connections that fit, and that libcurl may have, those it keeps among them
-        self._hosts = 0  # that are visited by turns
+        self._room = self._most = ANY_ROOM  # connections that fit, and that libcurl may have, kept ones included
+        self._hosts = 0  # visited by turns
         self._active: dict[Any, Slot] = {}
         self._line = WaitingLine()
         self._handshakes = Handshakes(config.connections)
-        self._trimmer, self._trim_at = Trimmer(), TRIM_EACH  # handshakes in which certificates came
+        self._trimmer, self._trim_at = Trimmer(), TRIM_EACH  # count of handshakes with certificates
         self._refused: list[tuple[Done, Exchange]] = []
         self._closed = False
         self._failure: DiskFull | None = None
         self._document = partial(Document, folder=document_folder, shared=SharedMemory(BODIES_BYTES))
         self._pace = pace or Pace(clock)
-        self._share = self._pace.share()  # of the time, for those that take turns
-        self._paused: deque[Slot] = deque()  # they wait for their turn
+        self._share = self._pace.share()  # of the time, for transfers that take turns
+        self._paused: deque[Slot] = deque()  # transfers that wait for their turn
         self._calls = Calls()
         options = constant_options(config)
         self._threads = TransferThreads(loop, clock, options, config.max_body_bytes, self._folder, self._ended_beside)
@@ -94,7 +93,7 @@ class CurlEngine:
             options, config.connections, limit_bytes=config.max_body_bytes, paused=self._paused, calls=self._calls
         )
         self._watchdog = Watchdog(self._calls)
-        self._turns: asyncio.Handle | None = None  # when the next of them has it
+        self._turns: asyncio.Handle | None = None  # the next turn
         self._overtime: asyncio.Handle | None = None
         self._sockets = WatchedSockets(loop, clock, self._calls, self._go_on_at, self._run)
         self._multi = self._new_multi(2 * config.connections if kept is None else kept)
@@ -114,18 +113,18 @@ class CurlEngine:
 
     @property
     def in_flight(self) -> int:
-        """Requests started whose `done` has not been called."""
+        """Number of requests started whose `done` has not been called."""
         return len(self._active) + len(self._line) + len(self._threads) + len(self._refused)
 
     def room(self, hosts: int) -> int:
-        """How many connections there may be, those that are kept among them, where so many `hosts` are visited."""
+        """Return how many connections there may be, kept ones included, while this many `hosts` are visited."""
         self._hosts = hosts
         return self._room
 
     def start(self, request: Request, done: Done) -> None:
         """Carry out `request` and call `done` once, later, on the loop.
 
-        Raises DiskFull once a body could not be written: nothing can be kept from then on.
+        Raises DiskFull once a body could not be written, because nothing can be kept from then on.
         """
         if self._failure is not None:
             raise self._failure
@@ -160,7 +159,7 @@ class CurlEngine:
         return slot
 
     def cut(self, visit: Visit, why: str) -> None:
-        """Break off the request for `visit`, if it is under way; `done` is called later, as for one that stalled."""
+        """Break off the request for `visit`, if it is under way. `done` is called later, as for one that stalled."""
         how = TransferEnd(Outcome.STALLED, why)
         if broken_off := self._threads.break_off(visit, how):
             self._refused.append(broken_off)
@@ -176,13 +175,13 @@ class CurlEngine:
         self._sockets.kick()
 
     def _cut_overdue(self) -> None:
-        """Those who hold up others whose certificates are as large."""
+        """Cut slots that hold up others whose certificates are as large."""
         self._overtime = self._loop.call_later(ALONE_S, self._cut_overdue) if len(self._line) else None
         for slot in self._line.overdue(self._clock.now()):
             self.cut(slot.request.visit, "cut, since its certificates are large and others like it waited")
 
     def _take_back(self, slot: Slot) -> None:
-        """libcurl is to know no more of `slot`."""
+        """Remove `slot` from libcurl."""
         del self._active[slot.curl]
         self._line.ended(slot)
         self._multi.remove_handle(slot.curl)
@@ -190,7 +189,7 @@ class CurlEngine:
             self._sockets.kick()
 
     def close(self) -> None:
-        """Break off what is in flight, each with `BROKEN_OFF` and detail `CLOSED`, and let go of everything."""
+        """Break off the requests in flight, each with `BROKEN_OFF` and detail `CLOSED`, and let go of everything."""
         if self._closed:
             return
         self._closed = True
@@ -240,7 +239,8 @@ class CurlEngine:
             self._make_room()
 
     def _set_apart(self, slot: Slot) -> None:
-        """Its server has much to say before it is asked: ask it anew, when those like it leave room."""
+        """Ask the server of `slot` anew, when those like it leave room, because it has much to say before it is
+        asked."""
         self._line.note_large(slot.request.visit.host)
         request, done, started = slot.request, slot.done, slot.started
         slot.body.close()
@@ -248,13 +248,13 @@ class CurlEngine:
         self._begin(request, done, started)
 
     def _make_room(self) -> None:
-        """Let libcurl have as many connections as fit: it closes those that were idle longest, of which much lies free
-        between what is in use."""
+        """Let libcurl have as many connections as fit: it closes those idle longest. The memory that certificates leave
+        lies between used memory, so it is trimmed."""
         if self._handshakes.seen >= self._trim_at:
             self._trim_at = self._handshakes.seen + TRIM_EACH
             self._trimmer.trim()
         self._room = most = self._handshakes.room
-        if self._hosts > MANY_TIMES * most:  # none of them is kept until its host's next visit
+        if self._hosts > MANY_TIMES * most:  # no connection lasts until its host's next visit
             most = min(most, max(most // 2, len(self._active) + STARTS))
         if not 0.9 * self._most < most < 1.1 * self._most:
             self._most = most
@@ -276,7 +276,7 @@ class CurlEngine:
             self._turns = self._loop.call_later(self._share.wait_s(), self._take_turn)
 
     def _take_turn(self) -> None:
-        """Let the next that is paused go on, if there is time for it."""
+        """Let the next paused transfer go on, if there is time for it."""
         self._turns = None
         if wait_s := self._share.wait_s():
             self._turns = self._loop.call_later(wait_s, self._take_turn)
@@ -290,7 +290,7 @@ class CurlEngine:
             return  # it ended meanwhile
         try:
             slot.curl.pause(pycurl.PAUSE_CONT)
-        except pycurl.error as error:  # what was kept from it was not wanted
+        except pycurl.error as error:  # the piece that waited was refused
             self._finish(slot.curl, *error.args)
 
     # endings
@@ -306,7 +306,7 @@ class CurlEngine:
 
     def _finish(self, curl: Any, code: int, message: str) -> None:
         slot = self._active.get(curl)
-        if slot is None:  # `close`, called by an owner's `done` in this same turn, has seen to it
+        if slot is None:  # `close`, called by an owner's `done` in this turn, ended it
             return
         self._take_back(slot)
         if slot.large or slot.said_more:
@@ -346,7 +346,7 @@ class CurlEngine:
     def _call(self, done: Done, exchange: Exchange) -> None:
         try:
             done(exchange)
-        except Exception as error:  # noqa: BLE001 - an owner's bug is the loop's to report; other transfers go on
+        except Exception as error:  # noqa: BLE001 - the loop reports an owner's bug; other transfers go on
             self._loop.call_exception_handler(
                 {"message": f"done() failed for {exchange.visit.url}", "exception": error}
             )

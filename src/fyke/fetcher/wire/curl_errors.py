@@ -1,8 +1,8 @@
 """libcurl's error codes as outcomes: the one place where its words are known.
 
-`CurlEngine` asks once for each failed transfer. libcurl uses some codes for several things (a
-timeout has many stages, a receive error may be a reset or nonsense), so the message decides there;
-a test meets each case with a real server, because messages may change between releases.
+`CurlEngine` asks once for each failed transfer. libcurl uses some codes for several faults (a timeout has many stages,
+a receive error may be a reset or nonsense), so the message decides there. A test meets each case with a real server,
+because messages may change between releases.
 """
 
 from typing import NamedTuple
@@ -30,14 +30,14 @@ _BY_CODE = {
     _HTTP2_STREAM: Outcome.BROKEN_OFF,
 }
 
-# What libcurl says with E_RECV_ERROR when the connection, and not the answer, is at fault.
+# libcurl's words with E_RECV_ERROR if the connection, and not the answer, is at fault.
 _CONNECTION_WORDS = ("reset", "recv failure", "ssl_read", "closed abruptly", "connection died", "unexpected eof")
 
 _SILENT = {100: "a header line is too long"}  # errors libcurl has no message for
 
 _TRUNCATED = {
     Outcome.TOO_LARGE: "length",
-    Outcome.MEDIA_REFUSED: "unspecified",  # and by that it is known in an archive
+    Outcome.MEDIA_REFUSED: "unspecified",  # an archive knows it by that
     Outcome.TIMED_OUT: "time",
     Outcome.STALLED: "time",
     Outcome.BROKEN_OFF: "disconnect",
@@ -52,13 +52,13 @@ class TransferEnd(NamedTuple):
     detail: str
 
     def truncated(self, size_bytes: int) -> str:
-        """WARC's word for why a body of which `size_bytes` came is not all there."""
+        """Return WARC's word for why a body of which `size_bytes` came is not complete."""
         whole = not size_bytes and self.outcome is not Outcome.MEDIA_REFUSED
         return "" if whole else _TRUNCATED.get(self.outcome, "")
 
 
 def transfer_end(code: int, message: str, *, connected: bool) -> TransferEnd:
-    """What libcurl's error `code` with `message` means; `connected` once the server took the connection."""
+    """Return the meaning of libcurl's error `code` with `message`; `connected` once the server took the connection."""
     detail = message or _SILENT.get(code, f"libcurl error {code}")
     if code == pycurl.E_OPERATION_TIMEDOUT:
         return TransferEnd(_timeout(message, connected), detail)

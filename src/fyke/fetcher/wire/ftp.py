@@ -1,13 +1,13 @@
 """FTP: anonymous login; a path that ends in a slash is a listing.
 
-Called by the registry. libcurl opens the data connection to the address of the control connection,
-whatever the server's PASV answer says (FTP_SKIP_PASV_IP), so a server cannot send us elsewhere. Nor to another of the
-services at its address, which may be somebody else's: the port is refused where services are (`_is_for_data`).
+Called by the registry. libcurl opens the data connection to the address of the control connection, whatever the
+server's PASV answer says (FTP_SKIP_PASV_IP), so a server cannot send us elsewhere. Other services at its address may be
+somebody else's, so their ports are refused (`_is_for_data`).
 
-The reply code is the status. 421 (too many users) is THROTTLED, other 4xx are the server's passing
-trouble (SERVER_ERROR), 5xx are final (CLIENT_ERROR): nearly the reverse of HTTP (RFC 959, 4.2.1).
-Not the reply but libcurl's view decides whether a transfer went well. In listings, which FTP sends as
-text, libcurl turns CRLF into LF; files are kept byte for byte.
+The reply code is the status. 421 (too many users) is THROTTLED, other 4xx are the server's passing trouble
+(SERVER_ERROR), 5xx are final (CLIENT_ERROR): nearly the reverse of HTTP (RFC 959, 4.2.1). libcurl's view, not the
+reply, decides whether a transfer went well. In listings, which FTP sends as text, libcurl turns CRLF into LF; files are
+kept byte for byte.
 """
 
 import re
@@ -24,9 +24,9 @@ from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.transfer import Done, Option, Request
 
-LEAST_DATA_PORT = 1024  # those below belong to services
+LEAST_DATA_PORT = 1024  # lower ones belong to services
 _PORT = re.compile(rb"227 \D*(?:\d{1,3},){4}(\d{1,3}),(\d{1,3})|229 [^(]*\(.{3}(\d{1,5})")
-# Faults libcurl reports for a server that answered with a refusal; the reply code says which.
+# Faults that libcurl reports if a server refused; the reply code says which.
 _REFUSALS = frozenset({Outcome.BAD_ANSWER, Outcome.BROKEN_OFF})
 
 
@@ -44,7 +44,7 @@ class Ftp:
         self._engine.start(Request(visit, address, self, blocks=True), done)
 
     def options(self) -> Iterable[Option]:
-        """What libcurl must know once for each handle."""
+        """Return what libcurl must know once for each handle."""
         return [
             (pycurl.USERNAME, "anonymous"),
             (pycurl.PASSWORD, self._password),
@@ -53,7 +53,7 @@ class Ftp:
         ]
 
     def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
-        """Status and outcome of an answer; control lines are not kept."""
+        """Set status and outcome of an answer; control lines are not kept."""
         exchange.effective_protocol = "ftp"
         exchange.status = code = curl.getinfo(pycurl.RESPONSE_CODE)
         if exchange.outcome is Outcome.CONNECT_FAILED and (refused := _refused(lines)):
@@ -65,13 +65,13 @@ class Ftp:
 
 
 class _FtpSockets:
-    """Those of one transfer: the first is for the control connection, to the port of the URL."""
+    """Sockets of one transfer: the first is for the control connection, to the port of the URL."""
 
     def __init__(self) -> None:
         self._controlled = False
 
     def open(self, _purpose: int, address: tuple[int, int, int, Any]) -> Any:
-        """A socket for `address` (family, type, protocol, peer), or none where no data are."""
+        """Return a socket for `address` (family, type, protocol, peer), or SOCKET_BAD if its port is not for data."""
         *how, peer = address
         if self._controlled and not _is_for_data(peer[1]):
             return pycurl.SOCKET_BAD
@@ -80,14 +80,14 @@ class _FtpSockets:
 
 
 class _FtpSocket(socket.socket):
-    """One that libcurl has a copy of as soon as it is returned."""
+    """A socket that libcurl has a copy of as soon as it is returned."""
 
     def __del__(self) -> None:
         self.close()
 
 
 def _refused(lines: list[bytes]) -> str:
-    """What to say of the last of `lines`, where it names a port that is none for data."""
+    """Return what is wrong with the port for data that the last of `lines` names; empty if nothing is."""
     named = _PORT.match(lines[-1]) if lines else None
     if named is None:
         return ""

@@ -1,9 +1,8 @@
 """Gopher (RFC 1436): one line out, a document or a menu back, and the connection ends.
 
-Called by the registry. The first character of the path is the item type and is not sent. The
-protocol has no status: an empty answer, and an answer that is nothing but a menu line of type 3
-(error), is CLIENT_ERROR, also where a text was asked for, since that is how servers say "not found".
-A cut connection cannot be told from the end of a document.
+Called by the registry. The first character of the path is the item type and is not sent. The protocol has no status. An
+empty answer is CLIENT_ERROR, and so is an answer that is nothing but a menu line of type 3 (error). That holds for
+texts too, because servers say "not found" in this way. A cut connection cannot be told from the end of a document.
 """
 
 import re
@@ -33,11 +32,11 @@ class Gopher:
         self._engine.start(Request(visit, address, self), done)
 
     def options(self) -> Iterable[Option]:
-        """Nothing that libcurl would not know."""
+        """Return nothing: libcurl needs no option."""
         return ()
 
     def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
-        """The outcome, from the body alone."""
+        """Set the outcome, from the body alone."""
         exchange.effective_protocol = "gopher"
         if exchange.outcome is not Outcome.OK or exchange.body.size > _MAX_ERROR_BYTES:
             return

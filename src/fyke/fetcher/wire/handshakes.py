@@ -1,12 +1,12 @@
-"""What connections over TLS take, and how many there may be.
+"""What do connections over TLS take, and how many may there be?
 
-OpenSSL keeps the certificates of a server as long as the connection to it, with each name in them as objects of its
-own: a server chooses up to 100 KB, which become 4 MB. How much came in before anything was asked tells how large they
-are, and that is known before OpenSSL reads them (`is_large`): such a connection is made alone with few like it, and
-not kept. What the others take is not seen by their length, names being forty times as dear as numbers. So it is
-measured at some of them, and `room` is how many fit.
+OpenSSL keeps a server's certificates as long as the connection, each name in them as objects of its own. A server may
+choose up to 100 KB of them, which become 4 MB. The bytes that came before anything was asked show how large the
+certificates are, before OpenSSL reads them (`is_large`). A connection with large ones is made alone with few like it,
+and not kept. The cost of the others cannot be seen by their length, because names are forty times as dear as numbers.
+So it is measured at some of them, and `room` is how many connections fit.
 
-Called by `CurlEngine`. Invariant: by what was measured, `room` connections take what there is for them, at most.
+Called by `CurlEngine`. Bounded: by what was measured, `room` connections take at most the memory for them.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,28 +17,28 @@ from fyke.fetcher.wire.received import received_bytes
 
 LARGE_BYTES = 12 << 10  # of a server's part of a handshake; four certificates have 3 to 6 KB
 SHARE_BYTES = 624 << 10  # for each of `fetch.connections`: by default 156 MB in all
-EACH_BYTES = 144 << 10  # of a connection, beside its certificates: it has a context of OpenSSL of its own
-MOST_TIMES = 48  # as much as came, certificates may take: names of no letter
-LEAST_BYTES = 1 << 10  # with less no certificate came: the session is an earlier one's
-SAMPLES = 32  # that are remembered, more or less
-EACH = 8  # handshakes, of which one is measured
+EACH_BYTES = 144 << 10  # of a connection beside its certificates, for its own OpenSSL context
+MOST_TIMES = 48  # the most that certificates take per byte that came: names of no letter
+LEAST_BYTES = 1 << 10  # with less no certificate came: an earlier session is resumed
+SAMPLES = 32  # over which the mean runs, more or less
+EACH = 8  # one in this many handshakes is measured
 ANY_ROOM = 1 << 20  # more connections than there ever are
-LEAST_BESIDE = 64  # connections, beside those for fast hosts
+LEAST_BESIDE = 64  # connections beside those for fast hosts
 
 
 def is_large(fd: int) -> bool:
-    """Whether a server said too much at the connection `fd`, which was asked nothing yet."""
+    """Return whether the server at connection `fd`, which was asked nothing yet, sent too much."""
     return received_bytes(fd) > LARGE_BYTES
 
 
 class Handshakes:
-    """What certificates take, on the average of late handshakes."""
+    """The memory that certificates take, on the average of recent handshakes."""
 
     def __init__(self, connections: int, measure: Callable[[], int] = allocated_bytes) -> None:
-        """`connections`: as the settings say; `measure` says what the process has in use, in bytes."""
+        """`connections` is the setting; `measure` returns the bytes that the process has in use."""
         self._connections = connections
         self._measure = measure
-        self.seen = 0  # in which certificates came
+        self.seen = 0  # handshakes in which certificates came
         self._samples = 0
         self._mean_bytes = 0.0
 
@@ -47,13 +47,13 @@ class Handshakes:
 
     @property
     def room(self) -> int:
-        """How many connections fit."""
+        """Number of connections that fit."""
         fit = self._connections * SHARE_BYTES / (EACH_BYTES + self._mean_bytes)
         return max(int(fit), self._connections + LEAST_BESIDE)
 
     @contextmanager
     def going_on(self, fd: int) -> Iterator[None]:
-        """libcurl goes on with the one at `fd`."""
+        """Measure what libcurl takes while it goes on with the handshake at `fd`."""
         came_bytes = received_bytes(fd)
         if came_bytes < LEAST_BYTES:
             yield
@@ -64,7 +64,7 @@ class Handshakes:
             return
         before_bytes = self._measure()
         yield
-        taken_bytes = self._measure() - before_bytes  # and what other threads took meanwhile
+        taken_bytes = self._measure() - before_bytes  # includes what other threads took
         self._note(min(max(taken_bytes, came_bytes), MOST_TIMES * came_bytes))
 
     def _note(self, taken_bytes: int) -> None:

@@ -1,23 +1,24 @@
 """HTTP and HTTPS: words the request, reads the head, says what the status means.
 
-Called by the registry. The head of the request is composed here, in the order in which libcurl
-writes it, because asking libcurl what it sent costs a callback for every event; a test holds the two
-against each other byte for byte. With HTTP/2 request and head are recorded in the form of HTTP/1.1,
-as WARC tools expect, and `effective_protocol` says "h2".
+Called by the registry. The head of the request is composed here, in libcurl's order, because asking libcurl what it
+sent costs a callback for every event. A test compares the two byte for byte. With HTTP/2, request and head are recorded
+in the form of HTTP/1.1, as WARC tools expect, and `effective_protocol` says "h2".
 
-A Content-Length that is no number is passed over (Fetch Standard, "extract a length"): the visit is broken off and,
-like any that was, made again, then to the end of the connection. So are several that differ: libcurl does not tell.
+A Content-Length that is no number is passed over (Fetch Standard, "extract a length"). The visit is broken off and made
+again, as usual, this time to the end of the connection. Several lengths that differ are treated alike, because libcurl
+does not tell the two faults apart.
 
-A head that asks for patience or leads on (`BY_HEAD`) means that whatever becomes of the body: one that breaks off or is
+A head that asks for patience or leads on (`BY_HEAD`) counts whatever becomes of the body. A body that breaks off or is
 too long is archived as truncated, and `detail` says why.
 
-A 3xx with a Location is REDIRECTED. One without leads nowhere and is taken at its word: OK (300 may
-carry a list of choices). A 304 is UNCHANGED where the request asked for it (`condition_of`), else a BAD_ANSWER. So is a
-206 that has a part of what was asked for, since we ask for no part; one that has all of it, or does not say, is OK.
+- A 3xx with a Location is REDIRECTED. Without one it is OK (300 may carry a list of choices).
+- A 304 is UNCHANGED if the request asked for it (`condition_of`), otherwise a BAD_ANSWER.
+- A 206 with a part of the page is a BAD_ANSWER, because we ask for no part. One that has all of it, or does not say, is
+  OK.
+- A 101 is final and a BAD_ANSWER, because we never ask for another protocol; no HTTP follows it (RFC 9110, 15.2.2).
 
-Invariants: `exchange.head` is the final answer's: interim answers (1xx) and trailers are not in it. An
-exchange whose outcome is `answered` has a head, with a version that we know. 101 is final: what follows it is
-no HTTP (RFC 9110, 15.2.2), and since we never ask for another protocol it is a BAD_ANSWER.
+Invariants: `exchange.head` is the final answer's, without interim answers (1xx) and trailers. An exchange whose outcome
+is `answered` has a head, with a version that we know.
 """
 
 import re
@@ -38,7 +39,7 @@ from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.transfer import Done, Longest, Option, Request, note
 
 PROXY_REFUSED = 407
-BY_HEAD = frozenset({Outcome.THROTTLED, Outcome.REDIRECTED})  # whose bodies say nothing that we need
+BY_HEAD = frozenset({Outcome.THROTTLED, Outcome.REDIRECTED})  # whose bodies we do not need
 ORDINARY = Access()
 _SUPPRESS_CONNECT_HEADERS = 265  # CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name
 
@@ -54,7 +55,7 @@ _PROTOCOLS = {b"HTTP/1.1": "http/1.1", b"HTTP/1.0": "http/1.0", b"HTTP/2 ": "h2"
 
 
 def agent_name(agent: AgentSection) -> str:
-    """The User-Agent value: product token, version, and how to reach the people behind it."""
+    """Return the User-Agent value: product token, version, and how to reach the people behind it."""
     name = f"{agent.user_agent}/{version('fyke')}"
     return f"{name} (+{agent.contact})" if agent.contact else name
 
@@ -65,7 +66,7 @@ class Http:
     schemes = ("http", "https")
 
     def __init__(self, engine: CurlEngine, agent: AgentSection, access: Access = ORDINARY) -> None:
-        """`access`: how sites are asked that are asked in their own way."""
+        """`access` says in what way sites are asked."""
         self._engine = engine
         self._access = access
         self._name = " ".join(filter(None, (agent_name(agent), access.user_agent_suffix)))
@@ -75,7 +76,7 @@ class Http:
         self._fields = [f"{name}: {value}".encode() for name, value in fields]
         self._shown = [f"{name}: {HIDDEN if name in access.hidden else value}" for name, value in fields]
         self._lengthless: set[int] = set()  # keys of URLs whose Content-Length was no number
-        self._broke: set[int] = set()  # of those that libcurl would have asked for again: maybe HTTP/2 is the reason
+        self._broke: set[int] = set()  # keys of URLs that libcurl would have asked for again, perhaps because of HTTP/2
         self._old_ports: set[int] = set()  # our ends of connections whose last answer was HTTP/1.0
 
     def fetch(self, visit: Visit, address: str, done: Done) -> None:
@@ -93,8 +94,8 @@ class Http:
         self._engine.start(Request(visit, server, self, head, fields, longest, http_1, to_the_end), done)
 
     def _longest(self, lines: Sequence[bytes]) -> tuple[int, str] | None:
-        """Most bytes that an answer with this head may have by its media type, and words for it; None: any number. One
-        that says that it has more is broken off at once (-1)."""
+        """Return the most bytes that an answer with this head may have by its media type, and the reason; None for no
+        limit. If the head says that it has more, the limit is -1, which breaks it off at once."""
         head = final_head(lines)
         if not _FETCHED.match(head):
             return None
@@ -109,33 +110,33 @@ class Http:
         return -1 if too_long else most, f"{media_type} may have {most:,} bytes, by media_bytes of a [[site]] table"
 
     def request_head(self, url: str, fields: Sequence[str]) -> bytes:
-        """The request for a canonical `url` with header `fields`, as it is on the wire but for secrets."""
+        """Return the request for a canonical `url` with header `fields`, as on the wire except for secrets."""
         start = url.index("//") + 2
         path = url.index("/", start)
         rest = "\r\n".join(["", f"User-Agent: {self._name}", *fields, "", ""])
         return f"GET {url[path:]} HTTP/1.1\r\nHost: {url[start:path]}{rest}".encode()
 
     def options(self) -> Iterable[Option]:
-        """What libcurl must know once for each handle."""
+        """Return what libcurl must know once for each handle."""
         access = self._access
         options: list[Option] = [(pycurl.USERAGENT, self._name)]
         if access.certificate:
             options += [(pycurl.SSLCERT, fsencode(access.certificate)), (pycurl.SSLKEY, fsencode(access.key))]
-            options += [(pycurl.KEYPASSWD, access.key_password.encode())]  # empty too: else OpenSSL asks the terminal
+            options += [(pycurl.KEYPASSWD, access.key_password.encode())]  # empty too, or OpenSSL asks the terminal
         if access.proxy:
             options += [(pycurl.PROXY, access.proxy), (pycurl.NOPROXY, ""), (_SUPPRESS_CONNECT_HEADERS, 1)]
-            options += [(pycurl.HEADEROPT, pycurl.HEADER_SEPARATE)]  # none of ours to the proxy, when it makes a tunnel
+            options += [(pycurl.HEADEROPT, pycurl.HEADER_SEPARATE)]  # no header of ours for a proxy that makes a tunnel
         if access.proxy_user:  # not PROXYUSERPWD, which takes %41 for A
             options += [(pycurl.PROXYUSERNAME, access.proxy_user.encode())]
             options += [(pycurl.PROXYPASSWORD, access.proxy_password.encode())]
         return options
 
     def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
-        """Head, status and outcome of an answer."""
+        """Fill in head, status and outcome of an answer."""
         if exchange.kept_broke:
             note(exchange.visit.key, self._broke)
         elif exchange.detail.startswith(_NO_LENGTH):
-            note(exchange.visit.key, self._lengthless)  # browsers pass over it, libcurl when it is told before
+            note(exchange.visit.key, self._lengthless)  # browsers pass over it; libcurl must be told before
             exchange.outcome = Outcome.BROKEN_OFF
         if self._access.proxy and PROXY_REFUSED in (
             curl.getinfo(pycurl.HTTP_CONNECTCODE), curl.getinfo(pycurl.RESPONSE_CODE)
@@ -167,10 +168,10 @@ class Http:
 
 
 def condition_of(visit: Visit) -> str:
-    """The header field that asks for a page only if it is another than the copy we have; empty where none can.
+    """Return the header field that asks for a page only if it differs from our copy; empty if none can.
 
-    The ETag decides alone where there is one (RFC 9110, 13.2.2). What a server wrote is sent back as it is, unless it
-    is no plain text of one line.
+    An ETag decides alone (RFC 9110, 13.2.2). A server's value is sent back as it is, unless it is no plain text of one
+    line.
     """
     earlier = visit.earlier
     if earlier is None or earlier.original is None:
@@ -182,7 +183,7 @@ def condition_of(visit: Visit) -> str:
 
 
 class SitesHttp:
-    """The protocol module for `http` and `https` where some `sites` are asked in their own way."""
+    """The protocol module for `http` and `https` if some `sites` are asked in their own way."""
 
     schemes = Http.schemes
 
@@ -190,10 +191,10 @@ class SitesHttp:
         self._engine = engine
         self._agent = agent
         self._sites = sites
-        self._ways: dict[Access, Http] = {}  # as many as tables and paths of cookies make
+        self._ways: dict[Access, Http] = {}  # bounded by tables and paths of cookies
 
     def fetch(self, visit: Visit, address: str, done: Done) -> None:
-        """As `Http.fetch`, in the way of the site."""
+        """Start fetching as `Http.fetch` does, in the way of the site."""
         access = self._sites.access(visit.url)
         way = self._ways.get(access)
         if way is None:
@@ -202,14 +203,15 @@ class SitesHttp:
 
 
 def _essence(fields: Sequence[str]) -> str:
-    """The media type alone, in small letters; of no field that of bytes of which nothing is known."""
+    """Return the media type alone, in small letters; for no field the type of unknown bytes."""
     return fields[0].partition(";")[0].strip().lower() if fields else "application/octet-stream"
 
 
 def final_head(lines: Sequence[bytes]) -> bytes:
-    """The status line and fields of the last answer in `lines`, with its blank line; nothing when that is missing.
+    """Return the status line and fields of the last answer in `lines`, with its blank line; nothing if that is missing.
 
-    libcurl also takes a line that only begins like a blank one for the end: nobody could find it again in an archive.
+    libcurl also takes a line that only begins like a blank one for the end, which nobody could find again in an
+    archive.
     """
     head = b"".join(lines)
     if head[9:10] != b"1" and head.find(b"\r\n\r\n") + 4 == len(head):  # nearly always
@@ -223,7 +225,7 @@ def final_head(lines: Sequence[bytes]) -> bytes:
 
 
 def _judge(exchange: Exchange) -> None:
-    """The outcome of an answer with a whole head, of whose body it is known what became."""
+    """Set the outcome of an answer with a whole head, after its body has ended."""
     code = exchange.status
     by_head = outcome_of(code, exchange)
     if exchange.outcome is Outcome.OK and not 200 <= code < 300:
@@ -231,14 +233,14 @@ def _judge(exchange: Exchange) -> None:
         exchange.outcome = Outcome.UNCHANGED if asked else by_head
         if exchange.outcome is Outcome.BAD_ANSWER:
             exchange.detail = f"status {code} ends no request of ours"
-    elif by_head in BY_HEAD and exchange.outcome is not Outcome.CONNECT_FAILED:  # which a proxy's answer is
+    elif by_head in BY_HEAD and exchange.outcome is not Outcome.CONNECT_FAILED:  # that is a proxy's answer
         exchange.outcome = by_head
     elif code == 206 and exchange.outcome.answered and (part := _part_of(exchange)):
         exchange.outcome, exchange.detail = Outcome.BAD_ANSWER, f"a part that was not asked for: {part[:80]}"
 
 
 def outcome_of(code: int, exchange: Exchange) -> Outcome:
-    """What an answer with a status that is not 2xx comes to."""
+    """Return the outcome of an answer whose status is not 2xx."""
     if code in (429, 503):
         return Outcome.THROTTLED
     if code >= 500:
@@ -251,7 +253,7 @@ def outcome_of(code: int, exchange: Exchange) -> Outcome:
 
 
 def _part_of(exchange: Exchange) -> str:
-    """Which part of what was asked for a 206 says that it has; empty where that is all of it, or not said."""
+    """Return which part a 206 says that it has; empty if it has all, or does not say."""
     if _essence(exchange.headers("content-type")) == "multipart/byteranges":
         return "several in one body"
     said = exchange.header("content-range")
@@ -260,5 +262,5 @@ def _part_of(exchange: Exchange) -> str:
 
 
 def _longest_rules(_: Sequence[bytes]) -> tuple[int, str] | None:
-    """Of a robots.txt no more is taken than is read."""
+    """Limit a robots.txt to the bytes that are read of it."""
     return WIRE_BYTES, ""

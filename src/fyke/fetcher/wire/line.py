@@ -1,12 +1,12 @@
-"""In which order requests are begun: those that libcurl was not told of yet.
+"""In which order do requests begin that libcurl was not told of yet?
 
-libcurl begins all that it was told of in one call, and each over TLS takes a millisecond: so they are told a few at a
-time. What needs no handshake, since it goes over no TLS or its host answered lately and is connected still as a rule,
-does not wait for those that do, nor these for it. Hosts whose certificates are large have a line of their own, of which
-few are under way; one that takes long while others wait is `overdue`.
+libcurl begins all requests that it was told of in one call, and each over TLS takes a millisecond. So it is told of a
+few at a time. A request needs no handshake if it uses no TLS, or if its host answered lately and is usually still
+connected. Such requests do not wait for those with a handshake, nor these for them. Hosts whose certificates are large
+have a line of their own, of which few are under way; one that takes long while others wait is `overdue`.
 
 Called by `CurlEngine`. Decides and does nothing. Invariant: every slot that joined is here, or was given by `next` or
-`leave`, once; of those that are alone, `MOST_ALONE` at most were given and have not `ended`.
+`leave`, once. At most `MOST_ALONE` of the slots that are alone were given and have not `ended`.
 """
 
 from collections import deque
@@ -15,20 +15,20 @@ from collections.abc import Iterator
 from fyke.core.visits import Visit
 from fyke.fetcher.wire.transfer import Slot, note
 
-STARTS = 8  # that begin in a turn of the loop, and shake hands
-QUICK_STARTS = 32  # the same, of those without a handshake
+STARTS = 8  # requests with a handshake that begin in a turn of the loop
+QUICK_STARTS = 32  # the same, without a handshake
 MOST_ALONE = 8
 ALONE_S = 5.0
 
 
 class WaitingLine:
-    """Slots that wait, hosts that answered, and those whose certificates are large."""
+    """Slots that wait, hosts that answered, and hosts whose certificates are large."""
 
     def __init__(self) -> None:
         self._slots: deque[Slot] = deque()
         self._quick: deque[Slot] = deque()  # that need no handshake
         self._alone: deque[Slot] = deque()
-        self._under_way: dict[Slot, float] = {}  # of those, since when (unix seconds), in that order
+        self._under_way: dict[Slot, float] = {}  # slots that are alone, since when (unix seconds), in that order
         self._large: set[int] = set()
         self._answered: set[int] = set()
 
@@ -43,15 +43,15 @@ class WaitingLine:
         return self._slots, self._quick, self._alone
 
     def note_answered(self, host: int) -> None:
-        """The host with this key answered."""
+        """Note that the host with this key answered."""
         note(host, self._answered)
 
     def note_large(self, host: int) -> None:
-        """What the host with this key sends before it is asked is large."""
+        """Note that the host with this key sends much before it is asked."""
         note(host, self._large)
 
     def is_large(self, host: int) -> bool:
-        """Whether `note_large` was called for the host with this key, as far as is remembered."""
+        """Return whether `note_large` was called for the host with this key, as far as is remembered."""
         return host in self._large
 
     def join(self, slot: Slot) -> None:
@@ -62,11 +62,11 @@ class WaitingLine:
 
     @property
     def may_begin(self) -> bool:
-        """Whether there is one whose turn it is."""
+        """True if a slot may begin now."""
         return bool(self._slots or self._quick or (self._alone and len(self._under_way) < MOST_ALONE))
 
     def turn(self, now: float) -> Iterator[Slot]:
-        """Those that begin in this turn of the loop, at `now` (unix seconds)."""
+        """Yield the slots that begin in this turn of the loop, at `now` (unix seconds)."""
         for _ in range(min(len(self._quick), QUICK_STARTS)):
             yield self._quick.popleft()
         for _ in range(STARTS):
@@ -75,7 +75,7 @@ class WaitingLine:
             yield slot
 
     def next(self, now: float) -> Slot | None:
-        """Whose turn it is, if anybody's."""
+        """Return the slot whose turn it is, or None."""
         if self._alone and len(self._under_way) < MOST_ALONE:
             slot = self._alone.popleft()
             self._under_way[slot] = now
@@ -84,11 +84,11 @@ class WaitingLine:
         return slots.popleft() if slots else None
 
     def ended(self, slot: Slot) -> None:
-        """What `next` gave is over."""
+        """Note that a slot from `next` has ended."""
         self._under_way.pop(slot, None)
 
     def leave(self, visit: Visit) -> Slot | None:
-        """The slot that waits to make `visit`, taken out; None where none does."""
+        """Take out the slot that waits to make `visit`; None if there is none."""
         for slots in self._lines:
             for slot in slots:
                 if slot.request.visit is visit:
@@ -97,5 +97,5 @@ class WaitingLine:
         return None
 
     def overdue(self, now: float) -> list[Slot]:
-        """Those that are alone and for whom others waited long enough."""
+        """Return the slots that are alone and for which others waited long enough."""
         return [slot for slot, since in self._under_way.items() if self._alone and now - since >= ALONE_S]

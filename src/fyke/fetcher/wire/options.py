@@ -1,8 +1,8 @@
-"""What every libcurl handle is told once: our limits, whom to trust, and to touch nothing.
+"""What every libcurl handle is told once: our limits, which certificates to trust, and to change nothing.
 
-`CurlEngine` sets these on each new handle before the dialect's own. The invariant: bytes are neither
-decoded nor redirected nor rewritten, and the only server ever connected to is the address we give,
-also when the environment names a proxy.
+`CurlEngine` sets these options on each new handle before the dialect's own. Invariant: bytes are not decoded or
+rewritten, redirects are not followed, and the only server ever connected to is the address we give, even if the
+environment names a proxy.
 """
 
 import ssl
@@ -18,9 +18,9 @@ from fyke.core.config import FetchSection
 from fyke.core.errors import ConfigurationError
 from fyke.fetcher.wire.transfer import HTTP_VERSION, Option
 
-BUFFER_BYTES = 32 << 10  # that are read at a time: of HTTP/2 heads, each byte may stand for 4 KB
+BUFFER_BYTES = 32 << 10  # read at a time: each byte of an HTTP/2 head may stand for 4 KB
 LEAST_RATE_BYTES_S = 64  # a download that is slower for `stall_s` is broken off
-CIPHERS = "DEFAULT:!kDHE"  # with DHE a server chooses how large the numbers are: 10,000 bits take a second
+CIPHERS = "DEFAULT:!kDHE"  # with DHE a server chooses the size of the numbers: 10,000 bits take a second
 _SYSTEM_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",  # Debian, Arch
     "/etc/pki/tls/certs/ca-bundle.crt",  # Fedora
@@ -30,7 +30,7 @@ _SYSTEM_BUNDLES = (
 
 
 def constant_options(config: FetchSection) -> list[Option]:
-    """The options of every handle. Raises ConfigurationError when `ca_file` cannot be read."""
+    """Return the options of every handle. Raises ConfigurationError if `ca_file` cannot be read."""
     return [
         (pycurl.NOSIGNAL, 1),
         (pycurl.PROXY, ""),
@@ -41,7 +41,7 @@ def constant_options(config: FetchSection) -> list[Option]:
         (pycurl.HTTP_CONTENT_DECODING, 0),
         (pycurl.HTTP_TRANSFER_DECODING, 0),
         (pycurl.TCP_NODELAY, 1),
-        (pycurl.DNS_CACHE_TIMEOUT, 0),  # it goes through all it remembers after each request, and we give addresses
+        (pycurl.DNS_CACHE_TIMEOUT, 0),  # libcurl scans the cache after each request, and we give addresses
         (pycurl.BUFFERSIZE, BUFFER_BYTES),
         (pycurl.CONNECTTIMEOUT_MS, int(config.connect_timeout_s * 1000)),
         (pycurl.TIMEOUT_MS, int(config.timeout_s * 1000)),
@@ -54,7 +54,7 @@ def constant_options(config: FetchSection) -> list[Option]:
 
 
 def _trust(config: FetchSection) -> Iterable[Option]:
-    """How TLS is spoken with servers, and with proxies."""
+    """Yield the options by which TLS is spoken with servers and proxies."""
     yield from ((pycurl.SSL_CIPHER_LIST, CIPHERS), (pycurl.PROXY_SSL_CIPHER_LIST, CIPHERS))
     peer, host = (1, 2) if config.verify_tls else (0, 0)
     yield from ((pycurl.SSL_VERIFYPEER, peer), (pycurl.PROXY_SSL_VERIFYPEER, peer))
@@ -65,9 +65,9 @@ def _trust(config: FetchSection) -> Iterable[Option]:
 
 
 def certificate_bundle(ca_file: str) -> str:
-    """The PEM file of certificates to trust: `ca_file`, else the system's, else certifi's.
+    """Return the PEM file of certificates to trust: `ca_file`, otherwise the system's, otherwise certifi's.
 
-    Raises ConfigurationError when `ca_file` is given and is not a file of certificates.
+    Raises ConfigurationError if `ca_file` is given and is not a file of certificates.
     """
     if ca_file:
         try:
@@ -84,7 +84,7 @@ def certificate_bundle(ca_file: str) -> str:
 
 
 def session_cache() -> Any:
-    """A share of TLS sessions between handles."""
+    """Return a new share of TLS sessions between handles."""
     cache = pycurl.CurlShare()
     cache.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_SSL_SESSION)
     return cache

@@ -1,7 +1,7 @@
 """Handles of libcurl that wait for their next request, and the TLS sessions that they share.
 
-Called by `CurlEngine`. Invariant: `most` handles are idle, and none of them holds what the last answer left: no body,
-no long head, nor one that broke off. Sessions are of `SESSION_CACHES` times 25 hosts, libcurl's bound.
+Called by `CurlEngine`. Invariant: at most `most` handles are idle, and none holds anything of the last answer: no body,
+no long head, and no head that broke off. Bounded: sessions of `SESSION_CACHES` times 25 hosts, libcurl's bound.
 """
 
 from collections.abc import Iterable
@@ -11,14 +11,14 @@ from fyke.fetcher.wire.options import session_cache
 from fyke.fetcher.wire.transfer import Dialect, Option, Slot
 
 SESSION_CACHES = 64
-MOST_LINES = 500  # of its last head that an idle handle may keep: libcurl does until the next
+MOST_LINES = 500  # of its last head, which libcurl keeps in an idle handle until the next
 
 
 class Pool:
     """Slots by dialect."""
 
     def __init__(self, options: Iterable[Option], most: int, **shared: Any) -> None:
-        """`shared` is what every `Slot` is given."""
+        """`shared` is given to every `Slot`."""
         self._options = list(options)
         self._most = most
         self._shared = shared
@@ -30,7 +30,7 @@ class Pool:
         return f"Pool({self.idle} idle)"
 
     def slot(self, dialect: Dialect, *, alone: bool) -> Slot:
-        """One for a request in `dialect`."""
+        """Return a slot for a request in `dialect`."""
         idle = self._idle.get(dialect)
         if idle and not alone:
             self.idle -= 1
@@ -38,15 +38,15 @@ class Pool:
         return Slot([*self._options, *dialect.options()], **self._shared, alone=alone)
 
     def sessions(self, host: int) -> Any:
-        """Where the session of the host with this key is."""
+        """Return the cache with the session of the host with this key."""
         return self._sessions[host % SESSION_CACHES]
 
     def forget_session(self, host: int) -> None:
-        """Let go of the session of this host, which takes too much, and of those that share its cache."""
+        """Drop the session of this host, which takes too much, and all others in its cache."""
         self._sessions[host % SESSION_CACHES] = session_cache()
 
     def rest(self, slot: Slot) -> None:
-        """The request of `slot` has ended."""
+        """Take back `slot`, whose request has ended."""
         dialect, host = slot.request.dialect, slot.request.visit.host
         unfit = slot.alone or slot.in_head or len(slot.lines) > MOST_LINES
         slot.forget()
@@ -58,7 +58,7 @@ class Pool:
         self.idle += 1
 
     def close(self) -> None:
-        """Let go of all; nothing rests here from now on."""
+        """Close all handles; none rests here from now on."""
         self._most = 0
         for slots in self._idle.values():
             for slot in slots:
@@ -67,6 +67,6 @@ class Pool:
         self.idle = 0
 
     def close_sessions(self) -> None:
-        """Once no handle uses them any more."""
+        """Close the sessions, once no handle uses them any more."""
         for cache in self._sessions:
             cache.close()

@@ -1,6 +1,6 @@
-"""How much came in by a TCP connection, as the system counts it: what libcurl does not tell while it is busy.
+"""The number of bytes that came by a TCP connection, as the system counts them. libcurl does not tell while it is busy.
 
-Called by the watchdog, from its thread, and by who looks at handshakes. Descriptors stay their owners'.
+Called by the watchdog, from its thread, and by `handshakes` and `transfer`. Descriptors stay their owners'.
 """
 
 import fcntl
@@ -14,7 +14,7 @@ _RECEIVED = struct.Struct("128xQ")  # tcpi_bytes_received in the kernel's tcp_in
 
 
 def received_bytes(fd: int) -> int:
-    """How many bytes came at the TCP connection `fd`, read or not; below 0 where it is none."""
+    """Return how many bytes came at the TCP connection `fd`, read or not; below 0 if it is no such connection."""
     with suppress(OSError, ValueError, struct.error):  # ValueError: no descriptor
         connection = socket.socket(fileno=fd)
         try:
@@ -26,7 +26,7 @@ def received_bytes(fd: int) -> int:
 
 
 def read_bytes(descriptors: Iterable[int]) -> dict[int, int]:
-    """How many bytes of each TCP connection among `descriptors` were read; what else they are is left out."""
+    """Return the bytes that were read of each TCP connection among `descriptors`. Other descriptors are left out."""
     found = {}
     for fd in tuple(descriptors):
         if (received := received_bytes(fd)) >= 0:

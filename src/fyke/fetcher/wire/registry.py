@@ -1,9 +1,11 @@
 """Which module speaks this scheme? The built-in protocol modules and the plug-ins, plug-ins first.
 
-The fetcher's engine asks it for every visit. A plug-in that raises costs its page and is counted by its class
-name. Invariant: `done` is called at most once for a visit, also by a plug-in that calls it twice or
-calls it and then raises, and never from inside `fetch`. This is the last door before the wire: nothing is asked of an
-address that is not public, but at a host and port that `may_be_private` knows.
+The fetcher's engine asks it for every visit. A plug-in that raises costs its page and is counted by its class name.
+This is the last door before the wire: an address that is not public is asked only at a host and port that
+`may_be_private` allows.
+
+Invariant: `done` is called at most once for a visit, also by a plug-in that calls it twice or calls it and then raises,
+and never from inside `fetch`.
 """
 
 import asyncio
@@ -26,7 +28,7 @@ from fyke.fetcher.wire.transfer import Done
 
 
 class Registry:
-    """Scheme to protocol module; the first of `plugins`, then of `built_in`, that names a scheme has it."""
+    """Protocol modules by scheme. The first of `plugins`, then of `built_in`, that names a scheme has it."""
 
     def __init__(
         self,
@@ -36,7 +38,7 @@ class Registry:
         plugins: Sequence[ProtocolModule] = (),
         may_be_private: Callable[[str, int], bool] | None = None,
     ) -> None:
-        """`may_be_private` takes host and port; without it every address will do."""
+        """`may_be_private` takes host and port; without it every address may be asked."""
         self._loop = loop
         self._clock = clock
         self._built_in: dict[str, ProtocolModule] = {}
@@ -70,7 +72,7 @@ class Registry:
             self._loop.call_soon(done, Exchange(visit, Outcome.UNSUPPORTED, self._clock.now(), 0.0, address, why))
 
     def _refusal(self, visit: Visit, address: str) -> str:
-        """Why `visit` may not be made at an `address` that is not public; empty where it may."""
+        """Return why `visit` may not be made at an `address` that is not public; empty if it may."""
         host, port = visit.parts.host, visit.parts.port
         if self._may_be_private is None or self._may_be_private(host, port):
             return ""
@@ -106,6 +108,6 @@ def build_registry(
     may_be_private: Callable[[str, int], bool] | None = None,
     sites: Sites | None = None,
 ) -> Registry:
-    """The registry of a crawl: http, https, ftp and gopher over `engine`, after `plugins`."""
+    """Return the registry of a crawl: http, https, ftp and gopher over `engine`, after `plugins`."""
     http = SitesHttp(engine, agent, sites) if sites else Http(engine, agent)
     return Registry(loop, clock, [http, Ftp(engine, agent), Gopher(engine)], plugins, may_be_private)

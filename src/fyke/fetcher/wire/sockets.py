@@ -1,11 +1,10 @@
-"""What libcurl waits for, on the event loop: its sockets, and the one moment at which it wants to be called.
+"""Waits for libcurl on the event loop: for its sockets, and for the moment at which it wants to be called.
 
-Its sockets are in an epoll set of our own, and the event loop watches that one descriptor: adding and removing a
-socket, which libcurl does for every request on a kept connection, is then one system call instead of a new watcher of
-the loop.
+The sockets are in an epoll set of our own, and the event loop watches that one descriptor. libcurl adds and removes a
+socket for every request on a kept connection, which then costs one system call instead of a new watcher of the loop.
 
-Called by `CurlEngine`, which has libcurl go on. Invariant: a turn of the loop goes on with `HANDSHAKES` that are under
-way at most, and with nothing more once `TURN_S` are over; what is beyond comes first of its kind in the next.
+Called by `CurlEngine`, which has libcurl go on. Invariant: a turn of the loop goes on with at most `HANDSHAKES`
+handshakes, and with nothing more once `TURN_S` is over. The rest comes first of its kind in the next turn.
 """
 
 import asyncio
@@ -55,7 +54,7 @@ class WatchedSockets:
         self._timer: asyncio.Handle | None = None
         self._timer_due = 0.0
         self._watched: set[int] = set()
-        self._left: dict[int, int] = {}  # sockets that were ready, and for what, when the last turn ended
+        self._left: dict[int, int] = {}  # sockets left ready when the last turn ended, and for what
         self._epoll = select.epoll()
         loop.add_reader(self._epoll.fileno(), self._ready)
 
@@ -66,21 +65,21 @@ class WatchedSockets:
         return len(self._watched)
 
     def stop(self) -> None:
-        """Call nobody any more, but go on taking what libcurl says."""
+        """Call nobody any more, but go on taking libcurl's wishes."""
         self._stopped = True
         self._loop.remove_reader(self._epoll.fileno())
         if self._timer is not None:
             self._timer.cancel()
 
     def close(self) -> None:
-        """Once libcurl says nothing more."""
+        """Close the set, once libcurl says nothing more."""
         self._watched.clear()
         self._epoll.close()
 
     # libcurl's callbacks: they note what it wants and call nothing of it
 
     def watch(self, what: int, fd: int, _multi: object, _data: object) -> None:
-        """libcurl waits for `what` at `fd`."""
+        """Note that libcurl waits for `what` at `fd`."""
         if what == pycurl.POLL_REMOVE:
             if fd in self._watched:
                 self._watched.discard(fd)
@@ -95,7 +94,7 @@ class WatchedSockets:
             self._calls.sockets.add(fd)
 
     def set_timer(self, timeout_ms: int) -> None:
-        """libcurl wants to run after that time; below 0: at none."""
+        """Note that libcurl wants to run after `timeout_ms`; below 0: never."""
         if timeout_ms <= 0:
             self._deadline = None
             if timeout_ms == 0:
@@ -125,7 +124,7 @@ class WatchedSockets:
         self._to_run()
 
     def kick(self) -> None:
-        """Call `run` at the loop's next turn, once for all who ask for it in this one."""
+        """Call `run` at the loop's next turn, once for all callers of this one."""
         if not self._kicked:
             self._kicked = True
             self._loop.call_soon(self._run)
@@ -135,7 +134,8 @@ class WatchedSockets:
         self._to_run()
 
     def _ready(self) -> None:
-        """Go on with what is ready. Handshakes and all else have half of the time each, so that neither waits long."""
+        """Go on with the ready sockets. Handshakes and the others have half of the time each, so that neither waits
+        long."""
         ready, self._left = {**self._left, **dict(self._epoll.poll(0, READY))}, {}
         greeted = self._calls.greeted
         quick, shaking = [fd for fd in ready if fd not in greeted], [fd for fd in ready if fd in greeted]

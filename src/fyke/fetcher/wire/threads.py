@@ -1,17 +1,17 @@
-"""Carries out what libcurl would hold the loop for: each such transfer in a thread of its own, beside it.
+"""Carries out transfers for which libcurl would hold the loop, each in a thread of its own.
 
-In FTP libcurl waits inside of a call: for the reply that ends a transfer ("226"), once the data are there, and, when a
-connection is closed, for the answer to QUIT. A server that is silent then would hold all that is called from there. So
-`CurlEngine` brings here what says that it `blocks`; it is told on the loop how each ended.
+In FTP libcurl waits inside a call: for the reply that ends a transfer ("226"), once the data are there, and for the
+answer to QUIT, when a connection is closed. A silent server would hold everything that is called from there. So
+`CurlEngine` brings requests that say `blocks` here, and is told on the loop how each ended.
 
-Nobody waits for a thread: what is broken off is over at once, without what came of it, and its thread ends by itself,
-when libcurl next asks whether it is to go on (each second), or has waited `stall_s` for a reply. Nor do these transfers
-share what the loop reckons with: each keeps its body by itself, and takes no more of it in a second than
-`RATE_BYTES_S`.
+Nobody waits for a thread. A transfer that is broken off is over at once, and its result is dropped. Its thread ends by
+itself, when libcurl next asks whether to go on (each second), or has waited `stall_s` for a reply. These transfers
+share nothing that the loop reckons with: each keeps its body by itself, and takes at most `RATE_BYTES_S` of it in a
+second.
 
-Invariant: what was started is told of once, or is given back by `break_off` or `close`. `MOST_THREADS` are there at
-most, with those that nobody waits for any more; while others wait for one, a transfer that has had it for `LONG_S` is
-cut.
+Invariant: each started transfer is reported once, or given back by `break_off` or `close`. Bounded: at most
+`MOST_THREADS` exist, abandoned ones included. While others wait for a thread, a transfer that has had one for `LONG_S`
+is cut.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ from fyke.fetcher.wire.transfer import Calls, Done, Option, Request, Slot
 
 MOST_THREADS = 16
 LONG_S = 30.0
-RATE_BYTES_S = 1 << 20  # of a body: more of it would have the interpreter, or the processors, when the loop wants them
-PIECE_S = 0.005  # for the same reason, between two pieces, however small
+RATE_BYTES_S = 1 << 20  # of a body: more would hold the interpreter, or the processors, when the loop wants them
+PIECE_S = 0.005  # between two pieces, however small, for the same reason
 
 _OVERDUE = TransferEnd(Outcome.STALLED, "cut, since it took long and others waited for its thread")
 
 
 class _BlockingSlot(Slot):
-    """One that is used for one request, in a thread. The loop touches `unwanted`, until the request has ended."""
+    """A slot for one request, in a thread. Until the request has ended, the loop touches only `unwanted`."""
 
     __slots__ = ("unwanted",)
 
@@ -49,11 +49,11 @@ class _BlockingSlot(Slot):
         self.curl.setopt(pycurl.NOPROGRESS, 0)
 
     def step(self, *_: int) -> int:
-        """libcurl went on, or waits; 1: break off."""
+        """Return 1 to break off, when libcurl went on or waits."""
         return int(self.unwanted)
 
     def write(self, chunk: bytes) -> int | None:
-        """Take a piece of the body, and no more for as long as that is its due; 0: break off."""
+        """Take a piece of the body and sleep for the time that it is due; return 0 to break off."""
         self.take_turn()
         if self.unwanted or super().write(chunk) == 0:
             return 0
@@ -73,8 +73,8 @@ class TransferThreads:
         folder: str | None,
         ended: Callable[[Slot, Exchange], None],
     ) -> None:
-        """`options` are those of every handle, `folder` is for bodies of more than `SMALL_BYTES`, at most `limit_bytes`
-        of each are kept; `ended` is called on `loop`."""
+        """`options` are those of every handle. Bodies of more than `SMALL_BYTES` go to `folder`, and at most
+        `limit_bytes` of each are kept. `ended` is called on `loop`."""
         self._loop = loop
         self._clock = clock
         self._options = options
@@ -90,7 +90,7 @@ class TransferThreads:
         return f"TransferThreads({len(self._waiting)} wait, {len(self._under_way)} under way, {self._threads} threads)"
 
     def __len__(self) -> int:
-        """How many were started and have not ended."""
+        """Return how many were started and have not ended."""
         return len(self._waiting) + len(self._under_way)
 
     def start(self, request: Request, done: Done, now: float) -> None:
@@ -102,19 +102,19 @@ class TransferThreads:
         self._begin()
 
     def break_off(self, visit: Visit, how: TransferEnd) -> tuple[Done, Exchange] | None:
-        """End the request for `visit` so, if there is one."""
+        """End the request for `visit` as `how` says, and return its exchange; None if there is no such request."""
         slots = (*self._waiting, *self._under_way)
         slot = next((slot for slot in slots if slot.request.visit is visit), None)
         return None if slot is None else (slot.done, self._without(slot, how))
 
     def close(self, how: TransferEnd) -> list[tuple[Done, Exchange]]:
-        """End all so. Threads may go on for a while: nobody hears of it."""
+        """End all as `how` says. Threads may go on for a while: nobody hears of it."""
         if self._overtime is not None:
             self._overtime.cancel()
         return [(slot.done, self._without(slot, how)) for slot in (*self._waiting, *self._under_way)]
 
     def _without(self, slot: _BlockingSlot, how: TransferEnd) -> Exchange:
-        """The end of `slot`, without its thread."""
+        """End `slot` without its thread."""
         if self._under_way.pop(slot, None) is None:
             self._waiting.remove(slot)
             slot.curl.close()
@@ -132,7 +132,7 @@ class TransferThreads:
             self._overtime = self._loop.call_later(LONG_S, self._cut_overdue)
 
     def _cut_overdue(self) -> None:
-        """Those who hold up others."""
+        """Cut transfers that hold up others."""
         self._overtime = self._loop.call_later(LONG_S, self._cut_overdue) if self._waiting else None
         long_ago = self._clock.now() - LONG_S
         overdue = [slot for slot, since in self._under_way.items() if since <= long_ago]
@@ -140,7 +140,7 @@ class TransferThreads:
             self._tell(slot, self._without(slot, _OVERDUE))
 
     def _carry_out(self, slot: _BlockingSlot) -> None:
-        """In the thread: all that libcurl may wait for, and so also the end of the handle."""
+        """Run the transfer in its thread, and close its handle there, because libcurl may wait in both."""
         try:
             slot.curl.perform()
         except pycurl.error as error:

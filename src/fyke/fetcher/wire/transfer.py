@@ -1,12 +1,11 @@
 """One request on its way: what a protocol module asks of the engine, and the reused handle that carries it.
 
-A `Request` is made by a protocol module, which is its `Dialect`: it sets what libcurl must know once
-for each handle, and concludes what the answer means. A `Slot` is one libcurl easy handle, kept for
-many requests of one dialect because most of its options never change; only the engine touches it.
+A protocol module makes a `Request` and is its `Dialect`: it sets what libcurl must know once for each handle, and
+concludes what the answer means. A `Slot` is one libcurl easy handle. It is kept for many requests of one dialect
+because most of its options never change. Only the engine touches it.
 
-Invariant: a slot's body never grows beyond the size limit. The limit is kept here and not by
-CURLOPT_MAXFILESIZE, which gives up before the first byte when the Content-Length is larger: the
-beginning of a long body is worth archiving.
+Invariant: a slot's body never grows beyond the size limit. The limit is kept here because CURLOPT_MAXFILESIZE gives up
+before the first byte if the Content-Length is larger, and the beginning of a long body is worth archiving.
 """
 
 from collections import deque
@@ -24,23 +23,23 @@ from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
 from fyke.fetcher.wire.handshakes import LARGE_BYTES, is_large
 from fyke.fetcher.wire.received import received_bytes
 
-TURN_BYTES = 256 << 10  # that an answer brings at a time; few pages have as much
-TURN_S = 0.005  # that it takes, the same
-PIECE_BYTES = 1024  # that a piece of a body counts for beside its own: it takes as long
+TURN_BYTES = 256 << 10  # of an answer in one turn; few pages have as much
+TURN_S = 0.005  # of the loop's time, the same
+PIECE_BYTES = 1024  # added for each piece of a body, for the time it takes
 MOST_LINES = 10_000  # of a head; libcurl takes half as many fields
-MOST_HEAD_BYTES = 64 << 10  # of an answer's heads, where libcurl takes 300 KB: a thousand servers may send them at once
-MOST_STEPS = 200  # behind TLS, that brought nothing: each may read a hundred kilobytes of frames
-STEPS_A_SECOND = 10  # more of them; who is silent takes two
-MOST_STEPS_AT_ONCE = 100  # the same, before libcurl returns; an ordinary answer takes some seven
-MOST_TUNNEL_STEPS = 24 << 10  # of a proxy that is asked for a way: libcurl takes what it says byte by byte
+MOST_HEAD_BYTES = 64 << 10  # of an answer's heads; libcurl takes 300 KB, which a thousand servers may send at once
+MOST_STEPS = 200  # behind TLS that brought nothing: each may read 100 KB of frames
+STEPS_A_SECOND = 10  # more of them; a silent server takes two
+MOST_STEPS_AT_ONCE = 100  # before libcurl returns; an ordinary answer takes some seven
+MOST_TUNNEL_STEPS = 24 << 10  # of a proxy's answer to CONNECT, which libcurl takes byte by byte
 MOST_DETAIL_CHARS = 300  # servers of FTP and Gopher say what went wrong
-PIECE_STEPS = 4  # that a piece of a body makes up for
+PIECE_STEPS = 4  # that brought nothing, cancelled by a piece of a body
 _KEPT_BROKE = "the connection broke, or the server would not answer on it"
 ENDLESS = "it sends and sends, and nothing of an answer"
 _ENDLESS_TUNNEL = "the proxy sends and sends, and its answer to CONNECT does not end"
-ANY = pycurl.SOCKET_TIMEOUT  # in place of a descriptor: whatever has waited
-IDLE = -2  # in place of a descriptor: libcurl is about nothing
-MOST_NOTED = 10_000  # keys of a kind
+ANY = pycurl.SOCKET_TIMEOUT  # in place of a descriptor: all that waited
+IDLE = -2  # in place of a descriptor: libcurl is idle
+MOST_NOTED = 10_000  # keys in a set
 HTTP_VERSION = pycurl.CURL_HTTP_VERSION_2TLS
 Option = tuple[int, Any]
 Done = Callable[[Exchange], None]
@@ -48,34 +47,34 @@ Done = Callable[[Exchange], None]
 
 @dataclass(slots=True)
 class Calls:
-    """How often libcurl was told to go on, when last (unix seconds), and what it is about."""
+    """libcurl's calls: how many, the time of the last (unix seconds), and what libcurl is about."""
 
     count: int = 0
     at: float = 0.0
     about: int = IDLE  # the descriptor that it goes on with, or ANY, or IDLE
-    slot: "Slot | None" = None  # whose answer went on in it, the last
-    heard: int = 0  # pieces of bodies that it brought, and steps behind TLS
-    sockets: set[int] = field(default_factory=set)  # descriptors that it ever named
-    greeted: "dict[int, Slot]" = field(default_factory=dict)  # by descriptor: which shakes hands there
+    slot: "Slot | None" = None  # the last whose answer went on in the call
+    heard: int = 0  # callbacks: pieces of bodies, and steps behind TLS
+    sockets: set[int] = field(default_factory=set)  # descriptors that libcurl ever named
+    greeted: "dict[int, Slot]" = field(default_factory=dict)  # the slot that shakes hands, by descriptor
 
 
 class Dialect(Protocol):
-    """What one protocol adds to the engine."""
+    """The part that one protocol adds to the engine."""
 
     def options(self) -> Iterable[Option]:
-        """libcurl options for its handles, set once for each handle."""
+        """Return libcurl options, which are set once for each of its handles."""
         ...
 
     def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
         """Fill in what the answer means.
 
-        `exchange.outcome` is OK when libcurl saw no fault, else the fault; `lines` are the header or
-        control lines received, `curl` is the handle, to be asked with `getinfo` and nothing else.
+        `exchange.outcome` is OK if libcurl saw no fault, otherwise the fault. `lines` are the header or control lines
+        received. `curl` is the handle, to be asked with `getinfo` and nothing else.
         """
         ...
 
 
-Longest = Callable[[Sequence[bytes]], tuple[int, str] | None]  # by a head: most bytes, below 0 for none of it, and why
+Longest = Callable[[Sequence[bytes]], tuple[int, str] | None]  # by a head: most bytes of body (below 0: none), and why
 
 
 @dataclass(slots=True)
@@ -83,18 +82,18 @@ class Request:
     """One URL to fetch from the server at `address`, in the words of `dialect`."""
 
     visit: Visit
-    address: str  # empty for one that only a proxy knows
+    address: str  # empty if only a proxy knows it
     dialect: Dialect
     head: bytes = b""  # the request as it will be on the wire, for the archive
     fields: Sequence[bytes] = ()  # header fields beside those that libcurl writes
     longest: Longest | None = None
-    http_1: bool = False  # in HTTP/1.1, whatever else the server speaks
-    to_the_end: bool = False  # whatever Content-Length says, the body ends with the connection
-    blocks: bool = False  # libcurl waits inside of a call for what its server says
+    http_1: bool = False  # ask in HTTP/1.1, even if the server speaks others
+    to_the_end: bool = False  # the body ends with the connection, despite Content-Length
+    blocks: bool = False  # libcurl waits for the server inside a call
 
 
 def note(key: int, noted: set[int]) -> None:
-    """Remember `key` among those `noted`, which are all forgotten once there are `MOST_NOTED`."""
+    """Add `key` to `noted`, which is cleared first if it holds `MOST_NOTED`."""
     if len(noted) >= MOST_NOTED:
         noted.clear()
     noted.add(key)
@@ -143,8 +142,8 @@ class Slot:
     def __init__(
         self, options: Iterable[Option], limit_bytes: int, paused: "deque[Slot]", calls: Calls, *, alone: bool = False
     ) -> None:
-        """In `paused` it puts itself when it wants another turn. `alone`: for one request, whose connection and
-        session are not kept."""
+        """The slot puts itself into `paused` when it wants another turn. `alone` is for one request, whose connection
+        and session are not kept."""
         self.curl = curl = pycurl.Curl()
         self._paused = paused
         self._limit_bytes = limit_bytes
@@ -152,7 +151,7 @@ class Slot:
         self._fields: Sequence[bytes] = ()
         self._http_1 = self._to_the_end = False
         self._sessions: Any = None
-        self._counts = False  # its steps
+        self._counts = False  # whether its steps are counted
         self._calls, self._call = calls, 0
         self.lines: list[bytes] = []
         self.body: Document
@@ -172,20 +171,20 @@ class Slot:
         curl.setopt(pycurl.XFERINFOFUNCTION, self.step)
 
     def _clear(self) -> None:
-        """As it is before a transfer."""
-        self._turn_bytes = 0  # that this turn brought
-        self._waits = False  # for the next
+        """Reset the slot to its state before a transfer."""
+        self._turn_bytes = 0  # of this turn
+        self._waits = False  # for the next turn
         self.turns = 0  # beyond the first
-        self._steps = self._steps_at_once = 0  # that brought nothing: in all, and since the last of `calls`
+        self._steps = self._steps_at_once = 0  # that brought nothing: in all, and in the latest of `calls`
         self._came_bytes = 0
-        self._asked_in = 0  # the call in which the request was sent, after what was said before
-        self.idle = ""  # what there was in place of an answer, in too many steps that brought nothing
+        self._asked_in = 0  # the call in which the request was sent
+        self.idle = ""  # the fault, after too many steps that brought nothing
         self.lines.clear()
         self._head_bytes = 0
         self.cut = False
-        self.fd = -1  # of the connection that was made for this transfer; below 0: none was
-        self.large = False  # its server said too much before it was asked anything
-        self.asked = 0  # how often the request was to be sent
+        self.fd = -1  # of the connection made for this transfer; below 0: none
+        self.large = False  # its server sent too much before it was asked anything
+        self.asked = 0  # how often libcurl was about to send the request
         self.refused = ""  # why the body is not wanted, or its rest
         self._room_bytes = self._limit_bytes
         self._why = ""
@@ -195,7 +194,7 @@ class Slot:
         return f"Slot({self._address or 'unused'})"
 
     def aim(self, request: Request, done: Done, now: float, body: Document) -> None:
-        """Make ready for `request`. Raises pycurl.error or ValueError for a URL libcurl cannot take."""
+        """Prepare for `request`. Raises pycurl.error or ValueError for a URL libcurl cannot take."""
         self.request, self.done, self.started, self.body = request, done, now, body
         self.curl.setopt(pycurl.URL, request.visit.url)
         address = request.address
@@ -224,32 +223,32 @@ class Slot:
             self._sessions = sessions
 
     def keep_to(self, sessions: Any) -> None:
-        """Let go of all other TLS sessions than `sessions`."""
+        """Let go of all TLS sessions except `sessions`."""
         if self._sessions not in (None, sessions):
             self.curl.unsetopt(pycurl.SHARE)
             self._sessions = None
 
     def connect(self, fd: int, _purpose: int) -> int:
-        """libcurl is about to make a connection, by the socket `fd`."""
+        """Note the socket `fd`, by which libcurl is about to make a connection."""
         if self._counts or not self.request.address:  # a proxy may be behind TLS too
             self.fd = fd
             self._calls.greeted[fd] = self
         return int(pycurl.SOCKOPT_OK)
 
     def ask(self, *_: object) -> int:
-        """A request is about to be sent. Not twice: libcurl asks again at once where a kept connection breaks, and a
-        host rests after each request. Nor where what the server sent so far is `large`."""
+        """Allow a request to be sent once. libcurl asks again at once if a kept connection breaks, but a host rests
+        after each request. A request is also refused if the server's data so far are `large`."""
         if self._calls.greeted.pop(self.fd, None) is self and not self.alone and is_large(self.fd):
             self.large = True
             return int(pycurl.PREREQFUNC_ABORT)
         self.asked += 1
         self._asked_in = self._calls.count
-        self._steps = self._steps_at_once = 0  # what a proxy said is over
+        self._steps = self._steps_at_once = 0  # the proxy's part is over
         return int(pycurl.PREREQFUNC_OK if self.asked == 1 else pycurl.PREREQFUNC_ABORT)
 
     def step(self, _total: int, came_bytes: int, *_: int) -> int:
-        """libcurl went on with the transfer; 1: break off. While a server sends frames of HTTP/2 that hold nothing
-        (GOAWAY), libcurl may not return: all others would wait until that one counts as stalled."""
+        """Count that libcurl went on with the transfer; return 1 to break off. While a server sends frames of HTTP/2
+        that hold nothing (GOAWAY), libcurl may not return: all others would wait until that one counts as stalled."""
         self._calls.heard += 1
         self._calls.slot = self
         if self._call != self._calls.count:
@@ -267,7 +266,8 @@ class Slot:
         return int(bool(self.idle))
 
     def head(self, line: bytes) -> int | None:
-        """Take a line of the head, or a reply on a control connection, which libcurl does not count; 0: break off."""
+        """Take a line of the head, or a reply on a control connection, which libcurl does not count; return 0 to break
+        off."""
         self._calls.slot = self
         self.lines.append(line)
         self._head_bytes += len(line)
@@ -277,18 +277,19 @@ class Slot:
 
     @property
     def in_head(self) -> bool:
-        """Whether an answer ended before its head did. Of a field that may be folded libcurl keeps that for the next
-        answer it reads with this handle, whose first line then is none: a server could spoil those of others."""
+        """True if an answer ended before its head did. libcurl keeps the last field, which may be folded, for the next
+        answer that this handle reads. That answer's first line is then lost: a server could spoil the answers of
+        others."""
         return not (self.lines and self.lines[-1].isspace())
 
     @property
     def said_more(self) -> bool:
-        """Whether, on a new connection, much came that is no part of the answer: tickets, which sessions keep."""
+        """True if a new connection brought much beside the answer: tickets, which sessions keep."""
         return self.fd >= 0 and received_bytes(self.fd) > LARGE_BYTES + 1.25 * (self._head_bytes + self.body.size)
 
     @property
     def broken_off(self) -> TransferEnd | None:
-        """How the transfer ended where we would not have more of it; None where we would."""
+        """End of a transfer that we broke off; None if we did not."""
         ends = (
             (self.asked > 1, Outcome.BROKEN_OFF, _KEPT_BROKE),
             (self.refused, Outcome.MEDIA_REFUSED, self.refused),
@@ -300,13 +301,13 @@ class Slot:
 
     @property
     def endless_head(self) -> str:
-        """What the head, or the conversation on a control connection, has too much of; empty while it has not."""
+        """The excess of the head, or of the conversation on a control connection; empty if there is none."""
         if len(self.lines) > MOST_LINES:
             return f"more than {MOST_LINES} lines, and no answer in them"
         return f"more than {MOST_HEAD_BYTES >> 10} KB before its body" if self._head_bytes > MOST_HEAD_BYTES else ""
 
     def _limit(self, longest: tuple[int, str] | None) -> None:
-        """The head is there; the body may have so many bytes."""
+        """Set the body's limit, once its head is there."""
         self._room_bytes = self._limit_bytes
         if longest is not None and longest[0] < self._limit_bytes:
             self._room_bytes, self._why = longest
@@ -314,8 +315,8 @@ class Slot:
                 self.refused = self._why
 
     def write(self, chunk: bytes) -> int | None:
-        """Take a piece of the body; 0 tells libcurl to break off. Once the turn is over it is told to bring this piece
-        again in the next."""
+        """Take a piece of the body; return 0 to break off. Once the turn is over, libcurl must bring the piece again in
+        the next."""
         self._calls.slot = self
         if self.wants_turn:
             self._wait()
@@ -336,11 +337,12 @@ class Slot:
 
     @property
     def wants_turn(self) -> bool:
-        """Whether this turn brought as much as one may."""
+        """True if this turn brought as much as one may."""
         return self._turn_bytes >= TURN_BYTES
 
     def took(self, loop_s: float) -> None:
-        """What was sent took so long. Frames and fields are no bytes of a body, but who sends them takes turns too."""
+        """Note that the loop spent `loop_s` on the transfer. Frames and fields are no bytes of a body, but they cost
+        turns too."""
         if self.asked and self._asked_in != self._calls.count:  # handshakes have turns of another kind
             self._turn_bytes += int(loop_s / TURN_S * TURN_BYTES)
         if self.wants_turn and not self._waits:
@@ -353,7 +355,7 @@ class Slot:
         self._paused.append(self)
 
     def take_turn(self) -> bool:
-        """Begin another turn; whether there is a transfer that wants one."""
+        """Begin another turn. Returns whether there is a transfer that wants one."""
         if not self.wants_turn:
             return False
         self._turn_bytes = 0
@@ -362,20 +364,20 @@ class Slot:
         return True
 
     def end(self, code: int, message: str) -> TransferEnd:
-        """How the transfer ended, of which libcurl says this."""
+        """Return how the transfer ended, given libcurl's `code` and `message`."""
         if code == 0:
             return TransferEnd(Outcome.OK, "")
         if broken_off := self.broken_off:
             return broken_off
         if self.disk_error is not None:
             return TransferEnd(Outcome.BROKEN_OFF, f"our disk: {self.disk_error}")
-        # On a kept connection there is no time of connecting, but something was sent.
+        # A kept connection has no time of connecting, but something was sent.
         curl = self.curl
         connected = bool(self.lines or curl.getinfo(pycurl.CONNECT_TIME) or curl.getinfo(pycurl.REQUEST_SIZE))
         return transfer_end(code, message, connected=connected)
 
     def concluded(self, how: TransferEnd) -> Exchange:
-        """What came of the request, which ended so."""
+        """Return the exchange of the request, which ended as `how` says."""
         request, body = self.request, self.body
         exchange = Exchange(
             request.visit, how.outcome, self.started, self.curl.getinfo(pycurl.TOTAL_TIME), request.address, how.detail,
@@ -386,7 +388,7 @@ class Slot:
         return exchange
 
     def forget(self) -> None:
-        """Drop what the finished transfer left, so that an idle slot holds no page in memory."""
+        """Drop all that the finished transfer left, so that an idle slot holds no page in memory."""
         if self._calls.greeted.get(self.fd) is self:
             del self._calls.greeted[self.fd]
         self._clear()

@@ -1,13 +1,13 @@
-"""Ends connections that libcurl reads and reads without an end, and nothing of an answer in them.
+"""Ends connections that libcurl reads without an end while no part of an answer comes.
 
-In TLS 1.3 a server may send what is for the protocol alone, session tickets or new keys, and OpenSSL takes as many as
-come inside of one call. So libcurl does not return, the loop stands still, and no bound of ours is asked. That call
-gives up the interpreter's lock: a thread of its own looks at it each `LOOK_S`, and where it must, shuts the connection
-down and drops what waits in it. `CurlEngine` says in `Calls` what it is about.
+In TLS 1.3 a server may send data for the protocol alone (session tickets, new keys), and OpenSSL takes all that come
+inside one call. Then libcurl does not return, the loop stands still, and no bound of ours is asked. The call gives up
+the interpreter's lock, so a thread can look at it each `LOOK_S`. If it must, the thread shuts the connection down and
+drops the data that wait in it. `CurlEngine` says in `Calls` what libcurl is about.
 
-Invariant: a connection is ended only where, in one call, look after look found more of it read, the loop's thread had
-`MOST_BUSY_S` of a processor between them, and hardly a callback of ours was called. So a busy machine, a process
-that was stopped, a slow disk and a callback that takes long end nothing.
+Invariant: a connection is ended only if three things hold in one call. Look after look found more of it read, the
+loop's thread had `MOST_BUSY_S` of a processor between them, and hardly a callback of ours was called. A busy machine, a
+stopped process, a slow disk and a long callback end nothing.
 """
 
 import os
@@ -20,9 +20,9 @@ from fyke.fetcher.wire.received import read_bytes
 from fyke.fetcher.wire.transfer import IDLE, Calls
 
 LOOK_S = 0.02
-MOST_BUSY_S = 0.08  # of processor time; what an honest server sends in one call takes a hundredth of it
-NEXT_BUSY_S = 0.04  # the same, for the next connection of a call in which one was ended
-CALLBACK_S = 0.005  # that one callback makes up for
+MOST_BUSY_S = 0.08  # of processor time; an honest server's data take a hundredth of it in one call
+NEXT_BUSY_S = 0.04  # the same, once a connection was ended in the call
+CALLBACK_S = 0.005  # of processor time that one callback excuses
 _PIECE_BYTES = 1 << 20
 
 
@@ -31,13 +31,13 @@ class Watchdog:
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
-        self._clock = 0  # of the processor time of the loop's thread
-        self._count = -1  # of the call that was looked at last, and what was so then:
+        self._clock = 0  # for the processor time of the loop's thread
+        self._count = -1  # number of the call that was looked at last, and its state then:
         self._busy_s = 0.0
         self._heard = 0  # at the first look
         self._read_bytes: dict[int, int] = {}  # by descriptor
-        self._reading_s: dict[int, float] = {}  # the same: of a processor, between looks that found more of it read
-        self._ports: dict[int, int] = {}  # our ends of what was ended in this call, and which that is
+        self._reading_s: dict[int, float] = {}  # processor seconds between looks that found more read, by descriptor
+        self._ports: dict[int, int] = {}  # our ends of the connections ended in this call, and its number
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -45,7 +45,7 @@ class Watchdog:
         return f"Watchdog({'looking' if self._thread else 'not looking'})"
 
     def start(self) -> None:
-        """Begin to look. Called in the loop's thread, whose time counts."""
+        """Begin to look. To be called in the loop's thread, whose time counts."""
         if not self._over.is_set():
             self._clock = time.pthread_getcpuclockid(threading.get_ident())
             self._thread = threading.Thread(target=self._look_on, name="fyke-watchdog", daemon=True)
@@ -58,7 +58,7 @@ class Watchdog:
             self._thread.join()
 
     def ended(self, port: int) -> bool:
-        """Whether it ended, in the last call, the connection whose end on our side is at `port`."""
+        """Return whether the last call's connection with our end at `port` was ended here."""
         return self._ports.pop(port, -1) == self._calls.count
 
     def _look_on(self) -> None:
@@ -66,7 +66,7 @@ class Watchdog:
             self.look(time.clock_gettime(self._clock))
 
     def look(self, busy_s: float) -> None:
-        """Look once, when the loop's thread has had `busy_s` of a processor."""
+        """Look once, after `busy_s` processor seconds of the loop's thread."""
         calls = self._calls
         count, fd = calls.count, calls.about
         if fd == IDLE:
