@@ -38,28 +38,29 @@ def _delays(delay_s: float) -> dict[str, Any]:
 
 @app.command()
 def crawl(  # noqa: PLR0913 - one parameter an option
-    urls: Annotated[list[str] | None, typer.Argument(help="Where to begin.", metavar="URL...")] = None,
-    into: Annotated[Path | None, typer.Option(help="The crawl's directory; the same again resumes it.")] = None,
+    urls: Annotated[list[str] | None, typer.Argument(help="URLs to begin at.", metavar="URL...")] = None,
+    into: Annotated[Path | None, typer.Option(help="The crawl's directory; the same one again resumes it.")] = None,
     seeds: Annotated[
         list[str] | None,
-        typer.Option(help="Begin also at the URLs in a file, or in - for stdin; see above.", metavar="FILE"),
+        typer.Option(help="Also begin at the URLs in this file; -: stdin; see above.", metavar="FILE"),
     ] = None,
     scope: Annotated[
         Scope | None,
-        typer.Option(help="How far from the seeds, and what they redirect to, to follow.  [default: host]"),
+        typer.Option(help="How far links are followed from the seeds and their redirects.  [default: host]"),
     ] = None,
-    pages: Annotated[str | None, typer.Option(help="Stop after so many pages: 300, 20k, 1M.")] = None,
-    bytes_: Annotated[str | None, typer.Option("--bytes", help="Stop after so much: 10GB, 500MB.")] = None,
+    pages: Annotated[str | None, typer.Option(help="Stop after this many pages: 300, 20k, 1M.")] = None,
+    bytes_: Annotated[str | None, typer.Option("--bytes", help="Stop after this many bytes: 10GB, 500MB.")] = None,
     for_: Annotated[str | None, typer.Option("--for", help="Stop after a time: 90s, 10m, 2h.")] = None,
     wait: Annotated[
-        str | None, typer.Option(help="Where only hosts that rest are left, wait so long for the next.  [default: 1h]")
+        str | None, typer.Option(help="How long to wait when all hosts that are left rest.  [default: 1h]")
     ] = None,
-    agents: Annotated[int | None, typer.Option(help="Crawl with so many processes.  [default: 1]", min=1)] = None,
-    depth: Annotated[int | None, typer.Option(help="Follow links so many steps from a seed.", min=1)] = None,
+    agents: Annotated[int | None, typer.Option(help="Number of processes that crawl.  [default: 1]", min=1)] = None,
+    depth: Annotated[int | None, typer.Option(help="Follow links this many steps from a seed.", min=1)] = None,
     allow: Annotated[list[str] | None, typer.Option(help="Only URLs matching this RE2 expression.")] = None,
     deny: Annotated[list[str] | None, typer.Option(help="No URLs matching this RE2 expression.")] = None,
     delay: Annotated[
-        float | None, typer.Option(help="Seconds a host rests between requests; 0: none, on your own server.", min=0)
+        float | None,
+        typer.Option(help="Seconds a host rests between requests; 0: none, for your own server.", min=0),
     ] = None,
     requisites: Annotated[bool | None, typer.Option("--requisites", help="Fetch images, styles, scripts too.")] = None,
     rewrite: Annotated[
@@ -72,13 +73,13 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     private: Annotated[list[str] | None, typer.Option(help="A domain whose addresses may be private.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Visit all pages of a finished crawl once more.")] = False,
     visits: Annotated[
-        str | None, typer.Option(help="With --again: only so many, which are likeliest to have changed.")
+        str | None, typer.Option(help="With --again: only this many pages, the likeliest to have changed.")
     ] = None,
     revisit: Annotated[
-        bool, typer.Option("--revisit", help="Never end: visit pages again as they are likely to have changed.")
+        bool, typer.Option("--revisit", help="Never end: visit pages again when they are likely to have changed.")
     ] = False,
     metrics: Annotated[
-        str | None, typer.Option(help="Tell Prometheus how it goes, at this port or HOST:PORT.", metavar="PORT")
+        str | None, typer.Option(help="Serve metrics for Prometheus at this port or HOST:PORT.", metavar="PORT")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -261,8 +262,8 @@ def unblock(directory: Folder, host: Host) -> None:
 @app.command()
 def cloak(
     directory: Folder,
-    as_: Annotated[str, typer.Option("--as", help="What to add to our own name.", metavar="NAME")],
-    pages: Annotated[int, typer.Option(help="How many pages to ask for, drawn at random.", min=1, max=1000)] = 20,
+    as_: Annotated[str, typer.Option("--as", help="Name to add to our own.", metavar="NAME")],
+    pages: Annotated[int, typer.Option(help="Number of pages to ask for, drawn at random.", min=1, max=1000)] = 20,
     as_json: AsJson = False,
 ) -> None:
     """Measure whether servers show others something else: fetch a few pages of a crawl again, by turns with another
@@ -310,7 +311,7 @@ def cloak(
 @app.command()
 def check(
     directory: Folder,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be, and say what cannot.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend damage where possible, and name the rest.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Verify checkpoint, tables and every archived record; exit 1 with the place of each fault.

@@ -65,9 +65,9 @@ def rewrite(directory: Folder, as_json: AsJson = False) -> None:
 @app.command()
 def search(
     directory: Folder,
-    query: Annotated[list[str], typer.Argument(metavar="QUERY...", help="Words, and what is said above.")],
+    query: Annotated[list[str], typer.Argument(metavar="QUERY...", help="Words and operators, see above.")],
     limit: Annotated[int, typer.Option(help="How many pages to list.", min=1)] = 10,
-    offset: Annotated[int, typer.Option(help="How many of the best to leave out.", min=0)] = 0,
+    offset: Annotated[int, typer.Option(help="How many of the best to skip.", min=0)] = 0,
     also: Annotated[list[Path] | None, typer.Option(help="Search this crawl too.", metavar="DIR")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -111,7 +111,7 @@ def report(
 def links(
     directory: Folder,
     broken: Annotated[bool, typer.Option("--broken", help="List broken links, with the pages they stand on.")] = False,
-    on: Annotated[int, typer.Option(help="How many of its pages to list for a link.", min=1)] = 10,
+    on: Annotated[int, typer.Option(help="How many pages to list for a broken link.", min=1)] = 10,
     as_json: AsJson = False,
 ) -> None:
     """Where links lead, and which of them are broken.
@@ -142,16 +142,16 @@ def export(
     directory: Folder,
     to: Annotated[str, typer.Option(help="See above.", metavar="FORMAT")],
     out: Annotated[
-        Path | None, typer.Option(help="Where to; must not be there.  [default: in DIR/export]", metavar="PATH")
+        Path | None, typer.Option(help="A new file or folder.  [default: in DIR/export]", metavar="PATH")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Text also of exact copies, and of pages that say noindex.")
+        bool, typer.Option("--all", help="Also the text of exact copies, and of pages that say noindex.")
     ] = False,
     since: Annotated[
-        str | None, typer.Option(help="Only what was fetched from this day or time on (UTC).", metavar="DATE")
+        str | None, typer.Option(help="Only pages fetched from this day or time on (UTC).", metavar="DATE")
     ] = None,
     changes: Annotated[
-        bool, typer.Option("--changes", help="What became of each page: new, changed or gone; jsonl or csv.")
+        bool, typer.Option("--changes", help="What happened to each page: new, changed or gone; jsonl or csv.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -208,7 +208,7 @@ def extract(
         Path | None, typer.Option(help="Folder, for files.  [default: DIR/extracted]", metavar="DIR")
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Add to a database what the crawl itself extracts, as long as it runs.")
+        bool, typer.Option("--follow", help="Add the crawl's own rows to a database as they come, while it runs.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -18,13 +18,13 @@ MOST_PAGES = 1 << 40  # of a synthetic web
 
 @app.command()
 def web(
-    pages: Annotated[int, typer.Option(help="How many pages it has.", min=1, max=MOST_PAGES)] = 3600,
-    hosts: Annotated[int, typer.Option(help="On how many hosts.", min=1)] = 120,
+    pages: Annotated[int, typer.Option(help="Number of pages.", min=1, max=MOST_PAGES)] = 3600,
+    hosts: Annotated[int, typer.Option(help="Number of hosts.", min=1)] = 120,
     seed: Annotated[int, typer.Option(help="Which of all possible webs.", min=0, max=(1 << 63) - 1)] = 1,
     plain: Annotated[bool, typer.Option("--plain", help="A web without faults and surprises.")] = False,
     port: Annotated[int, typer.Option(help="Its HTTP port; 0: any.", min=0, max=65535)] = 0,
     dns_port: Annotated[int, typer.Option(help="Its DNS port; 0: any.", min=0, max=65535)] = 0,
-    ledger: Annotated[Path | None, typer.Option(help="Write every request it gets to this file.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Write every request to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the synthetic web on this machine, for any crawler to be pointed at. Ctrl-C ends it."""
@@ -49,7 +49,7 @@ def web(
 
 @app.command()
 def simulate(  # noqa: PLR0913 - one parameter an option
-    into: Annotated[Path, typer.Option(help="Where to; the same command again goes on.", metavar="DIR")],
+    into: Annotated[Path, typer.Option(help="A directory; the same command again goes on.", metavar="DIR")],
     policy: Annotated[str, typer.Option(help="star-beast, naive (two queues) or breadth-first.")] = "star-beast",
     order: Annotated[
         str, typer.Option(help="What goes first in a round: breadth-first, depth, in-degree or random.")
@@ -65,7 +65,7 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     revisit: Annotated[
         float,
         typer.Option(
-            help="Pages change each so many days, in the median, and are visited again; no giants.", metavar="DAYS"
+            help="Pages change every DAYS days, in the median, and are visited again; no giants.", metavar="DAYS"
         ),
     ] = 0.0,
     as_json: AsJson = False,
@@ -104,17 +104,17 @@ def plan(  # noqa: PLR0913 - one parameter an option
     memory: Annotated[str, typer.Option(help="Memory for URL checks: 8GB, 8GiB.")] = "8GB",
     disk: Annotated[str | None, typer.Option(help="Disk for DRUM's buckets.  [default: grows with pages]")] = None,
     speed: Annotated[str, typer.Option(help="The disk's mean speed of reading and writing: 675MB/s.")] = "675MB/s",
-    share: Annotated[str, typer.Option(help="Of the disk's speed, how much URL checks may use.")] = "0.15",
+    share: Annotated[str, typer.Option(help="Share of the disk's speed for URL checks.")] = "0.15",
     network: Annotated[str, typer.Option(help="Speed of the network: 1Gbit/s, 125MB/s.")] = "1Gbit/s",
     links: Annotated[str | None, typer.Option(help="Links on a page.  [default: 59]")] = None,
-    unique: Annotated[str | None, typer.Option(help="Which part of them is new.  [default: 1/9]")] = None,
+    unique: Annotated[str | None, typer.Option(help="Share of these that is new.  [default: 1/9]")] = None,
     unique_links: Annotated[
         str | None, typer.Option(help="New links a page.  [default: 6.5, or --links times --unique if one is given]")
     ] = None,
     known: Annotated[str, typer.Option(help="URLs known before the crawl.")] = "100M",
     url: Annotated[str, typer.Option(help="Mean size of a URL in a queue.")] = "110B",
     page: Annotated[str, typer.Option(help="Mean size of a page as it is received.")] = "21.2kB",
-    archived: Annotated[str, typer.Option(help="Of that size, what compression leaves in the archive.")] = "0.2",
+    archived: Annotated[str, typer.Option(help="Share of that size that compression leaves in the archive.")] = "0.2",
     domains: Annotated[str, typer.Option(help="Domains with URLs over budget.")] = "33M",
     budget: Annotated[str, typer.Option(help="Mean budget of a domain, in pages.")] = "11",
     plot: Annotated[Path | None, typer.Option(help="Draw it too: a .png, .svg or .pdf file.", metavar="FILE")] = None,

@@ -36,18 +36,18 @@ def _product_token(text: str) -> str:
 class CrawlSection(Section):
     """The pages to crawl, and limits."""
 
-    seeds: list[str] = Field([], description="Where the crawl begins: URLs.")
+    seeds: list[str] = Field([], description="URLs where the crawl begins.")
     scope: Scope = Field(
         Scope.HOST,
         description="Links followed: seeds (none), prefix, host, domain (of seeds and what they redirect to), or web.",
     )
-    pages: Count = Field(0, description="Stop after this many pages; 0: when nothing is left.")
-    bytes: Count = Field(0, description="Stop after so many bytes of bodies; 0: no limit.")
+    pages: Count = Field(0, description="Stop after this many pages; 0: no limit.")
+    bytes: Count = Field(0, description="Stop after this many bytes of bodies; 0: no limit.")
     for_s: Seconds = Field(
         0, description="Stop after this many seconds of crawling, counted anew after a full disk; 0: no limit."
     )
     wait_s: Seconds = Field(
-        3600, description="Where all that is left waits for hosts that rest, wait so long for the next; more: end."
+        3600, description="When all hosts that are left rest, wait for the next at most this long; else end."
     )
     depth: Count = Field(0, description="Follow links this many steps from a seed; 0: no limit.")
     allow: list[str] = Field([], description="If any are given, a URL must match one of these RE2 expressions.")
@@ -56,11 +56,11 @@ class CrawlSection(Section):
         True, description="Read the sitemaps that robots.txt names; no sitemap or feed counts as a page."
     )
     agents: Annotated[Whole, Field(gt=0, le=64)] = Field(
-        1, description="Processes that crawl: a core each, where many hosts are in scope."
+        1, description="Number of processes that crawl; more pay if cores are idle and many hosts in scope."
     )
     rewrite: str = Field(
         "",
-        description="A file of rules, as fyke rewrite writes it: links to known pages under other URLs; empty: none.",
+        description="A file of rewrite rules, as fyke rewrite writes it; empty: none.",
     )
     requisites: bool = Field(False, description="Also fetch images, styles and scripts, two hops beyond the scope.")
 
@@ -108,16 +108,16 @@ class FetchSection(Section):
     """Limits of one download."""
 
     connections: Annotated[Whole, Field(gt=0, le=10_000)] = Field(
-        256, description="Downloads at a time; three times as many beside may be of slow or new hosts."
+        256, description="Downloads at a time; three times as many may run besides, of slow or new hosts."
     )
     connect_timeout_s: Seconds = Field(15.0, description="Longest time for a connection, TLS included.")
     timeout_s: Seconds = Field(300.0, description="Longest time for a whole download.")
     stall_s: Annotated[Whole, Field(gt=0, le=10**6)] = Field(
-        20, description="A download that is slower than 64 bytes a second for so many whole seconds is broken off."
+        20, description="A download slower than 64 bytes a second for this many whole seconds is broken off."
     )
     max_body_bytes: Positive = Field(
         64 << 20,
-        description="Longer bodies are cut here, and archived as cut; so is what compressed ones unfold to.",
+        description="Longer bodies are cut here, and archived as cut; also the limit of an unpacked body.",
     )
     verify_tls: bool = Field(True, description="Refuse servers whose certificate cannot be verified.")
     ca_file: str = Field("", description="Certificates to trust, a PEM file; empty: the system's.")
@@ -128,10 +128,10 @@ class DnsSection(Section):
 
     servers: list[str] = Field([], description="Name servers, address or address:port; empty: the system's.")
     timeout_s: Wait = Field(5.0, description="Longest wait for one answer.")
-    tries: Positive = Field(3, description="Times a name is asked for, over all servers.")
-    negative_ttl_s: Seconds = Field(600.0, description="How long a name that was not found stays so.")
+    tries: Positive = Field(3, description="Number of times a name is asked for, over all servers.")
+    negative_ttl_s: Seconds = Field(600.0, description="How long a name that was not found is not asked for again.")
     private: list[str] = Field(
-        [], description="Domains whose hosts may have private addresses, beside the hosts that seeds name."
+        [], description="Domains whose hosts may have private addresses; the hosts of seeds may in any case."
     )
 
 
@@ -139,37 +139,38 @@ class FrontierSection(Section):
     """Memory for waiting URLs, budgets of domains, and the order of visits."""
 
     window_visits: Positive = Field(20_000, description="Visits held in memory for politeness to choose from.")
-    host_visits: Positive = Field(500, description="Most of them of one host; the rest waits on disk.")
+    host_visits: Positive = Field(500, description="Visits of one host among these, at most; its others wait on disk.")
     table_memory_bytes: Positive = Field(
-        8 << 20, description="Memory for what waits for each table on disk; the URLs seen have four times as much."
+        8 << 20, description="Memory for rows that wait for each table on disk; four times as much for URLs seen."
     )
     budget: str = Field(
         "reputation",
-        description="URLs of a domain that a round lets through: reputation (the first hundredth of the domains met get"
-        " more), equal, popular (these and seeds only).",
+        description="How many URLs of a domain a round lets through: reputation (more for the first hundredth of the"
+        " domains met), equal, popular (only these and seeds).",
     )
     default_budget_urls: Positive = Field(10, description="Budget of a domain without reputation.")
     max_budget_urls: Annotated[Whole, Field(gt=0, le=65_535)] = Field(
-        10_000, description="Budget of the domain most others link to."
+        10_000, description="Budget of the domain that most others link to."
     )
     enforcement: Enforcement = Field(
-        Enforcement.BEAST, description="What waits when its domain is over budget: beast, naive (two queues) or none."
+        Enforcement.BEAST, description="How URLs over their domain's budget wait: beast, naive (two queues) or none."
     )
     order: str = Field(
-        "breadth-first", description="What goes first in a round: breadth-first, depth, in-degree, patterns, random."
+        "breadth-first",
+        description="URLs that go first in a round: breadth-first, depth, in-degree, patterns, random.",
     )
     order_patterns: list[str] = Field(
-        [], description="For order = patterns: RE2 expressions, those for the first URLs first."
+        [], description="For order = patterns: RE2 expressions, in the order in which their URLs go."
     )
     trap_pages: Annotated[Whole, Field(ge=0, le=10_000)] = Field(
         6,
-        description="Pages of like URLs, hardly one with new text, after which their like come last; twice as many of"
-        " one folder, or hosts of a domain that has one for every name; 0: never.",
+        description="After this many pages of like URLs with hardly any new text, URLs like them come last; twice as"
+        " many for a folder or a domain's hosts; 0: never.",
     )
     probes: bool = Field(
         False,
-        description="Ask hosts of which more is found than read, rarely, for a page that cannot be there; where new"
-        " text comes each time, its like come last.",
+        description="Rarely, ask hosts that grow faster than they are read for a page that cannot be there; hosts that"
+        " show new text each time come last.",
     )
 
 
@@ -177,14 +178,14 @@ class RevisitSection(Section):
     """How pages are visited again by a crawl that never ends: fyke crawl --revisit."""
 
     share: Annotated[Real, Field(ge=0, le=1)] = Field(
-        0.5, description="Of all visits, those to known pages, while new ones wait too; else all are."
+        0.5, description="Share of visits that go to known pages while new ones wait; otherwise all do."
     )
     least_s: Wait = Field(3600.0, description="Least time between two visits to a page.")
     greatest_s: Seconds = Field(
         30 * 86400.0, description="A page is due when it is likely to have changed, and after this time in any case."
     )
     weights: str = Field(
-        "", description="What visits are worth: in-degree, a CSV or Parquet file of url and weight; empty: all alike."
+        "", description="Weights of pages: in-degree, or a CSV or Parquet file of url and weight; empty: all equal."
     )
 
 
