@@ -4,8 +4,8 @@
         for page in crawl:
             print(page.url, page.title)
 
-What is named here is the whole Python interface. Each name is found when it is first used, so that
-`import fyke` costs next to nothing and a plug-in may import from here while the crawler itself is loading.
+The names here are the whole Python interface. Each name is found when it is first used, so that `import fyke` costs
+next to nothing, and a plug-in may import from here while the crawler itself is loading.
 """
 
 TYPE_CHECKING = False  # as of `typing`, which takes a while to load

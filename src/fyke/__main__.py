@@ -1,45 +1,45 @@
 """The command `fyke`, also as `python -m fyke`: a process of our own.
 
-It gives freed memory back (`fyke.core.memory.give_back`). The Python interface leaves the process it is used in as it
-is.
+It gives freed memory back (`fyke.core.memory.give_back`); the Python interface leaves its process as it is.
 
-It ends quietly. Python makes of Ctrl-C an exception, wherever it is: while the program is loaded and when it ends,
-that is a traceback. So both are done with the system's own way, the end of the process; `fyke.cli.rooms` sets
-the exception again for the time between. For that, this module imports next to nothing.
+It ends quietly. Python makes an exception of Ctrl-C, and so a traceback while the program is loaded and when it ends.
+At both times Ctrl-C thus ends the process; `fyke.cli.rooms` sets the exception again for the time between. For that,
+this module imports next to nothing.
 """
 
 import _signal as signal  # type: ignore[import-not-found]  # `signal` loads modules, and Ctrl-C in them is a traceback
 import os
 import sys
 
-_STACK_BYTES = 512 << 10  # with a quarter, pages as deep as they may be are read; with a tenth, the process dies of one
-# Libraries take addresses for each of their threads, far more than memory; with fewer they end the process, or hang.
+_STACK_BYTES = 512 << 10  # a quarter of this reads pages of the greatest depth; with a tenth, one kills the process
+# Libraries take far more addresses than memory, for each thread; with too few they end the process, or hang.
 _ADDRESSES, _MORE_ADDRESSES = 1 << 30, 2 << 30
-_OF_WHOLE_ARCHIVES = {"copy", "export", "extract", "index", "links", "report"}  # these commands need more of them
+_OF_WHOLE_ARCHIVES = {"copy", "export", "extract", "index", "links", "report"}  # commands that need more addresses
 _NO_MEMORY = ("failed to map segment", "Cannot allocate memory", "cannot allocate memory")  # as the loader says it
 
 
 def end_quietly() -> None:
-    """Ctrl-C ends the process from now on, unless whoever started it has it ignore that."""
+    """Have Ctrl-C end the process from now on, unless whoever started the process has it ignore Ctrl-C."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _take_closed_streams() -> None:
-    """What is opened first would take the place of a standard stream that is closed, and libuv ends who closes that."""
+    """Open the null device in place of closed standard streams: the next file opened would take their place, and libuv
+    ends a process that closes it."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free is this one
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest free number is this one
 
 
 def _too_little() -> str:
-    """What to say where stack or addresses are too few for Fyke and its threads; nothing where they are not."""
+    """Say if stack or addresses are too few for Fyke and its threads; empty if not."""
     import resource  # noqa: PLC0415 - Ctrl-C comes first
 
     def allowed(limit: int, needed: int) -> int:
-        """What is allowed, where that is less than `needed`; else 0."""
+        """Return what is allowed if it is less than `needed`; otherwise 0."""
         soft, _ = resource.getrlimit(limit)
         return soft if soft != resource.RLIM_INFINITY and soft < needed else 0
 
@@ -57,7 +57,7 @@ def _too_little() -> str:
 
 
 def _what_to_do(error: ImportError) -> str:
-    """What is missing, and how to get it; nothing where that is our own mistake."""
+    """Say what is missing, and how to get it; empty if that is our own mistake."""
     if any(words in str(error) for words in _NO_MEMORY):
         return "this process may not have as much memory as it needs: raise the limit (ulimit -v)"
     file = (error.path or "").rpartition("site-packages/")[2]  # a library's name lacks that of its package
@@ -78,7 +78,7 @@ def _complain(said: str) -> None:
 
 
 def main() -> None:
-    """The entry point: `fyke.cli` does the rest."""
+    """Run the command: `fyke.cli` does the rest."""
     end_quietly()
     _take_closed_streams()
     if said := _too_little():

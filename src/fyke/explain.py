@@ -1,9 +1,9 @@
 """Why was this URL fetched, or not? Everything the crawl knows of one URL.
 
-`fyke why` asks the stages in the order in which a URL meets them: the filters as they are now, the seen
-table, the queues of the newest checkpoint, the host book with the rules of robots.txt, the table of
-pages. It reads only, also while the crawl runs; what happened since the last checkpoint it cannot know.
-Where a file of the table is damaged, it answers from the others and says so; "not seen" it never says then.
+`fyke why` asks the stages in the order in which a URL meets them: the filters as they are now, the seen table, the
+newest checkpoint's queues, the host book with the rules of robots.txt, the table of pages. It only reads, also while
+the crawl runs, and cannot know what happened since the last checkpoint. If a file of the table is damaged, it answers
+from the others, says so, and never says "not seen".
 """
 
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ class Explanation:
 
 
 def why(directory: CrawlDirectory, asked: str) -> Explanation:
-    """What happened to the URL `asked` in the crawl of `directory`. Raises BadUrl, NotACrawl."""
+    """Explain what happened to the URL `asked` in the crawl of `directory`. Raises BadUrl, NotACrawl, StateDamaged."""
     config = directory.config()
     at = seed_of(asked)
     url = at.url.decode()
@@ -110,7 +110,7 @@ def _not_linked_to(directory: CrawlDirectory, url: str, facts: list[str]) -> Exp
 
 
 def _aside(config: Config, at: Locator, directory: CrawlDirectory) -> tuple[str, list[str]]:
-    """The verdict on a URL that rewrite rules put aside, empty where they did not; and what they make of it."""
+    """Return the verdict on a URL that rewrite rules put aside, empty if they did not, and facts about the rules."""
     shard = CrawlDirectory(directory.path, division(directory.state).shard_of(at.domain)).shard
     saved = saved_state(shard).get("rewriting")
     if not saved:
@@ -151,7 +151,7 @@ def _filters(directory: CrawlDirectory, config: Config) -> Filters:
 
 
 def _page_rows(directory: CrawlDirectory, key: int) -> tuple[list[dict[str, Any]], list[StateDamaged]]:
-    """The visits to the page with `key`, in order, and what of the table could not be read."""
+    """Return the visits to the page with `key`, in order, and the damage that hides others."""
     rows: list[dict[str, Any]] = []
     damage: list[StateDamaged] = []
     where = ds.field("key") == pa.scalar(key, pa.uint64())
@@ -168,7 +168,7 @@ def _page_rows(directory: CrawlDirectory, key: int) -> tuple[list[dict[str, Any]
 
 
 def _visits(rows: list[dict[str, Any]]) -> list[str]:
-    """How often it was visited and when another content was found, for one that was visited more than once."""
+    """Say how often a page visited more than once was visited, and when its content changed."""
     if len(rows) < 2:
         return []
     contents = [row for row in rows if row["outcome"] in ("ok", "too_large") and row["detail"] != SAME_TEXT]
@@ -183,7 +183,7 @@ def _visits(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _next_visit(directory: CrawlDirectory, config: Config, at: Locator, rows: list[dict[str, Any]]) -> list[str]:
-    """How often the page changes, as far as visits that found it tell, and when it is due, if it is visited again."""
+    """Say how often the page changes, as far as visits tell, and when it is due, if it is visited again."""
     frontier = _frontier(directory, config, at)
     record, forever, told = None, False, (no_trust(1), 0.0, 0.0)
     if frontier is not None:
@@ -228,7 +228,7 @@ def _due(
     last: dict[str, Any],
     clock: SystemClock,
 ) -> str:
-    """When a page that rests is due, and why then, in words."""
+    """Say when a page that rests is due, and why then."""
     tried = last["fetched_at"].timestamp()
     at = found[0]["fetched_at"].timestamp() if found else 0.0
     first = np.array([last["kind"] == "listing"])
@@ -271,7 +271,7 @@ def _fetched(rows: list[dict[str, Any]], facts: list[str], directory: CrawlDirec
         verdict = f"failed {when}: {row['outcome'].replace('_', ' ')}{detail}"
     facts.append(f"depth {row['depth']}, linked as {row['kind']}, {counted(row['tries'], 'try')} failed before")
     if row["media_type"]:
-        links = [] if row["outcome"] == "unchanged" else [counted(row["links"], "link")]  # else they were not read
+        links = [] if row["outcome"] == "unchanged" else [counted(row["links"], "link")]  # otherwise they were not read
         kind = f"{row['media_type']} {row['charset']}".strip()
         facts.append(", ".join([kind, counted(row["content_bytes"], "byte"), *links]))
     if row["redirect_to"]:
@@ -288,7 +288,7 @@ def _fetched(rows: list[dict[str, Any]], facts: list[str], directory: CrawlDirec
 
 
 def _fetched_as_rules(directory: CrawlDirectory, url: str) -> RobotsRecord | None:
-    """What the host book has of `url`, where that is the robots.txt of an origin: the tables have pages alone."""
+    """Return what the host book has of `url` if it is the robots.txt of an origin: the tables have only pages."""
     origin = split(url).origin
     if url != robots_url(origin) or not any(part.hosts.exists() for part in directory.parts):
         return None
@@ -306,7 +306,7 @@ def _rules_fetched(record: RobotsRecord, facts: list[str]) -> tuple[str, list[st
 
 
 def _url_of(directory: CrawlDirectory, name: str, value: int, other_than: int = 0) -> str:
-    """A URL of which a visit has the number `value` in the column `name`, but for the URL with the key `other_than`."""
+    """Return a URL whose visit has `value` in the column `name`, except for the one with the key `other_than`."""
     where = (ds.field(name) == pa.scalar(value, pa.uint64())) & (ds.field("key") != pa.scalar(other_than, pa.uint64()))
     for segment in segments(directory.path, "pages") if value else []:
         with suppress(StateDamaged):
@@ -317,7 +317,7 @@ def _url_of(directory: CrawlDirectory, name: str, value: int, other_than: int = 
 
 
 def _frontier(directory: CrawlDirectory, config: Config, at: Locator) -> FrontierSeen | None:
-    """The newest checkpoint of the shard of `at`, if there is one."""
+    """Return the newest checkpoint of the shard of `at`, if there is one."""
     shard = directory.parts[division(directory.state).shard_of(at.domain)].shard
     return FrontierSeen(shard, config.frontier) if saved_state(shard) else None
 
@@ -327,7 +327,7 @@ def _holds(batches: Iterator[pa.RecordBatch], at: Locator) -> bool:
 
 
 def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> tuple[str, str]:
-    """Where the newest checkpoint has `at` waiting, in words, and why there if that is not plain; empty: nowhere."""
+    """Return where the newest checkpoint has `at` waiting, in words, and why if that is not plain; empty if nowhere."""
     found = _frontier(directory, config, at)
     if found is None:
         return "", ""
@@ -341,7 +341,7 @@ def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> tuple[st
 
 
 def _trouble(directory: CrawlDirectory, url: str) -> str:
-    """The end of a sentence on what waits: the fault for which the host of `url` rests, if it does."""
+    """Return the end of a sentence on a waiting URL: the fault for which its host rests, if it does."""
     with ReadBooks(part.hosts for part in directory.parts) as book:
         host = book.host(split(url).host)
     return f"; last seen of its host: {_words(host.trouble)}" if host is not None and host.trouble else ""
@@ -353,7 +353,7 @@ def _words(trouble: str) -> str:
 
 
 def _hours(config: Config, host: str, now: float) -> list[str]:
-    """That the hours of the day keep `host` from being asked, if they do."""
+    """Say that the hours of the day keep `host` from being asked, if they do."""
     hours = HostHours(config.politeness.hours, config.site)
     until = hours.opens_at(host, now)
     if until <= now:
@@ -363,7 +363,7 @@ def _hours(config: Config, host: str, now: float) -> list[str]:
 
 
 def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str]:
-    """What is known of its host: rest, failures, the line of robots.txt that decides."""
+    """Say what is known of its host: rest, failures, the line of robots.txt that decides."""
     parts, clock = split(url), crawl_clock(directory)
     facts = _hours(config, parts.host, clock.now() + clock.set_s)
     if not any(part.hosts.exists() for part in directory.parts):

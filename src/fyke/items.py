@@ -1,4 +1,4 @@
-"""What pages say, as objects of a class of one's own: the `[[extract]]` table of settings, in Python.
+"""Contents of pages as objects of a class of one's own: the `[[extract]]` table of settings, in Python.
 
     class Product(fyke.Item, match=r"/product/"):
         name: str = fyke.field("h1")
@@ -33,21 +33,21 @@ class _Select(NamedTuple):
 
 
 def field(select: str, *, url: bool = False) -> Any:
-    """A field of an `Item`: a CSS selector, also with `::attr(NAME)`, or `json:` and a path into JSON-LD.
+    """Return a field of an `Item`: a CSS selector, also with `::attr(NAME)`, or `json:` and a path into JSON-LD.
 
-    `url`: what is found is a link, and made absolute.
+    `url`: the value is a link, and made absolute.
     """
     return _Select(select, url)
 
 
 class Item:
-    """What a page says, or each element `each` of pages whose URL matches `match` (RE2)."""
+    """What a page says, or each element `each`, of pages whose URL matches `match` (RE2)."""
 
     url: str
     _extractor: ClassVar[Extractor]
 
     def __init_subclass__(cls, *, match: str = "", each: str = "") -> None:
-        """Raises ConfigurationError for a selector that is none, or a type that no field can have."""
+        """Raises ConfigurationError for a bad selector, or a type that no field can have."""
         hints = get_type_hints(cls)
         selects = {name: value for name, value in vars(cls).items() if isinstance(value, _Select)}
         fields = {name: _described(name, hints.get(name, str), value) for name, value in selects.items()}
@@ -59,7 +59,7 @@ class Item:
 
     @classmethod
     def of(cls, page: Page) -> list[Self]:
-        """The items in `page`."""
+        """Return the items in `page`."""
         names = cls._extractor.schema.names
         return [cls._made(dict(zip(names, row, strict=True))) for row in cls._extractor.rows(page)]
 
@@ -71,7 +71,7 @@ class Item:
 
 
 def extract(directory: str | PathLike[str], kind: type[_Item]) -> Iterator[_Item]:
-    """The items of the class `kind` in the archive of the crawl in `directory`, without a request.
+    """Yield the items of the class `kind` in the archive of the crawl in `directory`, without a request.
 
     Raises NotACrawl, StateDamaged.
     """

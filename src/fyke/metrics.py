@@ -1,7 +1,7 @@
-"""The figures of crawls for Prometheus: what they are called, and the text in which it reads them.
+"""The figures of crawls for Prometheus: their names, and the text in which it reads them.
 
 Asked by the crawl itself (`fyke crawl --metrics`) and by `fyke serve`, which hears the same figures over the control
-socket; so a board shows both alike. Invariant: a metric's name and kind never depend on the crawl; crawls are told
+socket, so that a board shows both alike. Invariant: a metric's name and kind never depend on the crawl; crawls are told
 apart by a label. The text is format 0.0.4, which every version of Prometheus reads.
 """
 
@@ -17,7 +17,7 @@ class CrawlFigures:
     """How the crawl called `name` stands: `figures` as `fyke.crawl.control.Steering.figures` has them."""
 
     name: str
-    live: bool = True  # told by the crawl itself, and not by its checkpoint
+    live: bool = True  # whether the crawl itself told them, not its checkpoint
     paused: bool = False
     at: float = 0.0  # unix seconds
     figures: dict[str, Any] = field(default_factory=dict)
@@ -54,7 +54,7 @@ _GAUGES: dict[str, tuple[str, Read]] = {
 
 
 def exposition(crawls: Sequence[CrawlFigures]) -> bytes:
-    """The metrics of `crawls`, as Prometheus reads them."""
+    """Return the metrics of `crawls`, as Prometheus reads them."""
     return "".join(_families(crawls)).encode()
 
 

@@ -1,9 +1,9 @@
 """How every picture of this project looks, and how it is saved.
 
-For the rooms that draw (`fyke.lab.plan.figure` and others that show curves); they import it only where a picture was
-asked for, because matplotlib takes a while to load. One look: black on white, few lines, a faint grid, colours that
-the colour-blind tell apart, and each curve named at its end instead of in a legend. Invariant: nothing global is
-touched, neither pyplot nor matplotlib's settings, and the same figure is saved as the same bytes.
+For the rooms that draw (`fyke.lab.plan.figure` and others that show curves); they import it only when a picture is
+asked for, because matplotlib takes a while to load. One look: black on white, few lines, a faint grid, colours that the
+colour-blind tell apart, and each curve named at its end instead of in a legend. Invariant: nothing global is touched,
+neither pyplot nor matplotlib's settings, and the same figure is saved as the same bytes.
 """
 
 import io
@@ -33,7 +33,7 @@ _UNDATED: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"Creation
 
 
 def panels(columns: int, title: str, subtitle: str, *, width_in: float, height_in: float) -> tuple[Figure, list[Axes]]:
-    """A figure with `columns` panels side by side under a title that says what is to be seen."""
+    """Return a figure with `columns` panels side by side, under a title that says what is to be seen."""
     figure = Figure(figsize=(width_in, height_in), facecolor="white")
     margin_in, top_in, gap = 0.75, 1.5, 0.36
     grid = figure.add_gridspec(
@@ -60,7 +60,8 @@ def dress(axes: Axes, title: str, across: str, up: str) -> None:
 
 
 def name_curve(axes: Axes, x: Floats, y: Floats, name: str, colour: str, *, at: float = 0.93) -> None:
-    """Write `name` along the curve (`x`, `y`), so that it ends at the part `at` of it; when all limits are set."""
+    """Write `name` along the curve (`x`, `y`), so that it ends at the part `at` of it. Call it when all limits are
+    set."""
     end = min(len(x) - 1, round(at * (len(x) - 1)))
     begin = max(0, end - max(1, len(x) // 20))
     (left, low), (right, high) = axes.transData.transform([(x[begin], y[begin]), (x[end], y[end])])
@@ -72,7 +73,8 @@ def name_curve(axes: Axes, x: Floats, y: Floats, name: str, colour: str, *, at: 
 
 
 def mark_points(axes: Axes, x: float, points: Sequence[tuple[float, str, str]]) -> None:
-    """A dot at `x` for each height, name and colour; the names to the right, none over another; when limits are set."""
+    """Draw a dot at `x` for each height, name and colour, and the names to the right, none over another. Call it when
+    all limits are set."""
     points_per_pixel = 72 / axes.figure.dpi
     free_pt = -math.inf
     for y, name, colour in sorted(points, key=lambda point: point[0]):
@@ -95,7 +97,8 @@ def note(
 
 
 def extension(path: Path) -> str:
-    """The format that `path` asks for by its ending; raises `ConfigurationError` for one that cannot be written."""
+    """Return the format that `path` asks for by its ending. Raises ConfigurationError for one that cannot be
+    written."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise ConfigurationError(f"{path}: not a picture Fyke can write; let its name end in .png, .svg or .pdf")
@@ -103,7 +106,7 @@ def extension(path: Path) -> str:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write `figure` to `path`, in the format of its ending; raises `ConfigurationError`."""
+    """Write `figure` to `path`, in the format of its ending. Raises ConfigurationError."""
     kind = extension(path)
     drawn = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": "fyke"}):  # for this save alone

@@ -1,7 +1,6 @@
-"""How far a long command is, said in one line: written over on a terminal, else now and then or not at all.
+"""How far is a long command? One line: written over on a terminal, otherwise now and then or not at all.
 
-Used by the commands that take long; what they work through calls `Progress.tell`. Invariant: it costs nothing to be
-told often, and what cannot be written is not missed.
+Used by long commands; their work calls `Progress.tell`. Invariant: calls cost nothing, and no caller needs the line.
 """
 
 import time
@@ -16,7 +15,7 @@ SURE_S = 3.0  # before it is said how long the rest takes
 
 
 class Progress:
-    """Says on `console` how far `what` is; where that is no terminal every `pipe_s` seconds, for 0 never."""
+    """Says on `console` how far `what` is; every `pipe_s` seconds if that is no terminal, never if `pipe_s` is 0."""
 
     def __init__(self, console: Console, what: str, *, pipe_s: float = 0.0) -> None:
         self._console = console
@@ -35,7 +34,7 @@ class Progress:
         self._status.stop()
 
     def tell(self, what: str, done: int, of: int, unit: str = "") -> None:
-        """`done` of `of` is done of `what`."""
+        """Say that `done` of `of` is done of `what`."""
         self.steps += 1
         now = time.monotonic()
         if what != self._begun[0]:
@@ -49,7 +48,7 @@ class Progress:
         self._say(text)
 
     def say(self, text: str) -> None:
-        """How far it is, in words."""
+        """Say how far it is, in words."""
         if self._due(time.monotonic()):
             self._say(text)
 

@@ -1,1 +1,1 @@
-"""How does it all run here? The loop, its two halves, and who keeps, shows and explains it."""
+"""How does it all run here? The loop, its two halves, and the rooms that keep, show and explain it."""

@@ -1,8 +1,8 @@
 """One agent: opens a crawl's directory and its rooms (`opening`), runs the loop, keeps it safe, closes it (`closing`).
 
 `Agent` is used by the command line (`crawl_with_panel`), by the Python interface (`fyke.Crawl`), and by each process of
-a crawl that has several (`member`). Order matters at both ends: a crawl is restored before anything is written, and
-closed so that its last checkpoint says what is on the disk.
+several agents (`member`). Order matters at both ends: a crawl is restored before anything is written, and its files are
+finished before its last checkpoint.
 
 Invariant: from entering it to leaving it the directory is held by this process alone.
 """
@@ -34,7 +34,7 @@ from fyke.crawl.post.seat import Seat
 from fyke.disk.checkpoint import Checkpoint
 from fyke.frontier.revisit.choice import Terms
 
-SET_S = 1.0  # worth a line of the log: less is what time servers correct
+SET_S = 1.0  # worth a line of the log: time servers correct less
 PAUSE_BEAT_S = 1.0
 
 
@@ -51,10 +51,10 @@ class Agent:
         again: Pass | None = None,
         plugins: Plugins | None = None,
     ) -> None:
-        """`seat` is where it sits among other agents of the crawl; None: it is alone.
+        """`seat` is its place among the agents of the crawl; None: it is alone.
 
-        `listed`: canonical URLs to begin at, beside the seeds of `config`; when it is resumed the same, or None.
-        `again` is a pass over the crawl, if it has ended.
+        `listed`: canonical URLs to begin at, beside the seeds of `config`; to resume, the same URLs or None. `again` is
+        a pass over a crawl that has ended.
 
         `plugins` are used after those that `config` names.
         """
@@ -65,7 +65,7 @@ class Agent:
         self._clock = SystemClock()
         self._again = again
         self._prepared = Prepared(directory, config, plugins or Plugins())
-        self._news = asyncio.Event()  # something ended, or was asked for
+        self._news = asyncio.Event()  # set when something ended, or was asked for
         self._ending: Ending | None = None
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ class Agent:
 
     @property
     def clock(self) -> Clock:
-        """By which the crawl goes."""
+        """The crawl's clock."""
         return self._clock
 
     # -- opening ---------------------------------------------------------------------------------
@@ -139,8 +139,8 @@ class Agent:
         self._note("resumed" if saved else "begun", seeds=len(self._prepared.seeds), waiting=waiting)
 
     def _compare_settings(self, saved: Mapping[str, Any]) -> bool:
-        """What makes it this crawl must be as the last checkpoint had it, whatever the file says now; whether it says
-        anything else than then."""
+        """Return whether the settings differ from those of the last checkpoint. Raises OtherCrawl if they make it
+        another crawl."""
         before, now = saved.get("settings"), self.directory.settings_digests()
         if not before or before == now:
             return False
@@ -152,8 +152,8 @@ class Agent:
         return True
 
     def _keep_time(self, saved: Mapping[str, Any]) -> None:
-        """Go on by the clock of the last checkpoint: else rests would last by what the wall clock was set back since,
-        and be cut short by what it was set forward."""
+        """Go on by the clock of the last checkpoint. By the wall clock, rests would last longer, or be cut short, by
+        what it was set since."""
         noted = saved if self._seat is None else self._seat.clock
         clock = SystemClock(noted) if noted else self._clock
         clock.require_sane()
@@ -165,7 +165,7 @@ class Agent:
                 self._note(f"clock set {way}", seconds=round(abs(clock.set_s), 1))
 
     def _take_up(self, *, begun: bool, may_begin: bool) -> None:
-        """Go on with what waits, as the person wants it now; `may_begin` a pass over it."""
+        """Go on with waiting URLs, as the person wants it now, and begin the pass asked for if it `may_begin`."""
         rooms, frontier = self._rooms, self._rooms.frontier
         asked = rooms.asked
         self._steering = Steering(
@@ -181,7 +181,7 @@ class Agent:
         self._put_seeds(begun=begun)
 
     def _put_seeds(self, *, begun: bool) -> None:
-        """Begin, or go on, at the seeds of this shard; those of others are known."""
+        """Begin, or go on, at the seeds of this shard; make those of others known."""
         self._rooms.frontier.know_seeds(self._prepared.seeds)
         self._rooms.frontier.put_seeds(self._rooms.post.own_seeds(self._prepared.seeds))
         for listed in self.directory.listed.batches():
@@ -190,7 +190,7 @@ class Agent:
                 self._rooms.frontier.put_seeds(self._rooms.post.own_seeds(listed), named=False)
 
     def _begin(self, asked: Pass) -> None:
-        """Have pages visited once more, at once or each in its time; and ask of servers what is asked once a crawl."""
+        """Have pages visited again, at once or each in its time, and ask servers again what is asked once a crawl."""
         rooms, crawl, now = self._rooms, self.config.crawl, self._clock.now()
         if not asked.forever:
             most = asked.visits if self._seat is None else asked.share(self._seat.me)
@@ -220,7 +220,7 @@ class Agent:
         return self._ending
 
     async def _note_pauses(self) -> None:
-        """Say in the log where the process stood still."""
+        """Log how long the process stood still."""
         fetcher = self._rooms.fetcher
         noted_s = 0.0
         while True:
@@ -236,12 +236,12 @@ class Agent:
     # -- among others ----------------------------------------------------------------------------
 
     def put(self, envelope: Envelope) -> None:
-        """An envelope came from another agent."""
+        """Take an envelope that came from another agent."""
         assert self._rooms.office is not None
         self._rooms.office.put(envelope)
 
     def stand(self) -> Stand:
-        """What the supervisor must know to tell when all is done, and who may fetch how many pages."""
+        """Return what the supervisor needs to tell when all is done, and which agents may fetch more pages."""
         rooms, office = self._rooms, self._rooms.office
         assert office is not None
         frontier, fetcher = rooms.frontier, rooms.fetcher
@@ -270,33 +270,33 @@ class Agent:
         self._news.set()
 
     def descend(self, level: int) -> None:
-        """All pages nearer to the seeds than `level` are done, in all shards."""
+        """Go down to `level`: in all shards, all pages nearer to the seeds are done."""
         self._loop.next_level = level
         self._news.set()
 
     def allow(self, pages: int) -> None:
-        """So many more pages may be begun."""
+        """Let this agent begin `pages` more pages."""
         self._rooms.fetcher.give_back(pages)
         self._news.set()
 
     def recall_pages(self) -> int:
-        """How many pages might have been begun, and may not any more."""
+        """Take the allowance of pages back; return what was left of it."""
         left, self._rooms.fetcher.pages_left = self._rooms.fetcher.pages_left, 0
         return max(0, left)
 
     def hold(self, held: bool) -> None:
-        """Start no request while `held`: who reads the pages is behind."""
+        """Start no request while `held`: the reader of the pages is behind."""
         self._rooms.fetcher.held = held
         self._news.set()
 
     def add_seeds(self, urls: Iterable[str]) -> int:
-        """Take `urls` for seeds from now on, also after a restart; how many were new. Raises BadUrl: then none is."""
+        """Take `urls` as seeds, also after a restart; return how many were new. Raises BadUrl, and takes none."""
         count = self._steering.add_seeds(seeds_of(urls, self._prepared.schemes))
         self._news.set()
         return count
 
     def block(self, host: str, blocked: bool) -> str:
-        """Request nothing more of `host`, also after a restart, or go on with it; what was done, in words."""
+        """Request nothing more of `host`, also after a restart, or go on with it; return what was done, in words."""
         if blocked:
             return f"{host} is blocked" if self._steering.block(host) else f"{host} was blocked before"
         released = self._steering.unblock(host)
@@ -304,30 +304,30 @@ class Agent:
         return f"{host} is not blocked; {released:,} of its URLs go on"
 
     def figures(self) -> dict[str, Any]:
-        """All that can be watched."""
+        """Return everything that can be watched."""
         return self._steering.figures(self.statistics(), self._clock.now(), held=self._rooms.fetcher.held)
 
     def host_figures(self, host: str) -> dict[str, Any] | None:
-        """How `host` stands at the workbench; None when it is not there."""
+        """Return how `host` stands at the workbench, if it is there."""
         return self._steering.host(host, self._clock.now())
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is on its way from the network."""
+        """True if nothing is on its way from the network."""
         return self._rooms.fetcher.quiet
 
     def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """An exception nobody caught, in a callback or a task: the crawl ends with it."""
+        """End the crawl with an exception that no callback or task caught."""
         self._loop.failure = context.get("exception") or RuntimeError(context["message"])
         self._news.set()
 
     def _note(self, event: str, **facts: object) -> None:
-        """A line of the log."""
+        """Write a line of the log."""
         seat = {} if self._seat is None else {"agent": self._seat.me}
         self.directory.log(self._clock.now(), event, **seat, **facts)
 
     def statistics(self) -> CrawlStatistics:
-        """How the crawl stands now."""
+        """Return how the crawl stands now."""
         return self._rooms.counts.statistics()
 
     # -- closing ---------------------------------------------------------------------------------
@@ -348,11 +348,11 @@ class Agent:
 
 
 def may_begin_again(state: Mapping[str, Any]) -> bool:
-    """Whether the crawl in `state`, or the pass over it, has come to its end, so that the next pass may begin."""
+    """Return whether the crawl in `state`, or the pass over it, has ended, so that the next pass may begin."""
     return state.get("ending") in (Ending.FINISHED, Ending.PAGES)
 
 
 def brought_nothing(state: Mapping[str, Any]) -> bool:
-    """Whether a run ended in `state` before any server answered: the next one begins anew."""
+    """Return whether a run ended in `state` before any server answered; the next begins anew."""
     ended = state.get("ending") in (Ending.UNREACHED, Ending.FINISHED)
     return ended and not state["totals"]["archive_bytes"]

@@ -1,7 +1,7 @@
-"""Where the harvest goes: records into the archive, rows into the tables, pages to those who asked for them.
+"""Where the harvest goes: records into the archive, rows into the tables, pages to the sinks.
 
-The loop hands in what was reaped, before it tells the frontier of the outcome. Invariant: when `store`
-returns, records and rows are in files that the next checkpoint names, and bodies are closed.
+The loop hands in what was reaped, before it tells the frontier of the outcome. Invariant: when `store` returns, records
+and rows are in files that the next checkpoint names, and bodies are closed.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from fyke.harvest.sheaf import Pointers, Reaped
 
 
 class Barn:
-    """The archive, the tables and the sinks of one crawl; counts what it stored."""
+    """The archive, the tables and the sinks of one crawl. Counts what it stored."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Barn:
         extracted: Mapping[str, ExtractedTable],
         totals: Mapping[str, Any],
     ) -> None:
-        """`links` is None when nobody wants the table; `totals` are the counts of earlier runs."""
+        """`links` is None if nobody wants the table. `totals` are the counts of earlier runs."""
         self._archive = archive
         self._payloads = payloads
         self._pages = pages
@@ -46,7 +46,7 @@ class Barn:
         self._extracted = extracted
         self.outcomes: Counter[str] = Counter(totals.get("outcomes", {}))  # of visits to pages
         self.listings = int(totals.get("listings", 0))  # visits to sitemaps and feeds
-        self.cut = int(totals.get("cut", 0))  # pages whose end was not read
+        self.cut = int(totals.get("cut", 0))  # pages that were not read to their end
         self.body_bytes = int(totals.get("bytes", 0))
         self.sink_failures: Counter[str] = Counter()
 
@@ -55,22 +55,22 @@ class Barn:
 
     @property
     def answered(self) -> bool:
-        """Whether any server has ever answered in this crawl."""
+        """True if any server has ever answered in this crawl."""
         return self._archive.size_bytes > 0
 
     def store(self, reaped: Sequence[Reaped]) -> None:
-        """Keep what came of some visits, but for their links."""
+        """Keep the results of some visits, except for their links."""
         known = self._payloads.known([one.page.fingerprint for one in reaped])
         for one in reaped:
             self._store(one, known)
 
     def link(self, pointers: Pointers) -> None:
-        """Keep links of some pages."""
+        """Keep the links of some pages."""
         if self._links is not None and len(pointers.via):
             self._links.add(links_batch(pointers.via, pointers.found.key, pointers.found.url, pointers.link_kind))
 
     def write_links(self) -> Steps[None]:
-        """Hand to the journal what is more than is to be in memory, a portion in a step."""
+        """Hand the links that memory should not hold to the journal, a portion in a step."""
         while self._links is not None and self._links.write():
             yield
 
@@ -119,7 +119,7 @@ class Barn:
                 self.sink_failures[type(sink).__name__] += 1
 
     def close_sinks(self) -> None:
-        """Tell all sinks that no page comes any more. Raises PluginError, which names those that failed."""
+        """Tell all sinks that no more pages come. Raises PluginError, which names those that failed."""
         failed: dict[str, Exception] = {}
         for sink in self._sinks:
             try:
@@ -134,7 +134,7 @@ class Barn:
 
 
 def _copy_of(exchange: Exchange) -> Original | None:
-    """The record that an answer without news stands for."""
+    """Return the record that an answer without news stands for, if there is one."""
     earlier = exchange.visit.earlier
     if earlier is None or earlier.original is None or exchange.outcome is not Outcome.UNCHANGED:
         return None

@@ -1,6 +1,6 @@
-"""What a crawl leaves for people to read when it closes: the tables of hosts and domains, archive and tables whole.
+"""What does a crawl leave for people to read when it closes? The tables of hosts and domains, archive and tables whole.
 
-The agent calls it before its last checkpoint, which then names files that are finished.
+The agent calls it before its last checkpoint, which thus names finished files.
 """
 
 from collections.abc import Iterator

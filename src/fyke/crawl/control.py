@@ -1,17 +1,16 @@
 """A running crawl, watched and steered by another process: a Unix domain socket in `DIR/state/`.
 
-`fyke serve` connects to it, the command line's crawl (`fyke.crawl.run`) opens it. Both sides send JSON objects,
-one a line. Whoever is connected is sent how the crawl stands (`{"figures": ...}`) once a second, and may
-send orders (`{"do": "block", "host": "example.org", "id": 1}`), each of which is answered
-(`{"id": 1, "ok": true, "said": ...}`). The socket is the user's own (mode 0600): who may open it may stop the
-crawl by a signal too.
+The command line's crawl (`fyke.crawl.run`) opens the socket, and `fyke serve` connects to it. Both sides send JSON
+objects, one a line. A client is sent how the crawl stands (`{"figures": ...}`) once a second, and may send orders
+(`{"do": "block", "host": "example.org", "id": 1}`), each of which is answered (`{"id": 1, "ok": true, "said": ...}`).
+The socket is the user's own (mode 0600): a process that may open it may stop the crawl by a signal too.
 
-What a person asks for is kept in `state/asked.json`, and safe there before it is answered: seeds added later
-are seeds at each restart; of a *blocked* host nothing is requested, its URLs wait in a queue of their own, links to
-it join them, and unblocking it lets them go on, so nothing is lost by it. A crawl that has nothing else left to
-do ends as `blocked`, and goes on with them once the block is taken back (`fyke.archive.orders`).
+Added seeds and blocks are safe in `state/asked.json` before they are answered. Added seeds are seeds at each restart.
+Of a *blocked* host nothing is requested: its URLs wait in a queue of their own, links to it join them, and unblocking
+lets them go on. A crawl with nothing else left to do ends as `blocked`, and goes on when the block is taken back
+(`fyke.archive.orders`).
 
-Invariant: nobody listening costs nothing; a listener that does not read is dropped, never waited for.
+Invariant: the socket costs nothing while nobody listens. A listener that does not read is dropped, never waited for.
 """
 
 import asyncio
@@ -46,7 +45,7 @@ ROWS = 8192
 
 
 class Steering:
-    """What may be asked of a crawl while it runs; made by its agent, called on its loop between two steps of it."""
+    """Orders to a running crawl; made by its agent, called on its loop between two steps."""
 
     def __init__(
         self,
@@ -58,7 +57,7 @@ class Steering:
         post: Post,
         clock: Clock,
     ) -> None:
-        """`seeds` are all the crawl has; those added are put there too."""
+        """`seeds` are all that the crawl has; added ones are put there too."""
         self._asked = asked
         self._seeds = seeds
         self._outbox = outbox
@@ -68,19 +67,19 @@ class Steering:
         self._clock = clock
 
     def add_seeds(self, found: Iterable[Locator]) -> int:
-        """Take `found` for seeds, as if they had been asked for at the beginning; how many were new."""
+        """Take `found` as seeds, as if asked for at the beginning; return how many were new."""
         known = {seed.url for seed in self._seeds}
         new = [at for at in dict.fromkeys(found) if at.url not in known]
         if new:
             self._asked.add_seeds(at.url.decode() for at in new)
             self._seeds += new
-            self._outbox.forget_links()  # the scope grows: what was refused before may be wanted now
+            self._outbox.forget_links()  # the scope grows: links refused before may be wanted now
             self._frontier.know_seeds(new)
             self._frontier.put_seeds(self._post.own_seeds(new))
         return len(new)
 
     def block(self, name: str) -> bool:
-        """Request nothing more of the host `name`; False when it was blocked before."""
+        """Request nothing more of the host `name`; return False if it was blocked before."""
         if not self._asked.block(name, blocked=True):
             return False
         key = host_keys(name)[0]
@@ -90,13 +89,13 @@ class Steering:
         return True
 
     def unblock(self, name: str) -> int:
-        """Go on with the host `name`; how many of its URLs waited for that."""
+        """Go on with the host `name`; return how many of its URLs waited for that."""
         self._asked.block(name, blocked=False)
         self._post.unblock(host_keys(name)[0])
         return self._frontier.unblock([host_keys(name)[0]])
 
     def figures(self, statistics: CrawlStatistics, now: float, *, held: bool) -> dict[str, Any]:
-        """How the crawl stands: its `statistics`, the workbench, the slowest hosts."""
+        """Return how the crawl stands: its `statistics`, the workbench, the slowest hosts."""
         bench = self._fetcher.bench.statistics(now)
         waiting = (host for host in self._fetcher.bench if host.visits)
         slowest = heapq.nlargest(SLOWEST, waiting, key=lambda host: self._left_s(host, now))
@@ -113,12 +112,12 @@ class Steering:
         }
 
     def host(self, name: str, now: float) -> dict[str, Any] | None:
-        """How one host stands at the workbench; None when it is not there."""
+        """Return how one host stands at the workbench, if it is there."""
         host = self._fetcher.bench.get(host_keys(name)[0])
         return None if host is None else self._host(host, now)
 
     def _left_s(self, host: Host, now: float) -> float:
-        """How long what waits of `host` in memory will take at its delay."""
+        """Return how long the visits of `host` in memory take at its delay."""
         return max(0.0, host.rests_until - now) + len(host.visits) * self._fetcher.bench.delay_s(host, 0.0)
 
     def _host(self, host: Host, now: float) -> dict[str, Any]:
@@ -148,7 +147,7 @@ class Steering:
 
 
 class Steered(Protocol):
-    """The crawl that is controlled: an agent, or the supervisor of several."""
+    """A crawl that is controlled: an agent, or the supervisor of several."""
 
     def hold(self, held: bool) -> None: ...
 
@@ -186,7 +185,7 @@ class Control:
         return f"Control({str(self._state)!r}, {len(self._listeners)} listening)"
 
     async def __aenter__(self) -> Self:
-        with suppress(OSError):  # where the file system knows no sockets, a crawl runs without
+        with suppress(OSError):  # a crawl runs without if the file system knows no sockets
             self._server = await asyncio.start_unix_server(self._listen, sock=bound(self._state), limit=ORDER_BYTES)
         return self
 
@@ -200,7 +199,7 @@ class Control:
             writer.close()
 
     async def _listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, until it ends."""
+        """Serve one connection until it ends."""
         if len(self._listeners) >= MOST_LISTENERS:
             writer.close()
             return
@@ -217,7 +216,7 @@ class Control:
             writer.close()
 
     async def _tell(self) -> None:
-        """Tell everybody once a second, while there is somebody."""
+        """Tell all listeners once a second, while there are any."""
         while self._listeners:
             await asyncio.sleep(EVERY_S)
             line = self._figures() if self._listeners else b""
@@ -238,7 +237,7 @@ class Control:
         writer.write(line)
 
     def _obey(self, line: bytes) -> dict[str, Any]:
-        """Do what the order in `line` says: the answer to it."""
+        """Do what the order in `line` says; return the answer."""
         number = None
         try:
             order = json.loads(line)

@@ -28,7 +28,7 @@ from fyke.harvest import Parser
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """The rooms that count, `totals` of the runs before this one, and when this one began."""
+    """The rooms that count, the `totals` of earlier runs, and when this run began."""
 
     frontier: Frontier
     fetcher: Fetcher
@@ -47,7 +47,7 @@ class Counts:
     memory: MemoryGauge = field(default_factory=MemoryGauge)
 
     def statistics(self) -> CrawlStatistics:
-        """How the crawl stands now."""
+        """Return how the crawl stands now."""
         now = self.clock.now()
         frontier, bench = self.frontier.statistics(), self.fetcher.bench.statistics(now)
         elapsed = now - self.started_at
@@ -88,29 +88,29 @@ class Counts:
         )
 
     def _plugin_failures(self) -> Counter[str]:
-        """How often each plug-in raised or gave nonsense."""
+        """Return how often each plug-in raised or gave nonsense."""
         rooms = (self.filters.failures, self.barn.sink_failures, self.parser.failures)
         return sum((*rooms, self.registry.plugin_failures, self.frontier.plugin_failures), Counter())
 
     def _left_out(self, over_quota: int) -> dict[str, int]:
-        """Links that were not followed, by the rule that they do not pass; of the quota as many as are left out now."""
+        """Return the number of links not followed, by rule; for the quota, those left out now."""
         left_out = dict(Counter(self.totals.get("left_out", {})) + self.filters.left_out)
         left_out.pop(quota.NAME, None)
         return {**left_out, quota.NAME: over_quota} if over_quota else left_out
 
     def _rest_until(self, bench: float, now: float) -> float:
-        """When the first of what waits may go on, by the clock on the wall; 0 where some may now. Where a host at the
-        workbench has work, what `bench` says counts."""
+        """Return when the first waiting URL may go on, by the clock on the wall; 0 if some may now. `bench` is the
+        workbench's answer; 0 if no host there has work."""
         until = bench or (self.frontier.rests_until(now) if self.fetcher.idle else 0.0)
         return round(until + self.clock.set_s, 3) if until else 0.0  # sums of floats are not exact
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps of it."""
+        """Return the totals that a checkpoint keeps."""
         return self.statistics().as_dict()
 
 
 def _queues(frontier: FrontierStatistics, in_memory: int) -> dict[str, int]:
-    """URLs that wait, by where; `in_memory` at the workbench."""
+    """Return the number of URLs that wait, by where; `in_memory` at the workbench."""
     return {
         "unchecked": frontier.unchecked,
         "later": frontier.later,

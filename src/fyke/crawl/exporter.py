@@ -1,7 +1,7 @@
 """`fyke crawl --metrics`: the running crawl's figures for Prometheus, at an address of its own.
 
-A page of one kind, answered in the crawl's loop: `GET /metrics`. Who wants more, and a browser, starts `fyke serve`
-beside it. Invariant: whoever connects, and whatever is sent, costs a few kilobytes and one look at the figures.
+It answers `GET /metrics` alone, in the crawl's loop. For more, or a browser, start `fyke serve` beside it. Invariant: a
+connection, whatever is sent over it, costs a few kilobytes and one look at the figures.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ MOST_CONNECTIONS = 16
 
 
 def address_of(text: str) -> tuple[str, int]:
-    """Host and port of `9464`, `0.0.0.0:9464` or `[::1]:9464`. Raises ConfigurationError."""
+    """Return host and port of `9464`, `0.0.0.0:9464` or `[::1]:9464`. Raises ConfigurationError."""
     host, colon, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16) or (colon and not host):
         raise ConfigurationError(f"--metrics {text}: not an address; say a port, or HOST:PORT")
@@ -42,7 +42,7 @@ class Exporter:
         return f"Exporter({self._host}, {self._port}, {self._connections} connections)"
 
     async def __aenter__(self) -> Self:
-        """Raises ConfigurationError where nobody can listen."""
+        """Listen. Raises ConfigurationError if that is not possible."""
         try:
             self._server = await asyncio.start_server(self._answer, self._host, self._port, limit=REQUEST_BYTES)
         except OSError as error:
@@ -55,7 +55,7 @@ class Exporter:
         self._server.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One request, and the connection ends."""
+        """Answer one request, and end the connection."""
         self._connections += 1
         try:
             if self._connections <= MOST_CONNECTIONS:

@@ -1,15 +1,14 @@
 """Starts the processes of a crawl's agents by forking one that has everything imported: an agent begins at once, and
-shares with the others what none of them changes.
+shares with the others all memory that none of them changes.
 
     command ─► fork server ─► an agent's process, each with a socket to the supervisor
 
-The fork server is forked from the command itself (`run`), before that has an event loop, threads of its own, locks or
-sockets; it has none of these either, so it may fork at any time, and nothing of the supervisor's is in an agent.
-Threads that libraries have by then (OpenBLAS, jemalloc) know of forks. It ends when the supervisor is gone, and so do
-agents.
+The fork server is forked from the command itself (`run`), before the command has an event loop, threads of its own,
+locks or sockets. The server has none of these either, so it may fork at any time, and nothing of the supervisor is in
+an agent. Threads that libraries have by then (OpenBLAS, jemalloc) know of forks. When the supervisor is gone, server
+and agents end.
 
-Invariant: the last line that the supervisor reads from an agent's socket says how the process ended, whoever wrote
-those before.
+Invariant: the last line that the supervisor reads from an agent's socket says how the process ended.
 """
 
 import ctypes
@@ -30,11 +29,11 @@ from fyke.core.memory import MemoryGauge
 from fyke.crawl.member import member
 from fyke.crawl.signals import stop_signals
 
-SLICE_S = 0.1  # that an agent keeps a processor which other agents want: the most that Linux gives
+SLICE_S = 0.1  # for which an agent keeps a processor that others want: the most that Linux gives
 _LENGTH = struct.Struct("<I")
 _ATTRIBUTES = struct.Struct("=IIQiIQQQII")  # of sched_setattr(2)
 _NOT_THREADS = 1  # SCHED_FLAG_RESET_ON_FORK
-_SETATTR = {"x86_64": 314, "aarch64": 274}  # its number: the C library has no name for it before glibc 2.41
+_SETATTR = {"x86_64": 314, "aarch64": 274}  # system call numbers: the C library names it since glibc 2.41
 
 
 class ForkServer:
@@ -47,7 +46,7 @@ class ForkServer:
             self._asking.close()
             _end_with(_Server(asked).run)
         asked.close()
-        self.memory = MemoryGauge(self._process)  # its part of what all share
+        self.memory = MemoryGauge(self._process)  # its part of the memory that all share
         return self
 
     def __exit__(
@@ -58,7 +57,7 @@ class ForkServer:
             os.waitpid(self._process, 0)
 
     def start(self, control: socket.socket, directory: Path, agents: list[int], orders: str) -> None:
-        """Have `agents` of the crawl in `directory` run in a process that obeys at `control`. Raises AgentFailed."""
+        """Start a process that runs `agents` of the crawl in `directory` and obeys at `control`. Raises AgentFailed."""
         asked = json.dumps([os.fspath(directory), agents, orders]).encode()
         try:
             socket.send_fds(self._asking, [_LENGTH.pack(len(asked))], [control.fileno()])
@@ -71,14 +70,14 @@ class ForkServer:
 
 
 class _Server:
-    """The other end."""
+    """The fork server's end."""
 
     def __init__(self, asked: socket.socket) -> None:
         self._asked = asked
         self._running: dict[int, socket.socket] = {}  # by process
 
     def run(self) -> int:
-        """Fork what is asked for, and say how it ended, until the supervisor is gone."""
+        """Fork the processes that are asked for, and say how each ended, until the supervisor is gone."""
         with Path(os.devnull).open("r+b") as nothing:
             for standard in (0, 1):
                 os.dup2(nothing.fileno(), standard)
@@ -98,7 +97,7 @@ class _Server:
                 return 0
 
     def _fork(self) -> bool:
-        """Start what is asked for; False where nobody asks any more."""
+        """Start the process that is asked for; return False if the supervisor is gone."""
         try:
             head, descriptors, _, _ = socket.recv_fds(self._asked, _LENGTH.size, 1)
             if not head:
@@ -127,14 +126,13 @@ class _Server:
             control = self._running.pop(process)
             line = json.dumps({"exit": os.waitstatus_to_exitcode(status)}).encode()
             with control, suppress(OSError):
-                control.sendall(b"\n" + line + b"\n")  # what was written before may be half a line
+                control.sendall(b"\n" + line + b"\n")  # the line before may be half a line
 
 
 def take_long_turns() -> None:
-    """Have this process work in batches: it breaks nobody off as soon as a packet comes, and where agents share a
-    processor, each keeps it for `SLICE_S`, since whoever gets it finds the caches full of what was another's. Others,
-    and threads that it begins, have turns as short as before. Linux before 6.12 has one length of turns for all.
-    """
+    """Have this process work in batches: it does not interrupt others as soon as a packet comes. If agents share a
+    processor, each keeps it for `SLICE_S`, because the next finds the caches full of another's data. Other processes,
+    and threads that it begins, have turns as short as before. Linux before 6.12 has one length of turns for all."""
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     number = _SETATTR.get(os.uname().machine)
@@ -145,7 +143,7 @@ def take_long_turns() -> None:
 
 
 def _end_with(run: Any, *arguments: Any) -> NoReturn:
-    """End this process with what `run` returns, and nothing of what it was forked from."""
+    """End this process with what `run` returns, and run nothing that it was forked with."""
     status = 1
     try:
         status = run(*arguments)

@@ -24,12 +24,12 @@ from fyke.harvest.new_text import REDIRECTS, NewText, is_judged
 from fyke.harvest.sheaf import NO_SHEAF, Pointers, Reaped, Sheaf
 from fyke.harvest.worker import Harvest
 
-STEP_PAGES = 16  # kept, or told of, in a step: a tenth of a millisecond each
+STEP_PAGES = 16  # kept, or told of, in a step; each takes a tenth of a millisecond
 
 
 class Gathering:
-    """Has exchanges read by `harvest` and stored in `barn`. Where they are given, `new_text` says which pages are
-    fresh, and `printing` what pages say that rewrite rules speak of."""
+    """Has exchanges read by `harvest` and stored in `barn`. If given, `new_text` says which pages are fresh, and
+    `printing` what pages say that rewrite rules speak of."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Gathering:
         *,
         listens: bool = False,
     ) -> None:
-        """Where it `listens`, what lists say of changes is handed on."""
+        """If it `listens`, it hands on what lists say of changes."""
         self._printing = printing
         self._harvest = harvest
         self._barn = barn
@@ -52,33 +52,33 @@ class Gathering:
 
     @property
     def answered(self) -> bool:
-        """Whether any server has ever answered in this crawl."""
+        """True if any server has ever answered in this crawl."""
         return self._barn.answered
 
     @property
     def body_bytes(self) -> int:
-        """How much of bodies was received in the whole crawl."""
+        """Bytes of bodies received in the whole crawl."""
         return self._barn.body_bytes
 
     @property
     def waiting(self) -> int:
-        """How many exchanges are still being read."""
+        """Number of exchanges that are still being read."""
         return self._harvest.waiting
 
     @property
     def crowded(self) -> bool:
-        """Whether so much waits to be read that nothing more should be gathered."""
+        """True if too many exchanges wait to be read for more to be gathered."""
         return self._harvest.crowded
 
     @property
     def behind(self) -> bool:
-        """Whether there is more to gather at once."""
+        """True if there is more to gather at once."""
         return self._harvest.behind
 
     def gather(self, fetched: Fetched, outbox: Outbox) -> Steps[int]:
-        """Keep what came of visits, and put what the frontier is to know into `outbox`.
+        """Keep the results of visits, and put what the frontier is to know into `outbox`.
 
-        Returns how many visits that were begun as pages turned out to be sitemaps or feeds, or no news.
+        Returns the number of visits begun as pages that brought sitemaps, feeds or no news.
         """
         vain = 0
         for sheaf in self._harvest.reap(fetched.exchanges):
@@ -98,7 +98,7 @@ class Gathering:
         return vain
 
     def _keep(self, sheaf: Sheaf, outbox: Outbox) -> Steps[int]:
-        """Keep what is in `sheaf`, then tell of it; how many of its visits brought no page."""
+        """Keep what is in `sheaf`, then tell of it; return how many of its visits brought no page."""
         portions = [sheaf.reaped[start : start + STEP_PAGES] for start in range(0, len(sheaf.reaped), STEP_PAGES)]
         for portion in portions:
             self._barn.store(portion)
@@ -140,26 +140,27 @@ class Gathering:
         return visit.purpose is Purpose.PAGE and begun and not reaped.is_page
 
     def _leads_nowhere(self, url: str, target: str | None) -> bool:
-        """Whether a redirect from `url` to `target` shows nothing: it leads to its like, or to a page that came."""
+        """Return whether a redirect from `url` to `target` shows nothing: it leads to its like, or to a page that
+        came."""
         assert self._new_text is not None
         return target is not None and (leads_to_its_like(url, target) or self._new_text.was_asked(target))
 
 
 def leads_to_its_like(url: str, target: str) -> bool:
-    """Whether a redirect from `url` to `target` leads to a URL like it, and so shows nothing."""
+    """Return whether a redirect from `url` to `target` leads to a URL like it, and so shows nothing."""
     one, other = skeleton(url), skeleton(target)
     return one.host == other.host and shapes(one).own == shapes(other).own
 
 
 def dates_of(pointers: Pointers) -> pa.RecordBatch:
-    """What lists among `pointers` say of when pages of their own domains changed (schema `DATED`)."""
+    """Return what lists among `pointers` say of when pages of their own domains changed (schema `DATED`)."""
     said = (pointers.dated > 0) & (pointers.found.domain == pointers.source)
     columns = [pa.array(pointers.found.key[said]), pa.array(pointers.source[said]), pa.array(pointers.dated[said])]
     return pa.RecordBatch.from_arrays(columns, schema=DATED)
 
 
 def links_to_follow(pointers: Pointers) -> Links:
-    """What of `pointers` goes to the frontier."""
+    """Return the links of `pointers` that go to the frontier."""
     found, follow = pointers.found, pointers.kind != NOT_FOLLOWED
     urls = url_columns(
         found.url, found.key, found.host, found.domain, via=pointers.via, depth=pointers.depth, kind=pointers.kind

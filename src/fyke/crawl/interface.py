@@ -1,15 +1,15 @@
 """A crawl from Python: `fyke.Crawl`, a context manager over the pages as they are archived.
 
-The same object serves `with` and `async with`. The synchronous form has an event loop of its own and runs
-it, in the caller's thread, only while it is asked for the next page. Pages pass through a buffer: when it
-is full the fetcher is held back, so a slow reader slows the crawl down and memory stays bounded by
-`BUFFER_PAGES`, `BUFFER_BYTES` and the downloads under way.
+The same object serves `with` and `async with`. The synchronous form has an event loop of its own, and runs it in the
+caller's thread only while it is asked for the next page. Pages pass through a buffer. When it is full the fetcher is
+held back: a slow reader slows the crawl down, and memory stays bounded by `BUFFER_PAGES`, `BUFFER_BYTES` and the
+downloads under way.
 
-A reader that lets the loop stand still for long would make servers look slow that are not: time limits
-go on while nobody reads the sockets. So such a reader gets its pages when nothing is on its way.
+A reader that lets the loop stand still for long would make servers look slow, because time limits go on while nobody
+reads the sockets. It gets its pages when nothing is on its way.
 
-Invariant: every page archived while the block is open is given to the reader once, in the order of the
-archive; those still unread when it is left can be read after it.
+Invariant: every page archived while the block is open is given to the reader once, in the order of the archive; unread
+pages can be read after the block.
 """
 
 import asyncio
@@ -33,17 +33,17 @@ from fyke.crawl.loop import Ending
 from fyke.crawl.opening import Plugins
 
 BUFFER_PAGES = 64
-BUFFER_BYTES = 32 << 20  # of what is in them
+BUFFER_BYTES = 32 << 20  # of their contents
 HALF = 0.5
 SLOW_READER_S = 0.5  # a synchronous reader that is away longer gets its pages when nothing is under way
-SETTLE_S = 5.0  # the longest such a reader waits for that
+SETTLE_S = 5.0  # the longest that such a reader waits for that
 SETTLE_BEAT_S = 0.01
 
 _Plugin = TypeVar("_Plugin")
 
 
 class CrawlOptions(TypedDict, total=False):
-    """What may be said of a crawl by keyword: the keys of `[crawl]` but seeds and agents."""
+    """Options by keyword: the keys of `[crawl]`, except for seeds and agents."""
 
     scope: str  # seeds, prefix, host, domain or web
     pages: int
@@ -61,14 +61,14 @@ class CrawlOptions(TypedDict, total=False):
 class Crawl:
     """The crawl that begins at `seeds`, in the directory `into`; the same call again resumes it.
 
-    `config` holds all other settings; keywords go over its `[crawl]` section. Without seeds the crawl that
-    is in `into` goes on as it was asked. Plug-ins are objects, used after those `config` names, in order.
+    `config` holds all other settings; keywords go over its `[crawl]` section. Without seeds, the crawl in `into` goes
+    on as it was asked. Plug-ins are objects, used in order after those that `config` names.
 
-    Iterate over it for its pages (`page.exchange.body` has been let go of; `page.content` is there); sitemaps and
-    feeds are none. Each comes once, after it was archived. What a run archived whose loop was broken off or killed
-    does not come again: it is in the archive and the tables.
+    Iterate over it for its pages, without sitemaps and feeds (`page.content` is there, `page.exchange.body` is closed).
+    Each comes once, after it was archived. Pages that a broken or killed loop left unread do not come again: they are
+    in the archive and the tables.
 
-    Raises FykeError when it is made with what cannot be used, or opened where no crawl can be.
+    Raises FykeError if its arguments cannot be used, or no crawl can be opened there.
     """
 
     def __init__(
@@ -111,24 +111,23 @@ class Crawl:
 
     @property
     def config(self) -> Config:
-        """All that was asked."""
+        """All settings of the crawl."""
         return self._config
 
     @property
     def ending(self) -> Ending | None:
-        """Why the crawl ended (finished, blocked, resting, pages, time, stopped); None while it runs, or if it
-        failed."""
+        """Why the crawl ended (`Ending`: "finished", "pages", ...); None while it runs, or if it failed."""
         running = self._running
         if running is None or not running.done() or running.cancelled() or running.exception() is not None:
             return None
         return running.result()
 
     def statistics(self) -> CrawlStatistics:
-        """How the crawl stands now, or stood when the block was left."""
+        """Return how the crawl stands now, or stood at the end of the block."""
         return self._last if self._closed or self._running is None else self._agent.statistics()
 
     def stop(self) -> None:
-        """End soon, so that the crawl can be resumed; what was archived by then still comes."""
+        """End soon, so that the crawl can be resumed; pages archived by then still come."""
         if self._running is not None and not self._closed:
             self._agent.stop()
 
@@ -200,7 +199,7 @@ class Crawl:
         return page
 
     async def _next_in_step(self) -> Page | None:
-        """The next page for a reader that lets the loop stand still while it is away."""
+        """Return the next page to a reader that lets the loop stand still while it is away."""
         slow = time.monotonic() - self._gave_at > SLOW_READER_S
         page = await self._next(low=0.0 if slow else HALF)
         if slow and page is not None:
@@ -218,11 +217,12 @@ class Crawl:
     # -- both ------------------------------------------------------------------------------------
 
     async def _next(self, low: float = HALF) -> Page | None:
-        """The next page, None after the last; the fetcher goes on when the buffer is filled up to `low` at most."""
+        """Return the next page, None after the last; let the fetcher go on if the buffer is filled up to `low` at
+        most."""
         running, reader = self._running, self._reader
         if running is None:
             raise RuntimeError("open the crawl first: `async with fyke.Crawl(...) as crawl: async for page in crawl`")
-        await asyncio.sleep(0)  # also a reader that never waits lets the crawl go on
+        await asyncio.sleep(0)  # so that a reader that never waits lets the crawl go on
         while not reader.pages and not running.done():
             reader.go_on()
             reader.arrived.clear()
@@ -235,7 +235,7 @@ class Crawl:
         return page
 
     def _failure(self) -> BaseException | None:
-        """What made the crawl fail, if it did and nobody was told yet."""
+        """Return the crawl's failure, if it was not raised yet."""
         running = self._running
         if self._reported or running is None or not running.done() or running.cancelled():
             return None
@@ -245,7 +245,7 @@ class Crawl:
 
 
 class _PageBuffer:
-    """The sink that keeps pages for whoever iterates: filled by the harvest, emptied by `take`."""
+    """The sink that keeps pages for the reader: filled by the harvest, emptied by `take`."""
 
     def __init__(self) -> None:
         self.pages: deque[Page] = deque()
@@ -261,7 +261,7 @@ class _PageBuffer:
 
     @property
     def filled(self) -> float:
-        """How much of it is taken: 0 where it is empty, 1 and more where it is full."""
+        """How full it is: 0 if empty, 1 or more if full."""
         return max(len(self.pages) / BUFFER_PAGES, sum(page.size_bytes for page in self.pages) / BUFFER_BYTES)
 
     def take(self) -> Page | None:
@@ -278,11 +278,11 @@ class _PageBuffer:
             self.hold(False)
 
     def close(self) -> None:
-        """Nothing to close: what is unread can still be read."""
+        """Close nothing: unread pages can still be read."""
 
 
 def _settings(seeds: list[str], directory: CrawlDirectory, config: Config | None, asked: CrawlOptions) -> Config:
-    """`config`, or without seeds what the directory holds, and over it what was said by keyword."""
+    """Return `config`, or without seeds the directory's, with what was said by keyword over it."""
     there = not seeds and config is None
     values: dict[str, Any] = (config or (directory.config() if there else Config())).model_dump(mode="json")
     if there:
@@ -301,7 +301,7 @@ def _settings(seeds: list[str], directory: CrawlDirectory, config: Config | None
 
 
 def _fitting(plugins: Iterable[_Plugin], protocol: type) -> list[_Plugin]:
-    """`plugins` as a list. Raises PluginError for one that is not what `protocol` asks."""
+    """Return `plugins` as a list. Raises PluginError for one that does not fit `protocol`."""
     found = list(plugins)
     for plugin in found:
         if isinstance(plugin, type) or not isinstance(plugin, protocol):

@@ -1,8 +1,8 @@
-"""Who keeps the crawl safe: when a checkpoint is taken, and what is in it.
+"""When is a checkpoint taken, and what is in it?
 
-A checkpoint names where every room stands at one instant between two turns of the loop. What is handed out is
-written down as waiting: after a crash it is fetched again. The loop asks `due` and `take`; the fsyncs run in a
-thread beside it.
+A checkpoint names the state of every room at one instant between two turns of the loop. A visit that is handed out is
+written down as waiting: after a crash it is fetched again. The loop calls `due` and `take`; the fsyncs run in a thread
+beside it.
 
 Invariant: record, rows and links of a visit are in a checkpoint together, or the visit is in it as waiting.
 """
@@ -18,13 +18,13 @@ from fyke.disk.checkpoint import Checkpoint, Snapshot
 
 
 class Stateful(Protocol):
-    """What has a place in a checkpoint."""
+    """A room with a state in each checkpoint."""
 
     def state(self) -> Any: ...
 
 
 class Writer(Stateful, Protocol):
-    """Who writes files outside the shard: the archive and the tables."""
+    """A room that writes files outside the shard: the archive and the tables."""
 
     def dirty_files(self) -> list[Path]: ...
 
@@ -51,14 +51,14 @@ class Keeper:
         self._every_s = every_s
         self._settings = {} if settings is None else {"settings": dict(settings)}
         others = settings is not None and checkpoint.counters.get("settings", settings) != settings
-        self._due = clock.now() + (0.0 if others else every_s)  # who looks must not take what was asked for damaged
+        self._due = clock.now() + (0.0 if others else every_s)  # readers must not take the new settings for damage
         self.taken = 0
 
     def __repr__(self) -> str:
         return f"Keeper({self._checkpoint!r}, every {self._every_s} s)"
 
     def due(self) -> bool:
-        """Whether it is time for a checkpoint."""
+        """Return whether it is time for a checkpoint."""
         return self._clock.now() >= self._due
 
     async def take(self) -> None:
@@ -68,7 +68,7 @@ class Keeper:
         self._committed(snapshot)
 
     def last(self, ending: str) -> None:
-        """The checkpoint of a crawl that is closing."""
+        """Take the checkpoint of a crawl that is closing."""
         snapshot = self._snapshot(ending, summaries=CLOSING)
         snapshot.make_durable()
         self._committed(snapshot)

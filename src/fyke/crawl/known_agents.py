@@ -1,7 +1,7 @@
-"""What the supervisor knows of the agents of a crawl: how they stand by what they said last, and what they may begin.
+"""What the supervisor knows of the agents of a crawl: how they stood at their last answer, and what they may begin.
 
-An agent says `Stand` of itself when it is asked; what follows from those of all is decided here and acted on by the
-supervisor. Invariant: the pages that agents may have never add up to more than the limit.
+An agent answers with a `Stand`. Decides what follows from all stands; the supervisor acts on it. Invariant: the pages
+that agents may have never add up to more than the limit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,22 +16,22 @@ from fyke.archive.statistics import CrawlStatistics
 class Stand:
     """How an agent stands."""
 
-    idle: bool  # nothing is on its way but in its frontier
-    level_done: bool  # nothing of its shard waits or is out but for pages nearer to the seeds
-    rests_until: float  # unix seconds: the first of what waits may go on then, where all of it waits for hosts; else 0
-    activity: int  # grows with whatever it sends to others, hears from them or tells
-    unsafe: int  # how many times it was told what came of visits, which is not safe yet
+    idle: bool  # nothing is on its way outside its frontier
+    level_done: bool  # nothing of its shard waits or is out, except for `later` URLs
+    rests_until: float  # unix seconds when the first URL may go on, if all wait for resting hosts; otherwise 0
+    activity: int  # grows with everything that it sends to others, hears from them or tells
+    unsafe: int  # number of letters with outcomes that are not safe yet
     later: int  # URLs that wait for a deeper level, or for their next visit
     level: int
     blocked: int  # URLs whose host a person blocked
-    checkpoints: int  # that it took in its present life
+    checkpoints: int  # taken in its present life
     answered: bool  # whether any server ever answered it
     hosts: int  # at its workbench
-    unreached: bool  # whether none of these can be reached
+    unreached: bool  # whether none of its hosts can be reached
     pages: int  # that count towards the limit
-    pages_left: int  # that it may still begin; below zero: any number
+    pages_left: int  # that it may still begin; below zero: no limit
     waiting: int  # visits at its workbench
-    resting: bool  # nothing is being fetched, or was and is not looked at
+    resting: bool  # nothing is being fetched, nor waits to be taken from the fetcher
 
 
 @dataclass(eq=False)
@@ -42,34 +42,35 @@ class KnownAgent:
     round: int = 0
     figures: dict[str, Any] = field(default_factory=dict)
     statistics: CrawlStatistics = field(default_factory=CrawlStatistics)
-    allowed: int = -1  # pages it may have in all; -1: it has not said how many it has
+    allowed: int = -1  # pages it may have in all; -1: not known, it has not answered yet
     checkpoints: int = 0
 
     def note(self, figures: dict[str, Any]) -> None:
-        """These are its `figures` now."""
+        """Take `figures` as the agent's newest."""
         self.figures, self.statistics = figures, CrawlStatistics(**figures["statistics"])
 
 
 def standing_before(directory: CrawlDirectory, agent: int) -> CrawlStatistics:
-    """How the agent stood when it was last told of, as long as it says nothing itself."""
+    """Return how the agent stood at its last checkpoint, to be shown until it answers."""
     totals = saved_state(CrawlDirectory(directory.path, agent).shard).get("totals", {})
     return CrawlStatistics(**{**totals, "elapsed_s": 0.0, "memory_bytes": 0, "in_flight": 0})
 
 
 def nobody_reached(stands: Sequence[Stand]) -> bool:
-    """Whether there are hosts, no agent reaches any of its own, and none ever did."""
+    """Return whether there are hosts, no agent reaches any of its own, and none ever did."""
     working = [stand for stand in stands if stand.hosts]
     return bool(working) and all(stand.unreached for stand in working) and not any(stand.answered for stand in stands)
 
 
 def have_their_pages(stands: Sequence[Stand], limit: int) -> bool:
-    """Whether agents have `limit` pages together, and fetch no more."""
+    """Return whether agents have `limit` pages together, and fetch no more."""
     return sum(stand.pages for stand in stands) >= limit and all(stand.resting for stand in stands)
 
 
 def allotted(known: Sequence[KnownAgent], limit: int, first: int) -> Iterator[tuple[int, int]]:
-    """Which agents may begin how many pages more, until there are `limit`: those that have visits, beginning with the
-    agent `first`. Once none are left, an agent that begins none gives back what it has: its number is 0."""
+    """Yield agents with the number of pages more that each may begin, up to `limit` in all: those that have visits,
+    from the agent `first` on. If nothing is left to allot, an agent that fetches nothing gives back what it has: its
+    number is 0."""
     pool = limit - sum(one.allowed for one in known)
     most = max(1, limit // (4 * len(known)))
     for agent in (*range(first, len(known)), *range(first)):

@@ -1,8 +1,8 @@
-"""What visits brought, told to the frontier out of the table of pages, before it plans the next ones.
+"""Tells the frontier what visits brought, out of the table of pages, before it plans the next ones.
 
-The table says all that the frontier must know of earlier visits; so a pass can begin over the directory of any version.
-Where a crawl has several agents, each learns what is of its own shard, out of the rows of all that are safe: who made a
-visit is not always the one whose shard it is of.
+The table has everything that the frontier must know of earlier visits, so a pass can begin over the directory of any
+version. Of several agents each learns its own shard's rows out of the safe rows of all, because a visit is not always
+made by the agent of its shard.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ _KINDS = {kind.name.lower(): kind for kind in Kind}
 
 
 def learn(again: Again, folder: Path) -> Iterator[None]:
-    """Tell `again` of the rows of the table of pages that it does not know; it may rest after each batch."""
+    """Tell `again` of the rows of the table of pages that it does not know, a batch at a time."""
     begin, position = again.rows, 0
     for segment in segments(folder, "pages"):
         rows = segment.rows()
@@ -48,7 +48,7 @@ def learn(again: Again, folder: Path) -> Iterator[None]:
 
 
 def learn_own(again: Again, folder: Path, division: Division, shard: int) -> Iterator[None]:
-    """The same where several agents write: of the rows of all that are safe those of this `shard`."""
+    """Do the same among several agents: tell `again` of safe rows of all agents that are of this `shard`."""
     safe = sum(rows_by_part(folder, "pages").values())
     for part, batch in lots(folder, "pages", _COLUMNS, again.rows, safe):
         _learn(again, batch, part, lambda domains: division.shards_of(domains) == shard)
@@ -56,7 +56,7 @@ def learn_own(again: Again, folder: Path, division: Division, shard: int) -> Ite
 
 
 def _learn(again: Again, batch: pa.RecordBatch, part: int, owned: Callable[[U64], Mask] | None = None) -> None:
-    """Tell `again` of visits that the agent `part` made, if their pages are `owned`; the others are counted."""
+    """Tell `again` of visits that the agent `part` made, if their pages are `owned`; only count the others."""
     urls = _urls(batch)
     if owned is not None:
         mine = owned(u64(urls, "domain"))

@@ -12,13 +12,13 @@
                                    ▼
         harvest: decode ─► content-seen ─► parse ─► links, outcome ─► barn: records, rows, sinks
 
-Where a crawl has several agents, the arrows between frontier and fetcher may lead to another one: `post` takes what is
-for others out of what is moved here, and `remote` moves what came from them.
+If a crawl has several agents, the arrows between frontier and fetcher may lead to another: `post` takes out the rows
+for other agents, and `remote` moves the rows that came from them.
 
-`steps` is the figure. It runs when visits have ended and on a slow beat; between its steps, and between turns, the
-fetcher moves on its own. Everything is on one thread. What comes of a visit is kept (`Barn`) before its outcome is put
-into the outbox, and the outbox is emptied into the frontier before a checkpoint: so a checkpoint between turns finds
-each visit either done or handed out, which is to say waiting.
+`steps` is the figure, once around. It runs when visits have ended and on a slow beat. Between its steps, and between
+turns, the fetcher moves on its own. Everything is on one thread. The barn keeps what a visit brought before the outbox
+gets its outcome, and the outbox is emptied into the frontier before a checkpoint. A checkpoint between turns thus finds
+each visit done or handed out, and a visit handed out counts as waiting.
 
 Invariant: a visit leaves the frontier's window only when record and links are in files that the next checkpoint names.
 """
@@ -47,30 +47,30 @@ from fyke.frontier.frontier import Frontier, Need
 T = TypeVar("T")
 
 BEAT_S = 0.05
-LINGER_S = 0.01  # that visits that ended wait for others, while others are under way
-ENOUGH = 32  # pages for a turn
+LINGER_S = 0.01  # that ended visits wait for more, while more are under way
+ENOUGH = 32  # ended visits that start a turn at once
 GRACE_S = 2.0
-LINK_BYTES = 1 << 20  # of URLs, that the frontier is given in a turn
-REWRITTEN_BYTES = 1 << 17  # the same, where rules rewrite URLs: one of 2 KB may take 0.4 ms
-RULES_A_STEP, RULES_STEPS = 256, 8  # origins asked for their robots.txt, each a look at the host book; in a turn
-MERGE_SHARE = 4  # while visits run low, merges may take this part of the time: one in so many
+LINK_BYTES = 1 << 20  # of URLs that the frontier is given in a turn
+REWRITTEN_BYTES = 1 << 17  # the same if rules rewrite URLs: one of 2 KB may take 0.4 ms
+RULES_A_STEP, RULES_STEPS = 256, 8  # origins asked for robots.txt, each a look at the host book; steps in a turn
+MERGE_SHARE = 4  # while visits run low, merges may take one part in this many of the time
 
 
 class Ending(StrEnum):
     """Why a crawl ended, or paused."""
 
     FINISHED = "finished"  # nothing is left to fetch
-    BLOCKED = "blocked"  # nothing is left but what waits for hosts that a person blocked
-    RESTING = "resting"  # nothing is left but what waits for hosts that rest for longer than was asked
-    BYTES = "bytes"  # as many bytes as were asked for
-    PAGES = "pages"  # as many pages as were asked for
-    TIME = "time"  # as long as was asked for
-    STOPPED = "stopped"  # by the person
+    BLOCKED = "blocked"  # only URLs of hosts that a person blocked are left
+    RESTING = "resting"  # only URLs of hosts that rest for longer than `wait_s` are left
+    BYTES = "bytes"  # the bytes asked for were received
+    PAGES = "pages"  # the pages asked for were fetched
+    TIME = "time"  # the time asked for is over
+    STOPPED = "stopped"  # a person stopped it
     UNREACHED = "unreached"  # no server answers
 
 
 class FetcherEngine(Protocol):
-    """What fetches: `fyke.fetcher.engine`, or a virtual one."""
+    """An engine that fetches: `fyke.fetcher.engine`, or a virtual one."""
 
     @property
     def rules_room(self) -> int: ...
@@ -108,7 +108,7 @@ class FetcherEngine(Protocol):
 
 
 class Worker(Protocol):
-    """What makes messages of what such a fetcher gives: `fyke.crawl.gathering`, or a virtual one."""
+    """A worker that makes messages of what the fetcher brought: `fyke.crawl.gathering`, or a virtual one."""
 
     @property
     def answered(self) -> bool: ...
@@ -130,15 +130,15 @@ class Worker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """What the loop moves messages between."""
+    """The parts between which the loop moves messages."""
 
     frontier: Frontier
     fetcher: FetcherEngine
     gathering: Worker
     outbox: Outbox
-    remote: Remote | None = None  # where there are other agents
-    revisits: Revisits | None = None  # where the crawl does not end
-    rewriting: Rewriting | None = None  # where links are rewritten
+    remote: Remote | None = None  # if there are other agents
+    revisits: Revisits | None = None  # if the crawl does not end
+    rewriting: Rewriting | None = None  # if links are rewritten
 
 
 class Loop:
@@ -156,10 +156,10 @@ class Loop:
         link_bytes: int = LINK_BYTES,
         hours: HostHours | None = None,
     ) -> None:
-        """`news` is set by the fetcher when something ended. `least_merge_s`: least time between merges that are
-        granted since visits run low; for a clock that stands still meanwhile. `linger_s`: how long what ended waits for
-        more, while more is on its way. `link_bytes`: about how many bytes of URLs the frontier is given in a turn;
-        fewer where rules rewrite them. `hours` in which hosts are asked are waited for however long."""
+        """`news` is set by the fetcher when something ended. `least_merge_s`: least time between merges granted because
+        visits run low, for a clock that stands still meanwhile. `linger_s`: how long ended visits wait for more, while
+        more are under way. `link_bytes`: about how many bytes of URLs the frontier is given in a turn; fewer if rules
+        rewrite them. The crawl waits for the `hours` in which hosts are asked, however long."""
         self._frontier = engines.frontier
         self._fetcher = engines.fetcher
         self._gathering = engines.gathering
@@ -176,11 +176,11 @@ class Loop:
         self._linger_s = linger_s
         self._hours = hours or HostHours()
         self._merge_at = 0.0  # when the frontier may merge less than a full batch again
-        self.moved = False  # whether anything in the frontier did, in the last turn
+        self.moved = False  # whether anything in the frontier moved in the last turn
         self._is_turning = False
-        self.next_level = 0  # that the frontier is to descend to, since all shards are done with those before
+        self.next_level = 0  # to which the frontier may descend: all shards are done with those before
         self._stop: Ending | None = None
-        self.wants_checkpoint = False  # before the next is due
+        self.wants_checkpoint = False  # before the next one is due
         self.failure: BaseException | None = None
 
     def stop(self, ending: Ending = Ending.STOPPED) -> None:
@@ -189,7 +189,7 @@ class Loop:
         self._news.set()
 
     async def run(self, keeper: Keeper) -> Ending:
-        """Turn until the end, with checkpoints in between; then let what is under way end, for `GRACE_S` at most."""
+        """Turn until the end, with checkpoints in between; then let visits under way end, for `GRACE_S` at most."""
         started = self._clock.now()
         while (ending := self._ending(started)) is None:
             await self._take(self.steps())
@@ -203,8 +203,8 @@ class Loop:
         return ending
 
     async def _take(self, steps: Steps[None]) -> None:
-        """Take `steps`, while others have their turns in between; all of them, also when cancelled: a checkpoint in the
-        midst of a turn would not be whole."""
+        """Take all `steps`, with turns of others in between; also if cancelled, because a checkpoint in the midst of a
+        turn would not be whole."""
         self._is_turning = True
         try:
             for _ in steps:
@@ -214,12 +214,12 @@ class Loop:
             self._is_turning = False
 
     def turn(self) -> None:
-        """`steps`, one after the other."""
+        """Take all `steps` at once."""
         whole(self.steps())
 
     def steps(self) -> Steps[None]:
-        """The figure, once around. What is long is many steps, each of a bounded number of rows. What leaves the
-        frontier is with the fetcher in the same step: who blocks a host between two finds its visits there."""
+        """Go around the figure once, in steps of a bounded number of rows. Visits leave the frontier and reach the
+        fetcher in one step, so that a person who blocks a host between two steps finds its visits there."""
         begun = self._clock.now()
         came = self._fetcher.ended
         level, self.next_level = self.next_level, 0
@@ -247,7 +247,7 @@ class Loop:
         self._post.send(begun, idle=self._fetcher.idle)
 
     def _hand_out(self, now: float) -> Steps[None]:
-        """Give the fetcher what it may have. Hosts that begin come before pages are read, in a few steps."""
+        """Give the fetcher the visits that it has room for, in a few steps: hosts begin before pages are read."""
         for _ in range(RULES_STEPS):
             rules_room = min(RULES_A_STEP, self._post.rules_room(self._fetcher.rules_room))
             visits = self._frontier.visits(now, rules_room) if self._post.ready else EMPTY
@@ -258,15 +258,15 @@ class Loop:
             yield
 
     def _move_on(self, now: float, *, hungry: bool) -> Steps[None]:
-        """Let the frontier merge, early if it is `hungry`. What an early merge spends on URLs that were known before is
-        wasted: the more that is, the later comes the next."""
+        """Let the frontier merge, early if it is `hungry`. An early merge wastes its time on URLs known before: the
+        more it wastes, the later the next."""
         waste = self._frontier.known_share
         self.moved, spent_s = yield from self._timed(self._frontier.steps(now, hungry=hungry, quiet=self._quiet))
         if hungry:
             self._merge_at = self._clock.now() + max(spent_s * waste * (MERGE_SHARE - 1), self._least_merge_s)
 
     def _timed(self, steps: Steps[T]) -> Steps[tuple[T, float]]:
-        """What `steps` come to, and the seconds that they took, without what others did in between."""
+        """Take `steps`; return their result, and the seconds that they took without the turns of others."""
         spent_s = 0.0
         while True:
             begun = self._clock.now()
@@ -278,7 +278,7 @@ class Loop:
             yield
 
     def _recall(self) -> None:
-        """Take back what waits at hosts of domains where traps were found: what is no trap goes out again."""
+        """Take back visits that wait at hosts newly found to have traps or to be slow; the frontier decides anew."""
         for host in self._frontier.accused():
             self._frontier.take_back(self._post.give_back(self._fetcher.recall(host), self._clock.now()))
 
@@ -289,7 +289,7 @@ class Loop:
         self._fetcher.give_back((yield from self._gathering.gather(fetched, self._outbox)))
 
     def _empty_outbox(self) -> Steps[None]:
-        """Deliver all of it."""
+        """Deliver the whole outbox."""
         yield from self._deliver()
         while self._outbox.waiting:
             yield from self._deliver()
@@ -297,7 +297,7 @@ class Loop:
             yield from self._rewriting.counting()
 
     def settle(self) -> None:
-        """Leave nothing on its way within this agent, so that a checkpoint has all of it."""
+        """Leave nothing on its way within this agent, so that a checkpoint has everything."""
         whole(self._empty_outbox())
         if self._remote is not None:
             self._remote.receive(self._clock.now())
@@ -305,7 +305,7 @@ class Loop:
         self._post.flush()
 
     def _deliver(self) -> Steps[None]:
-        """Give the frontier what waits for it, of links a portion, and the post what is for the shards of others."""
+        """Give the frontier all outcomes and a portion of the links that wait, and the post those for other shards."""
         now = self._clock.now()
         links, outcomes = self._post.post(self._outbox.take_links(self._link_bytes), self._outbox.take_outcomes(), now)
         if self._rewriting is not None:
@@ -316,8 +316,8 @@ class Loop:
         yield from self._frontier.learn(outcomes.judged)
 
     def _put_links(self, links: Links, now: float) -> None:
-        """Give the frontier `links` to URLs of its shard, as the rules have them that rewrite links; what these rules
-        make may be of other shards."""
+        """Give the frontier `links` to URLs of its shard, as the rules rewrite them; post rewritten links of other
+        shards."""
         if self._rewriting is not None:
             links, made = self._rewriting.apply(links)
             links = links_of([links, self._ours(made, now)])
@@ -325,25 +325,25 @@ class Loop:
             self._frontier.put_links(links)
 
     def _ours(self, made: Links, now: float) -> Links:
-        """Those of `made` by rules that are of this shard; the others are posted."""
+        """Return the links of `made`, by rules, that are of this shard; post the others."""
         return self._post.post(made, Outcomes(), now)[0] if made.urls.num_rows else made
 
     def _hungry(self, now: float) -> bool:
-        """Whether the frontier may merge what is less than a full batch: always when nothing is left to fetch, here or
-        by others, else as far as that takes one part in `MERGE_SHARE` of the time."""
+        """Return whether the frontier may merge less than a full batch: always if nothing is left to fetch, here or by
+        others; otherwise for one part in `MERGE_SHARE` of the time."""
         need = self._frontier.need
         idle = self._fetcher.idle and not self._post.lent
         return idle or (need > Need.NONE and now >= self._merge_at)
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is on its way anywhere but in the frontier, and that is between two turns."""
+        """True if nothing is on its way outside the frontier, and no turn is under way."""
         aside = self._rewriting is not None and self._rewriting.waiting
         return self._quiet and not aside and self._post.quiet and not self._is_turning
 
     @property
     def _quiet(self) -> bool:
-        """Whether nothing is being fetched here, and the frontier was told of all that was."""
+        """True if nothing is being fetched here, and the frontier knows of everything that was."""
         return self._fetcher.idle and not self._outbox and not self._gathering.waiting
 
     def _ending(self, started: float) -> Ending | None:
@@ -372,8 +372,8 @@ class Loop:
         return Ending.RESTING if too_long else None
 
     async def _rest(self) -> None:
-        """Until something ends, or the next beat; work that can go on gets no rest. While more is on its way, what
-        ended waits for others: a turn costs as much for one page as for ten."""
+        """Wait until a visit ends, or for the next beat; if work can go on, only give others a turn. Ended visits wait
+        while more are under way, because a turn costs as much for one page as for ten."""
         self._news.clear()
         if self._gathering.behind or self._outbox.full or (self.idle and self.moved):
             await asyncio.sleep(0)
@@ -383,7 +383,7 @@ class Loop:
             timer = asyncio.get_running_loop().call_later(BEAT_S, self._news.set)
             await self._news.wait()
             timer.cancel()
-        # Where it ends by itself, as refusals do, others have their turn as well.
+        # Visits that end by themselves, as refusals do, must leave others their turn.
         await asyncio.sleep(self._linger_s if self._fetcher.in_flight and ended < ENOUGH else 0)
 
     async def _wind_down(self) -> None:

@@ -1,8 +1,8 @@
-"""A process that runs agents of a crawl which has several.
+"""A process that runs agents of a crawl with several.
 
 It is forked (`fyke.crawl.forks`) with a socket to the supervisor (`fyke.crawl.supervisor`), which gives it `Orders` and
-asks for how its agents stand; both sides write JSON objects, one a line. It lives as long as that socket: when the
-supervisor is gone, so is this process, at once, for the last checkpoint holds.
+asks how its agents stand; both sides write JSON objects, one a line. When the supervisor is gone, this process ends at
+once, because the last checkpoint holds.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ LINE_BYTES = 64 << 20
 
 
 def share(config: Config, of: Division) -> Config:
-    """`config` as each agent has it: what it says of memory and connections is for the whole crawl."""
+    """Return `config` for one agent: its memory, visits and connections are for the whole crawl."""
     frontier, fetch = config.frontier, config.fetch
     shards, agents = of.shards, of.agents
     return config.model_copy(
@@ -51,7 +51,7 @@ def share(config: Config, of: Division) -> Config:
 
 
 class Member:
-    """The agents of one process, and the supervisor's ear and hand in it."""
+    """The agents of one process, which obey and answer the supervisor through it."""
 
     def __init__(self, agents: dict[int, Agent], writer: asyncio.StreamWriter) -> None:
         self._agents = agents
@@ -78,7 +78,7 @@ class Member:
             do(agent)
 
     async def obey(self, reader: asyncio.StreamReader) -> None:
-        """Do what the supervisor says, until it is gone."""
+        """Obey the supervisor until it is gone."""
         with suppress(ConnectionError):
             while line := await reader.readline():
                 order = json.loads(line)
@@ -86,19 +86,19 @@ class Member:
         os._exit(1)
 
     def tell(self, **what: Any) -> None:
-        """Tell the supervisor."""
+        """Send the supervisor a line."""
         self._writer.write(json.dumps(what).encode() + b"\n")
 
     async def end(self, **what: Any) -> None:
-        """The last that the supervisor is told; it may be gone, since another agent failed."""
-        with suppress(ConnectionError, RuntimeError):  # the latter is what uvloop says of a closed transport
+        """Send the supervisor the last line; it may be gone, because another agent failed."""
+        with suppress(ConnectionError, RuntimeError):  # uvloop raises the latter for a closed transport
             self.tell(**what)
             await self._writer.drain()
 
     def _stand(self, order: dict[str, Any]) -> None:
         figures = {number: agent.figures() for number, agent in self._agents.items()} if order["figures"] else {}
         for of_another in [*figures.values()][1:]:
-            of_another["statistics"]["memory_bytes"] = 0  # the process's were counted
+            of_another["statistics"]["memory_bytes"] = 0  # counted for the first agent
         stands = {number: asdict(agent.stand()) for number, agent in self._agents.items()}
         self.tell(round=order["round"], stands=stands, figures=figures)
 
@@ -109,26 +109,26 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What the agents of a process are told when it is started."""
+    """Orders that the agents of a process are started with."""
 
-    moved: bool  # addresses went from agent to agent since the last run
-    clock: Mapping[str, Any] = field(default_factory=dict)  # what the one noted that all go on by
+    moved: bool  # whether addresses went from agent to agent since the last run
+    clock: Mapping[str, Any] = field(default_factory=dict)  # as noted by the clock that all agents go on by
     again: Pass | None = None  # a pass over the crawl
     deaths: Mapping[str, int] = field(default_factory=dict)  # of this process, told of its first agent
 
     def written(self) -> str:
-        """As JSON."""
+        """Return the orders as JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def read(cls, written: str) -> "Orders":
-        """What `written` gave."""
+        """Return the orders that `written` gave."""
         told = json.loads(written)
         return cls(**{**told, "again": None if told["again"] is None else Pass(**told["again"])})
 
 
 async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[int], orders: Orders) -> int:
-    """Run the agents with these numbers to the end of the crawl; the exit status of their process."""
+    """Run the agents with these numbers to the end of the crawl; return the exit status."""
     reader, writer = await asyncio.open_connection(sock=control, limit=LINE_BYTES)
     for number in stop_signals():
         asyncio.get_running_loop().add_signal_handler(number, lambda: None)  # the supervisor says when
@@ -166,7 +166,7 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
 
 
 async def _run_opened(agents: dict[int, Agent], told: Member, reader: asyncio.StreamReader) -> None:
-    """Run `agents`, as soon as all of the crawl were opened."""
+    """Run `agents`, as soon as all agents of the crawl were opened."""
     obeying = asyncio.create_task(told.obey(reader))
     told.tell(begun=list(agents), process=os.getpid())
     waiting = asyncio.create_task(told.may_begin.wait())
@@ -177,7 +177,7 @@ async def _run_opened(agents: dict[int, Agent], told: Member, reader: asyncio.St
 
 
 def _fault(directory: CrawlDirectory, numbers: list[int], error: Exception) -> str:
-    """Write down how the agents failed; what to tell of it."""
+    """Write down how the agents failed; return what to tell of it."""
     path = directory.logs / f"fault-{numbers[0]}.txt"
     with path.open("a", encoding="utf-8") as file:
         traceback.print_exception(error, file=file)
@@ -197,6 +197,6 @@ async def _first_failure(watched: list["asyncio.Task[Any]"], until: list["asynci
 
 
 def member(directory: Path, control: socket.socket, numbers: list[int], orders: str) -> int:
-    """The process: runs the agents with these numbers, with `orders` as they were `written`; its exit status."""
-    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)  # which is not closed: the process ends with it
+    """Run a process of the agents with these numbers, with `orders` as `written` gave them; return its exit status."""
+    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)  # never closed: the process ends with it
     return runner.run(run(CrawlDirectory(directory), control, numbers, Orders.read(orders)))

@@ -1,7 +1,7 @@
-"""What a person sees while it runs: one live panel on a terminal, plain lines in a pipe.
+"""What a person sees while a crawl runs: one live panel on a terminal, plain lines in a pipe.
 
-Watches an agent from a task of its own, beside the loop; it only reads `statistics()`. Rates are over
-the last few seconds, so that they show what is happening now.
+Watches an agent from a task of its own, beside the loop; it only reads `statistics()`. Rates are over the last few
+seconds, so that they show what is happening now.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ from fyke.quantities import counted, duration, share_text, size
 PANEL_S = 0.5
 LINE_S = 5.0
 WINDOW_S = 10.0
-PANEL_COLUMNS = 92  # as wide wherever there is room, so that nothing jumps when a number grows
-FIGURE_COLUMNS = 30  # of a figure with its name
+PANEL_COLUMNS = 92  # if there is room; fixed, so that nothing jumps when a number grows
+FIGURE_COLUMNS = 30
 DEATHS_SHOWN = 3
-REST_TOLD_S = 3.0  # a shorter rest of all hosts is everyday politeness, and not told
+REST_TOLD_S = 3.0  # a shorter rest of all hosts is everyday politeness
 
 _GOOD = ("ok", "redirected")
 
@@ -40,7 +40,7 @@ class Rates:
         self._samples = deque([(begin.elapsed_s, begin.pages, begin.bytes)])
 
     def add(self, now: CrawlStatistics) -> tuple[float, float]:
-        """Pages/s and bytes/s up to `now`."""
+        """Return pages/s and bytes/s up to `now`."""
         self._samples.append((now.elapsed_s, now.pages, now.bytes))
         while len(self._samples) > 2 and self._samples[1][0] <= now.elapsed_s - WINDOW_S:
             self._samples.popleft()
@@ -52,7 +52,7 @@ class Rates:
 
 
 def left_s(asked: CrawlSection, now: CrawlStatistics, pages_s: float) -> float | None:
-    """Seconds until a limit ends the crawl, where a limit makes that known."""
+    """Return the seconds until a limit ends the crawl; None if no limit tells."""
     lefts = []
     if asked.for_s:
         lefts.append(asked.for_s - now.elapsed_s)
@@ -64,7 +64,8 @@ def left_s(asked: CrawlSection, now: CrawlStatistics, pages_s: float) -> float |
 
 
 def progress(asked: CrawlSection, now: CrawlStatistics) -> tuple[float, float]:
-    """How much is done, and of how much: pages, seconds or bytes where a limit is set, else URLs known so far."""
+    """Return how much is done, and of how much: of a limit of pages, seconds or bytes, otherwise of the URLs known so
+    far."""
     if asked.pages:
         return now.pages, asked.pages
     if asked.for_s:
@@ -87,7 +88,7 @@ ENDED = {  # by the ending of a crawl
 
 
 def resting(now: CrawlStatistics, at: float) -> str:
-    """That all hosts rest, and until when, seen at unix second `at`; empty when one does not, or not for long."""
+    """Say that all hosts rest, and until when, seen at unix second `at`; empty if one does not, or not for long."""
     left = now.rest_until - at
     if left < REST_TOLD_S:
         return ""
@@ -95,7 +96,7 @@ def resting(now: CrawlStatistics, at: float) -> str:
 
 
 def deaths_in_words(deaths: Mapping[str, int]) -> Iterator[str]:
-    """A line for each: which agent died, of what, and that it was started again."""
+    """Yield a line for each: which agent died, of what, and that it was started again."""
     for which, count in deaths.items():
         who, _, how = which.partition(": ")
         times = f", {count:,} times" if count > 1 else ""
@@ -103,14 +104,14 @@ def deaths_in_words(deaths: Mapping[str, int]) -> Iterator[str]:
 
 
 def seeds_in_words(first: str, count: int) -> str:
-    """Where a crawl begins that has so many seeds."""
+    """Return where a crawl with `count` seeds begins, in words."""
     return f"{first} and {count - 1:,} more" if count > 1 else first
 
 
 def panel(
     asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float], at: float, columns: int, seeds: str
 ) -> Panel:
-    """The live panel as of unix second `at`, for a terminal of so many `columns`; `seeds` in words."""
+    """Return the panel as of unix second `at`, for a terminal of `columns`; `seeds` in words."""
     width = min(PANEL_COLUMNS, columns)
     parts: list[Text | Table | ProgressBar] = [_figures(now, rates, max(1, (width - 2) // FIGURE_COLUMNS))]
     faults = {kind: count for kind, count in now.outcomes.items() if kind not in _GOOD}
@@ -136,7 +137,7 @@ def panel(
 
 
 def _figures(now: CrawlStatistics, rates: tuple[float, float], across: int) -> Table:
-    """The figures with their names, so many `across`; those that say least are left out where one has to do."""
+    """Return the figures with their names, `across` in a row; in a single column those that say least are left out."""
     pages_s, bytes_s = rates
     figures = [
         (f"{now.pages:,}", "pages"), (f"{pages_s:,.1f}", "pages/s"), (f"{bytes_s / 1e6:,.2f}", "MB/s"),
@@ -169,7 +170,7 @@ def _figures(now: CrawlStatistics, rates: tuple[float, float], across: int) -> T
 
 
 def line(asked: CrawlSection, now: CrawlStatistics, rates: tuple[float, float], at: float) -> str:
-    """The same in one line, for pipes and logs."""
+    """Return the panel's figures in one line, for pipes and logs."""
     pages_s, bytes_s = rates
     left = left_s(asked, now, pages_s)
     rest = resting(now, at)

@@ -1,9 +1,9 @@
 """Opens the rooms of one agent, in the order in which they need each other.
 
-`Prepared` is what the settings come to before anything is written, so that a mistake costs no directory. `Rooms` are
-the rooms, each as the crawl's last checkpoint left it: the only place that knows all of them. `agent` runs them.
+`Prepared` is made of the settings before anything is written, so that a mistake costs no directory. `Rooms` are the
+rooms, each as the crawl's last checkpoint left it: the only place that knows all of them. `agent` runs them.
 
-Invariant: a room is restored before anything is written; where one cannot be opened, those before it are closed.
+Invariant: a room is restored before anything is written; if one cannot be opened, those before it are closed.
 """
 
 import asyncio
@@ -91,7 +91,7 @@ class Plugins:
 
 
 class Prepared:
-    """What the crawl of `config` in `directory` needs and no file holds; `given` plug-ins follow those that `config`
+    """What the crawl of `config` in `directory` needs and no file holds. `given` plug-ins follow those that `config`
     names. Raises ConfigurationError, PluginError or BadUrl."""
 
     def __init__(self, directory: CrawlDirectory, config: Config, given: Plugins) -> None:
@@ -99,7 +99,7 @@ class Prepared:
         self.protocols = [*named(config.plugins, "protocols"), *given.protocols]
         self.processors = [*named(config.plugins, "processors"), *given.processors]
         self.sinks = [*named(config.plugins, "sinks"), *given.sinks]
-        crawl_order(config.frontier)  # the frontier makes its own: here a wrong one costs no directory yet
+        crawl_order(config.frontier)  # the frontier makes its own; a wrong one costs no directory here
         budget_function(config.frontier)
         self.schemes = schemes_of(self.protocols)
         require_asked(directory)
@@ -119,7 +119,7 @@ class Prepared:
 
 
 class Rooms:
-    """The rooms of an agent, as `saved` of the `checkpoint` has them; `news` is set when one has something for the
+    """The rooms of an agent, as `saved` of the `checkpoint` has them; they set `news` if they have something for the
     loop."""
 
     def __init__(
@@ -144,7 +144,7 @@ class Rooms:
         self._pace = Pace(clock)
         self.started_at = clock.now()
         self.passes = Passes(saved.get("again"))
-        self.asked = AskedLater(directory.state, shared=seat is not None)  # others wrote it until it was locked
+        self.asked = AskedLater(directory.state, shared=seat is not None)  # until the lock others wrote it
         self.asked.keep()
         with ExitStack() as self._opened:
             self._open_hosts(saved)
@@ -208,7 +208,7 @@ class Rooms:
 
     def _open_frontier(self, saved: dict[str, Any]) -> None:
         config = self._config
-        # Where 0.1 had them.
+        # Places of version 0.1.
         moved: dict[str, Any] = {name: saved[name] for name in ("landed", "leased", "blocked") if name in saved}
         self.frontier = Frontier(
             self._store,
@@ -267,7 +267,7 @@ class Rooms:
             most_names=MOST_NAMES // self._agents,
         )  # fmt: skip
         self.post: Post = Alone()
-        self.office: Office | None = None  # the same, where there are other agents
+        self.office: Office | None = None  # the same, if there are other agents
         if seat is not None:
             of_before = saved.get("post", {})
             life = max(int(self._clock.now() * 1e6), of_before.get("letters", {}).get("life", 0) + 1)
@@ -309,7 +309,7 @@ class Rooms:
             self.fetcher.pages_left = left if self._seat is None else 0  # the supervisor allows them
 
     def engines(self, again: Pass | None) -> Engines:
-        """What the loop moves messages between; `again` says whether it never ends."""
+        """Return the parts between which the loop moves messages. `again` says whether the crawl never ends."""
         remote = revisits = None
         if self.office is not None:
             remote = Remote(
@@ -325,11 +325,11 @@ class Rooms:
 
     @property
     def brought(self) -> int:
-        """Pages that count towards a limit: of the last pass, or of the crawl."""
+        """Number of pages that count towards a limit: of the last pass, or of the crawl."""
         return self.passes.pages if self.passes.began else self.barn.outcomes[Outcome.OK]
 
     def learn(self) -> Iterator[None]:
-        """Tell the frontier of visits that ended, batch by batch; sitemaps may be read once more."""
+        """Tell the frontier of visits that ended, batch by batch, and let sitemaps be read once more."""
         self.named_sitemaps.clear()
         again, folder = self.frontier.again, self._directory.path
         if self._seat is None:
@@ -365,5 +365,5 @@ class Rooms:
         )
 
     def close(self) -> None:
-        """Give back what was opened, as it is; the files of the store are its own to close."""
+        """Give back what was opened, as it is. The store closes its own files."""
         self._opened.close()

@@ -1,18 +1,18 @@
 """What is on its way to the frontier: links and outcomes, gathered until a message is worth its cost.
 
-The loop puts in what the harvest found, page by page, and takes out messages of thousands of rows: a message of
-64 rows costs ten times as much a row as one of 4,096. Most links repeat, so a bounded cache stands in front
-(Mercator's cache of popular URLs): a link that was sent lately is not sent again, unless it is the first from
-this domain to that one, since STAR counts who links to whom.
+The loop puts in what the harvest found, page by page, and takes out messages of thousands of rows: a message of 64 rows
+costs ten times as much a row as one of 4,096. Most links repeat, so a bounded cache stands in front (Mercator's cache
+of popular URLs). It drops a link that was sent lately, unless the link is the first from its page's domain to another,
+because STAR counts who links to whom.
 
-The filters see a link only once then. So whether a link is wanted may depend on its URL, its kind and its depth,
-and on nothing else (`fyke.core.plugins.UrlFilter`); and when the scope grows, the cache is emptied.
+The filters thus see a link only once. Whether a link is wanted may depend on its URL, kind and depth alone
+(`fyke.core.plugins.UrlFilter`). When the scope grows, the cache is emptied.
 
-A page may bring tens of thousands of links. They are taken out in portions, so that nobody waits long for them;
-the outcomes of visits wait until all links are out, since a visit is not over before its links are where it left off.
+A page may bring tens of thousands of links. They are taken out in portions, so that nobody waits long. The outcomes of
+visits wait until all links are out, because a visit is over only when its links have left.
 
-Invariants: what was put in is in the next messages, or was in an earlier one with the same URL, kind, depth (where that
-counts) and `given`. The outcome of a visit is never in a message before its links.
+Invariants: a link that was put in is in the next messages, or was in an earlier one with the same URL, kind, depth (if
+that counts) and `given`. The outcome of a visit is never in a message before its links.
 """
 
 from collections import deque
@@ -39,15 +39,15 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import Visit
 
 MESSAGE_ROWS = 4096  # links, enough for a message
-SENT_LINKS = 100_000  # that an agent sent lately, and does not send again
-MOST_ENDED = 256  # outcomes that an agent sent lately
-MOST_STALE = 16  # pages sent lately that showed nothing new: others like them are to wait
-CROWDED_BYTES = 8 << 20  # of links that wait: so many, and nothing more should be put in
+SENT_LINKS = 100_000  # sent lately, and not sent again
+MOST_ENDED = 256  # ended visits that are enough for a message
+MOST_STALE = 16  # pages judged to show nothing new: others like them are to wait
+CROWDED_BYTES = 8 << 20  # of links that wait, beyond which no more should be put in
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class _Lately:
-    """Numbers met lately: a place for each among `1 << bits`, which the next one there takes over."""
+    """Numbers met lately: each has a place among `1 << bits`, until another takes it over."""
 
     def __init__(self, bits: int) -> None:
         self._mask = np.uint64((1 << bits) - 1)
@@ -55,7 +55,7 @@ class _Lately:
         self.clear()
 
     def new(self, numbers: U64) -> Mask:
-        """Which of `numbers` were not met lately; of equal ones the first alone."""
+        """Return which of `numbers` were not met lately: bool[n]. Of equal numbers only the first is new."""
         place = numbers & self._mask
         new: Mask = np.not_equal(self._met[place], numbers)
         rows = np.flatnonzero(new)
@@ -66,21 +66,22 @@ class _Lately:
         return new
 
     def clear(self) -> None:
-        self._met[:] = ~np.arange(len(self._met), dtype=np.uint64)  # none that has its place there
+        self._met[:] = ~np.arange(len(self._met), dtype=np.uint64)  # each place gets a number that belongs elsewhere
 
 
 class LinkCache:
     """Links sent lately, about `limit` of them: 16 bytes each."""
 
     def __init__(self, limit: int, *, by_depth: bool) -> None:
-        """`by_depth`: whether the same link is another one at another depth."""
+        """`by_depth`: whether a link counts as another at another depth."""
         self._by_depth = by_depth
         bits = max(0, limit).bit_length()
         self._links, self._domains = _Lately(bits), _Lately(bits)
         self._used = limit > 0
 
     def new(self, links: Links) -> Mask:
-        """Which of `links` must be sent: those not sent lately, and the first from their domain to another."""
+        """Return which of `links` to send, bool[n]: those not sent lately, and the first from their domain to
+        another."""
         urls = links.urls
         if not self._used:
             return np.ones(urls.num_rows, np.bool_)
@@ -93,7 +94,7 @@ class LinkCache:
         return new | self._domains.new(u64(urls, "domain") ^ links.sources * _MIX)
 
     def clear(self) -> None:
-        """Forget all: every link is sent again."""
+        """Forget everything, so that every link is sent again."""
         self._links.clear()
         self._domains.clear()
 
@@ -109,40 +110,40 @@ class Outbox:
         self._learned: list[tuple[str, Rules, float]] = []
         self._put_off: list[tuple[Visit, float]] = []
         self._judged: list[tuple[Visit, bool | None]] = []
-        self._stale = 0  # of these, that showed nothing new
+        self._stale = 0  # judged visits without new text
         self._dated: list[pa.RecordBatch] = []
         self._printed: list[pa.RecordBatch] = []
-        self.links = 0  # ever put in, sent or not
+        self.links = 0  # put in so far, sent or not
 
     def __repr__(self) -> str:
         return f"Outbox({self._rows} links, {len(self._ended)} outcomes)"
 
     @property
     def waiting(self) -> int:
-        """Links that were not taken out yet."""
+        """Number of links that were not taken out yet."""
         return self._rows
 
     @property
     def full(self) -> bool:
-        """Whether there is enough for a message, or something that is waited for."""
+        """True if there is enough for a message, or something is waited for."""
         ended = len(self._ended) + len(self._put_off)
         enough = self._rows >= MESSAGE_ROWS or ended >= MOST_ENDED or self._stale >= MOST_STALE
         return enough or bool(self._learned) or self.crowded
 
     @property
     def crowded(self) -> bool:
-        """Whether so much waits that nothing should be put in."""
+        """True if links of `CROWDED_BYTES` wait, so that no more should be put in."""
         waiting: int = sum(links.urls.nbytes for links in self._batches)
         return waiting >= CROWDED_BYTES
 
     def __bool__(self) -> bool:
-        """Whether anything waits."""
+        """Return whether anything waits."""
         return bool(self._rows or self._ended or self._learned or self._put_off)
 
     def put_links(self, links: Links) -> None:
-        """Pages link to these."""
+        """Put in the `links` of pages, without those sent lately."""
         self.links += links.urls.num_rows
-        grows = bool((numbers(links.urls, "kind") == Kind.SEED).any())  # where a seed redirects to: the scope grows
+        grows = bool((numbers(links.urls, "kind") == Kind.SEED).any())  # a seed redirects there: the scope grows
         if grows:
             self._cache.clear()
         else:
@@ -150,40 +151,40 @@ class Outbox:
         self.pass_on(links)
 
     def pass_on(self, links: Links) -> None:
-        """Put in `links` as they are, which others found: the cache knows only what was found here."""
+        """Put in `links` that other agents found, as they are: the cache knows only links that were found here."""
         if links.urls.num_rows:
             self._batches.append(links)
             self._rows += links.urls.num_rows
 
     def put_ended(self, visit: Visit, outcome: Outcome) -> None:
-        """`visit` is over, and all that came of it was handed on."""
+        """Note that `visit` is over; everything else it brought was put in."""
         self._ended.append((visit, outcome))
 
     def put_judged(self, visit: Visit, fresh: bool | None) -> None:
-        """The page that `visit` brought was read: whether it had new text; None where it brought a redirect.
-        `put_ended` comes for it as well."""
+        """Note whether the page of `visit` had new text; None for a redirect that leads somewhere. `put_ended` comes as
+        well."""
         self._judged.append((visit, fresh))
         self._stale += not fresh
 
     def put_dated(self, dated: pa.RecordBatch) -> None:
-        """Lists say when pages changed (schema `DATED`)."""
+        """Put in when pages changed, as lists say (schema `DATED`)."""
         self._dated.append(dated)
 
     def put_printed(self, printed: pa.RecordBatch) -> None:
-        """What pages say that rewrite rules speak of (schema `PRINTED`). `put_ended` comes for them as well."""
+        """Put in what pages say that rewrite rules speak of (schema `PRINTED`). `put_ended` is called for them as
+        well."""
         self._printed.append(printed)
 
     def put_learned(self, origin: str, rules: Rules, until: float) -> None:
-        """What the robots.txt of `origin` says until `until` (unix seconds)."""
+        """Put in what the robots.txt of `origin` says until `until` (unix seconds)."""
         self._learned.append((origin, rules, until))
 
     def put_off(self, visits: Sequence[tuple[Visit, float]]) -> None:
-        """`visits` come back, each with the time before which its host is not asked (unix seconds)."""
+        """Put in `visits` that come back, each with the time before which its host is not asked (unix seconds)."""
         self._put_off += visits
 
     def take_links(self, most_bytes: int) -> Links:
-        """Links that wait, those first that came first, as one message: of their URLs about `most_bytes`, but one link
-        at least."""
+        """Take out the links that came first, as one message: about `most_bytes` of URLs, but one link at least."""
         taken = []
         while self._batches and most_bytes > 0:
             links = self._batches.popleft()
@@ -198,7 +199,7 @@ class Outbox:
         return links_of(taken)
 
     def take_outcomes(self) -> Outcomes:
-        """All outcomes that wait, as one message; while links wait, none of visits that ended."""
+        """Take out all outcomes, as one message; while links wait, none of visits that ended."""
         ended: list[tuple[Visit, Outcome]] = []
         if not self._batches:
             ended, self._ended = self._ended, []
@@ -215,5 +216,5 @@ class Outbox:
         return outcomes
 
     def forget_links(self) -> None:
-        """The scope grew: links sent lately are sent again."""
+        """Have links sent again that were sent lately, because the scope grew."""
         self._cache.clear()

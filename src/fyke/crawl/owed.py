@@ -1,11 +1,11 @@
-"""What a crawl owes its hosts, where another crawl asks them next.
+"""What a crawl owes its hosts if another crawl asks them next.
 
-`fyke cloak` measures in a directory of its own, with a journal of rests and a host book of its own. Its hosts rest as
-those of the crawl do, whose pages it asks for; and when it is over, those of the crawl rest as it left them. Called by
-the command line, while the crawl's directory is closed to crawls, and by a crawl that begins.
+`fyke cloak` measures in a directory of its own, with its own journal of rests and host book. Its hosts rest at first as
+in the crawl whose pages it asks for; afterwards those of the crawl rest as the measurement left them. Called by the
+command line, while the crawl's directory is closed to crawls, and by a crawl that begins.
 
-Invariant: of a host or an address that both ask, each asks no sooner than the other could. Where the measurement is
-killed, the crawl finds no journal of rests, so every host rests, and takes long rests over itself (`take_over`).
+Invariant: a host or address that both ask is asked by each no sooner than the other could. If the measurement is
+killed, the crawl finds no journal of rests: every host rests, and it takes long rests over itself (`take_over`).
 """
 
 import os
@@ -26,13 +26,13 @@ from fyke.disk.files import writing
 from fyke.fetcher.book import HostBook, ReadBooks
 from fyke.fetcher.rests import Rests
 
-FOLDER = "cloaking"  # of the measurement, in the directory of the crawl
+FOLDER = "cloaking"  # of the measurement, in the crawl's directory
 
 
 @contextmanager
 def may_be_asked(directory: CrawlDirectory) -> Iterator[Callable[[str], bool]]:
-    """Whether the host of a URL may be asked now: a person did not block it, and it does not rest for long. Raises
-    StateDamaged where nobody knows."""
+    """Provide a function that tells if the host of a URL may be asked now: no person blocked it, and it does not rest
+    for long. Raises StateDamaged if that is not known."""
     require_asked(directory)
     now, blocked = crawl_clock(directory).now(), frozenset(AskedLater(directory.state).blocked)
     with ReadBooks(part.hosts for part in directory.parts) as books:
@@ -46,8 +46,8 @@ def may_be_asked(directory: CrawlDirectory) -> Iterator[Callable[[str], bool]]:
 
 
 def set_aside(measured: CrawlDirectory) -> Path | None:
-    """Give an earlier measurement, whole or broken off, a number of its own, so that there is room for another; where
-    it is now. Called after `take_over`. Raises DiskFull or DirectoryError."""
+    """Rename an earlier measurement, whole or broken off, to a free number; return its new path, None if there is none.
+    Called after `take_over`. Raises DiskFull or DirectoryError."""
     if not os.path.lexists(measured.path):
         return None
     named = (measured.path.with_name(f"{FOLDER}-{number:03}") for number in count(1))
@@ -59,7 +59,7 @@ def set_aside(measured: CrawlDirectory) -> Path | None:
 
 @contextmanager
 def owed(crawled: CrawlDirectory, beside: CrawlDirectory) -> Iterator[None]:
-    """Have hosts rest in the crawl `beside`, which is new, as they do in `crawled`, and the other way when the block
+    """Have hosts rest in the new crawl `beside` as they do in `crawled`, and in `crawled` as in `beside` when the block
     ends."""
     config, clock, other_clock = crawled.config(), crawl_clock(crawled), SystemClock()
     dues = _dues(crawled.parts, config, clock)
@@ -77,7 +77,7 @@ def owed(crawled: CrawlDirectory, beside: CrawlDirectory) -> Iterator[None]:
 
 
 def take_over(crawled: CrawlDirectory) -> None:
-    """Have the host books of `crawled` say how long hosts rest by that of a measurement, unless a run did since.
+    """Copy how long hosts rest from a measurement into the host books of `crawled`, unless a crawl ran since.
 
     Raises StateDamaged, DiskFull or DirectoryError.
     """
@@ -85,7 +85,7 @@ def take_over(crawled: CrawlDirectory) -> None:
     if crawled.rests.exists() or not measured.is_file():
         return
     clock = crawl_clock(crawled)
-    with closing(HostBook(measured)) as book:  # made where a kill left it empty
+    with closing(HostBook(measured)) as book:  # created if a kill left it empty
         late = [replace(host, due=host.due - clock.set_s, pages=0) for host in book.hosts()]
     late = [host for host in late if host.due > clock.now()]
     for part in crawled.parts if late else ():
@@ -98,7 +98,7 @@ def take_over(crawled: CrawlDirectory) -> None:
 
 
 def _dues(of: Sequence[CrawlDirectory], config: Config, clock: Clock) -> dict[str, float]:
-    """Until when each name rests, by the journals of `of`."""
+    """Return until when each name rests, by the journals of `of`."""
     dues: dict[str, float] = {}
     for each in of:
         with _opened(each, config, clock) as rests:
@@ -108,7 +108,7 @@ def _dues(of: Sequence[CrawlDirectory], config: Config, clock: Clock) -> dict[st
 
 
 def _note(to: Sequence[CrawlDirectory], dues: dict[str, float], config: Config, clock: Clock) -> None:
-    """Have the journals of `to` say so, and how often their books were written."""
+    """Write `dues`, and how often host books were written, into the journals of `to`."""
     for each in to:
         with _opened(each, config, clock) as rests:
             rests.end(dues.items(), clock.now())

@@ -1,7 +1,7 @@
 """Passes over a crawl: `fyke crawl --again` visits every page once more and tells what has become of it.
 
-`next_pass` says which one is to be made; `Passes` is what a checkpoint keeps: when each began, and what the last has
-found. What earlier visits brought is told to the frontier by `learning`, and to who visits again by `past`.
+`next_pass` says which pass is to be made. `Passes` is what a checkpoint keeps: when each began, and what the last has
+found. `learning` tells the frontier of earlier visits; `past` tells those who visit again.
 
 Invariant: what `Passes` counts of a visit is in the same checkpoint as its record and its row.
 """
@@ -18,8 +18,8 @@ from fyke.core.visits import SAME_TEXT, Purpose
 from fyke.harvest.new_text import NOT_THERE
 from fyke.harvest.sheaf import Reaped
 
-# Pages, of which those that are gone were 404 or 410, and twice in a row in a crawl that never ends; then requests, and
-# bytes of their answers, heads and bodies.
+# Numbers of pages, where "gone" is a 404 or 410, twice in a row in a crawl that never ends; then of requests, and of
+# bytes of their answers (heads and bodies).
 FOUND = ("unchanged", "changed", "new", "gone", "requests", "bytes")
 
 
@@ -27,22 +27,22 @@ FOUND = ("unchanged", "changed", "new", "gone", "requests", "bytes")
 class Pass:
     """What is asked of a pass."""
 
-    visits: int | None = None  # to known pages, at most; None: to all
+    visits: int | None = None  # the most to known pages; None: to all
     forever: bool = False  # each page at its own times, without end
-    number: int = 0  # which pass it is, where the supervisor of several agents says so, from 1 on
+    number: int = 0  # which pass it is, from 1 on, if the supervisor of several agents says so
     began_at: float = 0.0  # unix seconds; the same
     shares: Sequence[int] = ()  # of `visits`, by agent
 
     def share(self, agent: int) -> int | None:
-        """How many visits to known pages the shard of `agent` may have; None: all."""
+        """Return how many visits to known pages the shard of `agent` may have; None: all."""
         if self.visits is None:
             return None
         return self.shares[agent] if agent < len(self.shares) else 0
 
 
 def next_pass(states: Sequence[Mapping[str, Any]], asked: Pass | None, now: float, *, may_begin: bool) -> Pass | None:
-    """The pass that agents with these checkpoints are to make when `asked` is asked of them: the next one, if it
-    `may_begin`, else the one that some of them had begun when the crawl broke off; None for none."""
+    """Return the pass that agents with these checkpoints make if `asked`: the next one if it `may_begin`, otherwise the
+    one that some had begun when the crawl broke off; None for none."""
     began = max((begun_passes(state.get("again", {})) for state in states), key=len, default=[])
     number, last = len(began), began[-1] if began else None
     forever = last is not None and last.forever
@@ -61,13 +61,13 @@ def _visited(state: Mapping[str, Any]) -> int:
 
 
 def _shared(visits: int, weights: Sequence[int]) -> list[int]:
-    """`visits` in shares that are as `weights`, to the last one."""
+    """Return `visits` in shares proportional to `weights`; the shares add up to `visits`."""
     ends = [visits * part // max(1, sum(weights)) for part in accumulate(weights)]
     return [end - begin for begin, end in pairwise([0, *ends])]
 
 
 class Passes:
-    """The passes of one crawl; in a crawl that was never passed over there are none."""
+    """The passes over one crawl, if there were any."""
 
     def __init__(self, state: Mapping[str, Any] | None = None) -> None:
         saved = state or {}
@@ -78,26 +78,26 @@ class Passes:
         return f"Passes({len(self.began)}, the last: {dict(self._found)})"
 
     def begin(self, asked: Pass, now: float, file: int) -> None:
-        """The next pass begins at `now` (unix seconds); its first record is in the archive file numbered `file`. One
-        that goes on `forever` meets a page that is away more than once, and counts it when it is gone. Who came to the
-        crawl after earlier passes has begun them too."""
-        began = Begun(now, file + self.forever, asked.forever)  # the file at hand may be of a pass without end
+        """Begin the next pass at `now` (unix seconds), with its first record in the archive file numbered `file`. An
+        agent that joined later counts as having begun earlier passes. A pass `forever` meets a missing page more than
+        once, and counts it when it is gone."""
+        began = Begun(now, file + self.forever, asked.forever)  # the current file may be of a pass without end
         self.began += [began] * (asked.number - len(self.began) - 1)
         self.began.append(began._replace(shares=asked.shares))
         self._found.clear()
 
     @property
     def forever(self) -> bool:
-        """Whether the last pass goes on forever."""
+        """True if the last pass goes on forever."""
         return bool(self.began) and self.began[-1].forever
 
     @property
     def pages(self) -> int:
-        """Pages that the last pass has brought."""
+        """Number of pages that the last pass has brought."""
         return self._found["changed"] + self._found["new"]
 
     def count(self, reaped: Reaped) -> None:
-        """A visit that ended."""
+        """Count a visit that ended."""
         if not self.began:
             return
         exchange = reaped.exchange
@@ -118,8 +118,8 @@ class Passes:
         return "gone" if there and away else ""
 
     def statistics(self) -> dict[str, Any]:
-        """The last pass: its `number` from 1 on, when it `began_at` (unix seconds), what it found so far (`FOUND`), and
-        whether it goes on `forever`; empty when there is none."""
+        """Return the last pass: its `number` from 1 on, `began_at` (unix seconds), what it found so far (`FOUND`), and
+        whether it goes on `forever`; empty if there was none."""
         if not self.began:
             return {}
         counts = {name: self._found[name] for name in FOUND}

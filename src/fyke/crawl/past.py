@@ -1,7 +1,7 @@
-"""What earlier visits to a page brought, for who visits it again: its ETag, its Last-Modified, which record to name.
+"""What earlier visits to a page brought, for the next visit: its ETag, its Last-Modified, which record to name.
 
-What is known of a page goes to the agent that asks for it, with the visit (`Past.known`, `Past.lend`); its newest
-record in the archive is read as it is asked for.
+What is known of a page goes with the visit to the agent that makes it (`Past.known`, `Past.lend`). Its newest record in
+the archive is read when it is asked for.
 """
 
 import zlib
@@ -37,25 +37,25 @@ EARLIER = pa.schema(
 
 
 def file_number(part: int, serial: int) -> int:
-    """The number in the crawl of the archive file that the agent `part` numbered `serial`."""
+    """Return the crawl's number of the archive file that the agent `part` numbered `serial`."""
     return part << _SERIALS | serial
 
 
 class Past:
-    """What earlier visits brought, for who visits again: the records that `again` knows, in the archive of `folder`."""
+    """What earlier visits brought: the records that `again` knows, in the archive of `folder`."""
 
     def __init__(self, again: Again, folder: Path) -> None:
         self._again = again
         self._folder = folder
         self._captures = Captures(folder)
         self._files: dict[int, Path] = {}  # by agent and number
-        self._lent: dict[int, Earlier] = {}  # by key: of visits that are about to come
+        self._lent: dict[int, Earlier] = {}  # by key: for visits that are about to come
 
     def __repr__(self) -> str:
         return f"Past({self._again!r})"
 
     def recall(self, visits: Sequence[Visit]) -> None:
-        """Note with each of `visits` what is known of it without a look at the archive."""
+        """Note with each of `visits` what is known of it, without a look at the archive."""
         for visit in visits if self._lent else ():
             visit.earlier = self._lent.get(visit.key)
         self._lent.clear()
@@ -70,7 +70,7 @@ class Past:
                 visit.earlier = Earlier(visited == Visited.MISSING, place, int(copy["fingerprint"]), at)
 
     def known(self, keys: U64) -> pa.RecordBatch | None:
-        """What is known of those of the pages with `keys` (uint64[n]) that were visited (schema `EARLIER`)."""
+        """Return what is known of the pages with `keys` (uint64[n]) that were visited (schema `EARLIER`), if of any."""
         before = self._again.before(keys) if len(keys) else None
         met = np.zeros(0, np.bool_) if before is None else before.visited != Visited.NEVER
         if before is None or not met.any():
@@ -79,12 +79,12 @@ class Past:
         return pa.RecordBatch.from_arrays([pa.array(np.ascontiguousarray(one[met])) for one in columns], schema=EARLIER)
 
     def lend(self, known: pa.RecordBatch) -> None:
-        """Visits of other shards are about to be made here, of whose pages this is `known` (schema `EARLIER`)."""
+        """Keep what is `known` (schema `EARLIER`) of pages of other shards, about to be visited here."""
         for key, missing, *place, fingerprint, at in zip(*(c.to_pylist() for c in known.columns), strict=True):
             self._lent[key] = Earlier(missing, tuple(place) if place[2] else None, fingerprint, at)
 
     def read(self, earlier: Earlier) -> None:
-        """Note what the record of the newest copy says. Where it cannot be read, the page is asked for as a new one."""
+        """Note what the record of the newest copy says; a page whose record cannot be read is asked for as new."""
         if earlier.place is None or earlier.original is not None:
             return
         number, offset, length = earlier.place
@@ -96,8 +96,8 @@ class Past:
         earlier.etag, earlier.modified = (next(iter(headers_of(head, name)), "") for name in ("etag", "last-modified"))
 
     def content(self, earlier: Earlier, most_bytes: int) -> tuple[bytes, bytes] | None:
-        """Head and body of the newest copy as they came; None where its record has none, is longer than `most_bytes`,
-        or cannot be read."""
+        """Return head and body of the newest copy as they came; None if its record has none, is longer than
+        `most_bytes`, or cannot be read."""
         if earlier.place is None:
             return None
         number, offset, length = earlier.place
@@ -110,7 +110,7 @@ class Past:
         return taken_apart(block) if fields.get("warc-type") == "response" else None
 
     def _path(self, number: int) -> Path:
-        """The archive file with this number. Raises KeyError."""
+        """Return the archive file with this number. Raises KeyError."""
         if number not in self._files:
             own, agents = real_path(self._folder).name, len(CrawlDirectory(self._folder).parts)
             self._files = {
@@ -121,7 +121,7 @@ class Past:
 
 
 def _original_of(fields: Mapping[str, str]) -> Original:
-    """What has the payload of the record with these fields: itself, or what it refers to."""
+    """Return the record that has the payload of the record with these fields: itself, or the one it refers to."""
     refers = "warc-refers-to-" if fields.get("warc-type") == "revisit" else "warc-"
     digest = fields.get("warc-payload-digest") or fields.get("warc-block-digest", "")
     return Original(fields.get(f"{refers}target-uri", ""), fields.get(f"{refers}date", ""), digest)

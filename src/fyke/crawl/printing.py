@@ -1,6 +1,6 @@
-"""What is told of pages that rewrite rules speak of, by the agent that fetched them, to the shards that try the rules.
+"""What pages say that rewrite rules speak of: read by the agent that fetched them, for the shards that try the rules.
 
-`gathering` asks it for each page; `rewriting` is told. Invariant: who may try a rule hears of both pages of a trial.
+`gathering` asks it for each page; `rewriting` is told. Invariant: a shard that may try a rule hears of both its pages.
 """
 
 from collections.abc import Iterable
@@ -30,8 +30,8 @@ class Printing:
         return f"Printing({self._rewriter!r})"
 
     def of(self, visit: Visit, outcome: Outcome, page: Page) -> pa.RecordBatch | None:
-        """What is to be told of `page`, with which `visit` ended (schema `PRINTED`, a row for each domain that is to
-        know), if anything."""
+        """Return what to tell of `page`, with which `visit` ended (schema `PRINTED`, a row for each domain to be told);
+        None if nothing."""
         domains = list(self._told.get(visit.host, ()))
         if not domains:
             return None

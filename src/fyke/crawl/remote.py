@@ -1,8 +1,8 @@
-"""The loop's other half, where a crawl has several agents: what came from others is moved to the rooms it is for.
+"""The loop's other half in a crawl with several agents: moves what came from other agents to the rooms it is for.
 
-The loop calls `receive` once a turn, and `run_errands` before what was fetched is gathered. Invariant: what the office
-gives is moved in its order, before anything else of that turn; but links, whose order means nothing, go into the
-outbox: one message with those of this agent costs less than a message each.
+The loop calls `receive` once a turn, and `run_errands` before it gathers what was fetched. Invariant: events are moved
+in their order, before anything else of that turn. Links, whose order means nothing, go into the outbox, because one
+message with this agent's costs less than a message each.
 """
 
 from fyke.core.batches import concat
@@ -31,7 +31,7 @@ from fyke.frontier.frontier import Frontier
 
 
 class Remote:
-    """Moves what `post` has for the rooms that are here."""
+    """Moves what `post` has for the rooms of this agent."""
 
     def __init__(
         self, frontier: Frontier, fetcher: Fetcher, outbox: Outbox, post: Office, past: Past, clock: Clock,
@@ -49,7 +49,7 @@ class Remote:
         return f"Remote({self.post!r})"
 
     def receive(self, now: float) -> None:
-        """What came from other agents; and what may not be asked from here goes back."""
+        """Move what came from other agents, and send back visits that may not be made here."""
         for urls in self._fetcher.take_strayed():
             self.post.stray(urls, now)
         for event in self.post.receive(now):
@@ -57,7 +57,7 @@ class Remote:
                 self._to_fetcher(event, now)
 
     def _to_frontier(self, event: Event, now: float) -> bool:
-        """Move `event` if it is for the frontier."""
+        """Move `event` if it is for the frontier; return whether it is."""
         frontier = self._frontier
         match event:
             case LinksCame(links, landed):
@@ -106,7 +106,8 @@ class Remote:
                 self.post.hold(agent, fetcher.recall_all(self.post.of_shard(agent)), now)
 
     def run_errands(self) -> None:
-        """Robots.txt files that lead to hosts of other agents: what is wanted goes out, and what came for others."""
+        """Send out errands, robots.txt files that lead to hosts of other agents, and the answers to errands of
+        others."""
         for visit in self._fetcher.take_errands():
             self.post.errand(visit)
         for exchange in self._fetcher.take_answers():

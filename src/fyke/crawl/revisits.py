@@ -1,10 +1,9 @@
 """A crawl that never ends: `fyke crawl --revisit` plans the next visits to known pages, again and again.
 
-A plan tells the frontier of the visits that ended since the last one (`learning`), and lets wait what is due
-(`fyke.frontier.revisit.choice`). It is made in slices, between turns of the loop, so that a plan over many pages holds
-nobody up; a checkpoint may come between two slices. One that was cut off by a restart is made anew: what it let wait,
-waits. Pages that were met since are crawled as in any crawl; while they wait, known pages have their share of what is
-handed out (`revisit.share`).
+A plan tells the frontier of the visits since the last plan (`learning`), and queues pages that are due
+(`fyke.frontier.revisit.choice`). It is made in slices, between turns of the loop, so that many pages hold nobody up; a
+checkpoint may come between two slices. A plan that a restart cut off is made anew; pages that it queued wait on. New
+pages are crawled as in any crawl; while they wait, known pages have their share of the visits (`revisit.share`).
 
 Plans are a tenth of `revisit.least_s` apart, or further: they take one part in `PLAN_SHARE` of the time at most.
 """
@@ -23,7 +22,7 @@ FORGIVEN_S = 86400.0
 
 
 class Revisits:
-    """Plans for `frontier`; `learn` tells it of the visits that ended, `forgive` has all hosts asked anew."""
+    """Plans for `frontier`. `learn` tells it of the visits that ended; `forgive` has all hosts asked anew."""
 
     def __init__(
         self,
@@ -48,7 +47,7 @@ class Revisits:
         return f"Revisits({self._frontier.again!r}, next plan at {self.next_at:.0f})"
 
     def turn(self, now: float) -> None:
-        """Go on with the plan that is being made, or begin the next one if it is time."""
+        """Go on with the plan that is being made, or begin the next if it is time."""
         if self._plan is None:
             if now < self.next_at:
                 return

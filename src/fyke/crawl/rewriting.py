@@ -1,21 +1,23 @@
 """Rewrite rules in a running crawl: links are rewritten before the frontier meets them, and rules are put to the test.
 
-What a rule puts aside stays known: every URL that was met and rewritten waits in a queue on disk. Of those that a rule
-would change the first few and then one in `ONE_IN`, by its key, are fetched as they are, beside what the rule makes of
-them. Where the two do not say the same, that contradicts the rules that had a part in it. Of these more URLs are tried
-then, also of those that are aside, until each is cleared or revoked (`verdicts`). And where what a rule made is no page
-at all, one of the URLs from which it was made is fetched to see whether that is. When a rule is revoked, or the file
-has others than before, the queue is gone through: what no rule puts aside any more goes on as it was met.
+A rewritten URL is *put aside*: it waits in a queue on disk, so that it stays known. Rules are tried:
 
-Seeds, what servers redirect to, and pages that are visited again are never rewritten; nor is a link to what the filters
-refuse, such as a host beyond the scope.
+- Of the URLs that a rule would change, the first few, and then one in `ONE_IN` by its key, are fetched as they are,
+  beside what the rule makes of them. Pages that do not say the same contradict the rules that had a part in it. More
+  URLs of these rules are then tried, also from the queue, until each is cleared or revoked (`verdicts`).
+- If a URL that a rule made is no page, a URL it was made from is fetched to see whether that is one.
+- If a rule is revoked, or the file has other rules than before, the queue is gone through, and URLs that no rule puts
+  aside any more go on as they were met.
 
-The loop hands in links on their way to the frontier, and what was told of pages (`printing`). Where a crawl has several
-agents each shard does so with the links to its domains, and tries the rules by these.
+Never rewritten are seeds, targets of redirects, pages that are visited again, and links that would become URLs which
+the filters refuse, such as at a host beyond the scope.
 
-Invariants: a URL that was met is on its way to the frontier or aside; what is aside would be rewritten by the rules now
-in use, or is about to be looked at. Memory: `MOST_TRIALS` trials, the keys of pages that failed lately, and what the
-drums take. With the same checkpoint and the same pages the same happens again.
+The loop hands in links on their way to the frontier, and facts of pages (`printing`). Of several agents each shard does
+so with the links to its domains, and tries the rules by these.
+
+Invariants: a URL that was met is on its way to the frontier or aside. The rules in use would rewrite a URL that is
+aside, or it is about to be looked at. The same checkpoint and pages have the same results. Bounded: memory holds
+`MOST_TRIALS` trials, the keys of pages that failed lately, and what the drums take.
 """
 
 from collections import Counter, defaultdict
@@ -40,13 +42,13 @@ from fyke.disk.store import Store
 from fyke.frontier.filters import Filters, among
 
 ONE_IN = 100
-COUNTED_BYTES = 1 << 18  # of URLs put aside, up to which each is counted by its rules; beyond, a sample is
+COUNTED_BYTES = 1 << 18  # of URLs put aside, up to which each is counted by its rules; of more, a sample
 MOST_TRIALS = 4096  # at a time
 REVIEW_BYTES = 1 << 17  # of URLs in the queue, looked at in a turn: an aim, by the sizes of those before
 REVIEW_ROWS = 64, 4096  # rows looked at in a turn: at first and at least, and at most
-MANY_FAILED = 1024  # pages that failed: so many, and the queue is looked through though there is other work
+MANY_FAILED = 1024  # failed pages for which the queue is gone through in spite of other work
 MOST_FAILED = 1 << 16
-CONTENT_BYTES = 400  # of memory for each content, until the Drum is told: two Python integers in a dictionary
+CONTENT_BYTES = 400  # of memory for each content before the drum has it: two Python integers in a dictionary
 PLACES = 1 << 20
 _NO_PAGE = frozenset(
     map(
@@ -58,8 +60,8 @@ NONE = Links(EMPTY, NO_KEYS)
 
 
 class Trial(NamedTuple):
-    """A URL fetched as it is: the key of what it would become; the numbers that its content has (`harvest/prints`),
-    none where it is no page, None while it is not known; and the names of the rules that are tried."""
+    """A URL fetched as it is: the key of what it would become (`target`); the numbers of its content
+    (`harvest/prints`), none if it is no page, None while unknown; and the names of the rules that are tried."""
 
     url: str
     target: int
@@ -79,26 +81,26 @@ class Rewriting:
         self.used: Counter[str] = Counter(saved.get("used", {}))  # URLs put aside, by rule
         self.verdicts = Verdicts(saved.get("verdicts", {}), saved.get("suspicion", {}))
         self._trials = {int(key): Trial(*trial) for key, trial in saved.get("trials", {}).items()}
-        self._of_target: dict[int, set[int]] = defaultdict(set)  # trials, by the key of what they would become
+        self._of_target: dict[int, set[int]] = defaultdict(set)  # trials, by the key of their target
         for key, trial in self._trials.items():
             self._of_target[trial.target].add(key)
             self.verdicts.pending.update(trial.rules)
-        self._failed: set[int] = set(saved.get("failed", ()))  # keys of URLs that rules may have made, and are no pages
-        self._looked_for: set[int] = set(saved.get("looked_for", ()))  # of them, what the queue is searched for
+        self._failed: set[int] = set(saved.get("failed", ()))  # keys of URLs, maybe made by rules, that are no pages
+        self._looked_for: set[int] = set(saved.get("looked_for", ()))  # those whose origins are looked for in the queue
         self._met = Drum(store, "aside", saved.get("met"), aux=URLS, memory_bytes=memory_bytes)
         self._aside = DiskQueue(store, "aside-urls", URLS, saved.get("aside"))
         self._contents = Contents(store, memory_bytes, saved.get("contents"))
         self._made = np.zeros(PLACES, bool)  # by place of the key: whether rules made such a URL
         self._left = len(self._aside)  # rows of the queue to go through: all after a restart, to fill `_made`
         self._review_rows = REVIEW_ROWS[0]
-        self._changed = bool(saved.get("changed", False))  # whether that is since rules have changed
-        self._sought: set[str] = set()  # rules of which trials are looked for in the queue
-        self._spent: set[str] = set()  # of which none was found there
+        self._changed = bool(saved.get("changed", False))  # whether the queue is gone through because the rules changed
+        self._sought: set[str] = set()  # rules for which trials are looked for in the queue
+        self._spent: set[str] = set()  # rules for which none was found there
         self._use()
         if saved and saved["identity"] != self._identity:
             for key, trial in list(self._trials.items()):
                 if self._rewriter.rewrite(trial.url).url == trial.url:
-                    self._drop(key)  # nobody would tell of its page
+                    self._drop(key)  # no agent would tell of its page
             self._go_through()
 
     def __repr__(self) -> str:
@@ -111,19 +113,20 @@ class Rewriting:
         self._identity = identity(self._rewriter.rules)
 
     def _go_through(self) -> None:
-        """Look at all that is aside, since the rules are others."""
+        """Have everything that is aside looked at, because the rules changed."""
         self.count()
         self._left, self._changed = len(self._aside), True
 
     @property
     def waiting(self) -> int:
-        """How much of what is aside is still to be looked at."""
+        """Number of rows, failed pages and suspect rules for which the queue is still to be looked at."""
         return self._left + len(self._failed) + len(self._in_want())
 
     # --- links
 
     def apply(self, links: Links) -> tuple[Links, Links]:
-        """Those of `links` that stay as they are, and those that rules made of them; what is tried is among both."""
+        """Return the `links` that stay as they are, and the links that rules made of the rest; a link that is tried is
+        in both."""
         urls = links.urls
         concerned = among(u64(urls, "host"), self._hosts) & (numbers(urls, "kind") == Kind.PAGE)
         if links.given is not None:
@@ -152,7 +155,7 @@ class Rewriting:
         return links.keep(kept), Links(moved, links.sources[places])
 
     def _tries(self, key: int, url: str, made: Rewritten) -> bool:
-        """Whether `url` is fetched as it is, to compare it with what is `made` of it."""
+        """Return whether `url` is fetched as it is, to compare it with what is `made` of it."""
         if key in self._trials:
             return True
         few = any(self.verdicts.wants_trial(rule.name) for rule in made.rules)
@@ -175,18 +178,18 @@ class Rewriting:
 
     @property
     def full(self) -> bool:
-        """Whether enough was put aside to be counted."""
+        """True if enough was put aside to be counted."""
         return self._met.full
 
     def count(self) -> None:
-        """`counting`, one step after the other."""
+        """Take all steps of `counting` at once."""
         whole(self.counting())
 
     def counting(self) -> Steps[None]:
-        """What was put aside for the first time waits, and is counted."""
+        """Queue and count the URLs that were put aside for the first time."""
         for urls in self._met.merge_unique():
             self._aside.put(urls)
-            step = 1 + urls.column("url").nbytes // COUNTED_BYTES  # of many, some stand for others
+            step = 1 + urls.column("url").nbytes // COUNTED_BYTES  # a sample of many
             for url in texts(urls)[::step]:
                 for rule in self._rewriter.rewrite(url).rules:
                     self.used[rule.name] += step
@@ -195,7 +198,7 @@ class Rewriting:
     # --- trials
 
     def note(self, printed: pa.RecordBatch) -> None:
-        """What pages say (schema `PRINTED`) that visits brought."""
+        """Note what the pages say (schema `PRINTED`) that visits brought."""
         columns = (printed.column(name).to_pylist() for name in ("key", "outcome", "content", "prints"))
         for key, outcome, content, prints in zip(*columns, strict=True):
             if not (outcome in _NO_PAGE or (outcome == OK and content)):
@@ -211,8 +214,8 @@ class Rewriting:
                 self._judge(other)
 
     def _may_be_made(self, key: int) -> bool:
-        """Whether a rule may have made the URL with this key, which is no page, so that one of those it was made from
-        is to be looked for."""
+        """Return whether a rule may have made the failed URL with this key, so that a URL it was made from is to be
+        looked for."""
         made = self._left or self._made[key % PLACES]
         return bool(made) and key not in self._trials and len(self._failed) < MOST_FAILED
 
@@ -227,12 +230,12 @@ class Rewriting:
         self._drop(key)
         made = self._rewriter.rewrite(trial.url)
         if not trial.prints or not made.rules or key_of(made.url) != trial.target:
-            return  # no page, or the rules are others: it says nothing
+            return  # no page, or other rules: this says nothing
         names = [rule.name for rule in made.rules]
         wrong = self.verdicts.count(names, agreed=content in trial.prints)
         if wrong:
             self.verdicts.acquit(names)
-            self.count()  # by the rules that put them aside
+            self.count()  # count by the rules that put them aside
             self.revoked.update(dict.fromkeys(wrong, trial.url))
             self._use()
             self._go_through()
@@ -248,8 +251,8 @@ class Rewriting:
     # --- what is aside
 
     def review(self, *, idle: bool) -> tuple[Links, Links]:
-        """Look at some of what is aside, if there is a reason. Returns what of it goes on, and what rules now make of
-        the rest. `idle`: there is little else to do."""
+        """Look at some of the queue, if there is a reason. Returns the URLs that go on, and what rules now make of the
+        rest. `idle`: there is little else to do."""
         if not self._left and self._failed and (idle or len(self._failed) >= MANY_FAILED):
             self.count()
             self._looked_for, self._failed = self._looked_for | self._failed, set()
@@ -270,12 +273,12 @@ class Rewriting:
         return self._sorted_out(batch)
 
     def _in_want(self) -> set[str]:
-        """Rules that are suspect, and of which trials may be in the queue."""
+        """Return rules that are suspect, and of which trials may be in the queue."""
         return self.verdicts.in_want() - self._spent
 
     def _sorted_out(self, urls: pa.RecordBatch) -> tuple[Links, Links]:
-        """Put back of `urls` what is still to be aside; all else goes on, and what rules make of it if they are
-        others."""
+        """Put `urls` back that are still to be aside. Return the others, and what other rules than before make of those
+        put back."""
         made = [self._rewriter.rewrite(url) for url in texts(urls)]
         moved = _moved(urls, [one.url for one in made])
         free = np.array([not one.rules for one in made], bool) | ~self._filters.accepted(moved)
@@ -301,7 +304,7 @@ class Rewriting:
         return {name: self.verdicts.of(name)["contradicted"] for name in self.revoked}
 
     def state(self) -> dict[str, Any]:
-        """Everything a restart needs."""
+        """Return everything a restart needs."""
         self.count()
         return {
             "identity": self._identity,
@@ -324,14 +327,14 @@ class Rewriting:
 
 
 def is_settled(saved: Mapping[str, Any], rules: Sequence[Rule]) -> bool:
-    """Whether what is aside in the state `saved` was put there by `rules`, so that nothing is to be looked at."""
+    """Return whether `rules` put everything aside in the state `saved`, so that nothing is to be looked at."""
     return not saved or saved["identity"] == identity(
         [one for one in rules if one.use and one.name not in saved["revoked"]]
     )
 
 
 class Contents(LateDrum):
-    """What pages had for content, by key, as they were last fetched; 0 for what is no page."""
+    """Contents of pages by key, as last fetched; 0 for a URL that is no page."""
 
     def __init__(self, store: Store, memory_bytes: int, saved: dict[str, Any] | None) -> None:
         super().__init__(
@@ -343,7 +346,7 @@ class Contents(LateDrum):
         self._make_room()
 
     def of(self, key: int) -> tuple[bool, int]:
-        """Whether the page with `key` was fetched, and its content."""
+        """Return whether the page with `key` was fetched, and its content."""
         if key in self._new:
             return True, self._new[key]
         found, content = self._drum.get(key)
@@ -351,6 +354,6 @@ class Contents(LateDrum):
 
 
 def _moved(urls: pa.RecordBatch, targets: Sequence[str]) -> pa.RecordBatch:
-    """`urls` as links to `targets`."""
+    """Return `urls` as links to `targets`."""
     columns = {name: numbers(urls, name) for name in ("via", "depth", "kind")}
     return url_batch([locate(url) for url in targets], **columns)

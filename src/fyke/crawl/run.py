@@ -1,8 +1,8 @@
 """A crawl from the command line: the agent, the panel, Ctrl-C, and the summary at the end.
 
-The first Ctrl-C (or SIGTERM, or SIGHUP) stops cleanly within a few seconds, the second at once; neither loses
-anything, for what a checkpoint does not hold is fetched again. A crawl that SIGTERM stopped did what it was asked to:
-it ends with 0, as service managers expect.
+The first Ctrl-C (or SIGTERM, or SIGHUP) stops cleanly within a few seconds, the second at once. Neither loses anything,
+because what no checkpoint holds is fetched again. A crawl that SIGTERM stopped did as it was asked: it ends with 0, as
+service managers expect.
 """
 
 import asyncio
@@ -51,9 +51,9 @@ from fyke.progress import Progress
 from fyke.quantities import duration
 
 OPENED = "stopped while the crawl was opened, before anything was requested; the same command goes on"
-ROOM_BYTES = 16 << 20  # free, with which a crawl that paused goes on; twice as much each time that it was too little
+ROOM_BYTES = 16 << 20  # free, with which a paused crawl goes on; doubled each time that it was too little
 ROOM_BEAT_S = 1.0
-SWITCH_S = 0.0005  # for which a thread that reads a large page keeps the loop waiting each time
+SWITCH_S = 0.0005  # for which a thread that reads a large page keeps the loop waiting
 
 
 def crawl_with_panel(
@@ -65,10 +65,10 @@ def crawl_with_panel(
     again: Pass | None = None,
     metrics: str | None = None,
 ) -> Summary:
-    """Run the crawl of `config` in `directory` to its end, showing on `console` how it goes; `again` is a pass over
-    one that has ended, `metrics` the address at which Prometheus is answered.
+    """Run the crawl of `config` in `directory` to its end, and show on `console` how it goes. `again` is a pass over a
+    crawl that has ended, `metrics` the address at which Prometheus is answered.
 
-    `sources` of seeds are as in `seed_sources`. Raises FykeError; NetworkDown when not one server could be reached.
+    `sources` of seeds are as in `seed_sources`. Raises FykeError; NetworkDown if no server could be reached.
     """
     if metrics is not None:
         address_of(metrics)  # a mistake is told before anything is written
@@ -89,7 +89,7 @@ def crawl_with_panel(
 
 
 def _tune() -> None:
-    """What is imported stays, but for its files; and a page makes hundreds of objects but hardly a cycle."""
+    """Keep imported objects out of garbage collection and libraries' files out of memory; pages make hardly a cycle."""
     let_go_of_libraries()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
@@ -97,7 +97,7 @@ def _tune() -> None:
 
 
 def _reading(sources: SeedSources, console: Console) -> Iterator[str]:
-    """The URLs of `sources`; says how far it is, and at the end what was left out. Raises Stopped."""
+    """Yield the URLs of `sources`; show the progress, and at the end what was left out. Raises Stopped."""
     stopped = "stopped while seeds were read, before anything was requested; the same command begins again"
     with stopped_at_once(stopped), Progress(console, "reading seeds") as progress:
         for count, url in enumerate(sources):
@@ -120,17 +120,17 @@ class _CrawlRun:
         metrics: str | None,
         forks: ForkServer | None,
     ) -> None:
-        """`forks` starts the processes, where there are several."""
+        """`forks` starts the processes, if there are several."""
         self._directory, self._config, self._console = directory, config, console
         self._again, self._metrics, self._forks = again, metrics, forks
-        self._stops: list[int] = []  # signals that came while no agent was there to be stopped
+        self._stops: list[int] = []  # signals that came while there was no agent to stop
         self._time_is_up_at = inf  # by the clock of the event loop
         self._told_of_clock = False
-        self._room_bytes = 0  # with which it went on the last time, and when that was
+        self._room_bytes = 0  # with which it went on the last time, at `_went_on_at`
         self._went_on_at = 0.0
 
     def whole(self, sources: Sequence[str]) -> Summary:
-        """Begin, or go on, also at the seeds of `sources`, unless nothing is left to do."""
+        """Begin or go on, also at the seeds of `sources`, unless nothing is left to do."""
         directory, config, console = self._directory, self._config, self._console
         found = SeedSources(sources, schemes_of(named(config.plugins, "protocols")))
         listed = _reading(found, console) if sources else None
@@ -143,7 +143,7 @@ class _CrawlRun:
             console.print(f"fyke: {unused}", highlight=False, soft_wrap=True, markup=False)
         there = directory.path.exists()
         try:
-            other_connections(config.fetch.connections)  # who may open too few files may not even have an event loop
+            other_connections(config.fetch.connections)  # with too few files there is not even an event loop
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 return runner.run(self.to_its_end(listed))
         except FykeError:
@@ -152,9 +152,9 @@ class _CrawlRun:
             raise
 
     async def to_its_end(self, listed: Iterable[str] | None) -> Summary:
-        """Crawl, also from the seeds in `listed`; where the disk is full, wait for room, and go on from the last
+        """Crawl, also from the seeds in `listed`. If the disk is full, wait for room, and go on from the last
         checkpoint."""
-        if self._config.crawl.for_s:  # also over a pause
+        if self._config.crawl.for_s:  # a pause counts too
             self._time_is_up_at = asyncio.get_running_loop().time() + self._config.crawl.for_s
         while True:
             try:
@@ -164,12 +164,12 @@ class _CrawlRun:
             except DiskFull as error:
                 if not self._directory.holds_crawl or not await self._has_room_again(error):
                     raise
-                listed = None  # it is in the directory
-            gc.collect()  # what broke off is as large as what goes on
+                listed = None  # it is in the directory by now
+            gc.collect()  # the run that broke off is as large as the next
 
     async def _has_room_again(self, error: DiskFull) -> bool:
-        """Wait for room, as long as for a host that rests; False when none comes, or it is a limit that was met.
-        Signals to stop that come meanwhile end that."""
+        """Wait for room, as long as for a host that rests; return False if none comes, or a limit was met. Signals to
+        stop end the wait."""
         stop, clock = asyncio.Event(), asyncio.get_running_loop().time
         wait_s = min(self._config.crawl.wait_s, self._time_is_up_at - clock())
         if isinstance(error, LimitMet) or wait_s <= 0:
@@ -178,7 +178,7 @@ class _CrawlRun:
         self._console.print(told, highlight=False, soft_wrap=True, markup=False)
         came = _obey_signals(stop.set)
         deadline = clock() + wait_s
-        is_new = clock() - self._went_on_at > self._config.crawl.wait_s  # else what is under way takes more
+        is_new = clock() - self._went_on_at > self._config.crawl.wait_s  # otherwise the work under way takes more
         self._room_bytes = ROOM_BYTES if is_new else max(ROOM_BYTES, 2 * self._room_bytes)
         while not (stop.is_set() or clock() > deadline):
             with suppress(TimeoutError):
@@ -208,7 +208,7 @@ class _CrawlRun:
         directory, config = self._directory, self._config
         with ExitStack() as locked:
             with stopped_at_once(OPENED):
-                Agent(directory, config)  # what is wrong with `config` is said before anything is written
+                Agent(directory, config)  # tells what is wrong with `config` before anything is written
                 directory.prepare(config)
                 locked.enter_context(supervised(directory))
                 locked.enter_context(directory.recorded(config, listed))
@@ -222,7 +222,7 @@ class _CrawlRun:
         return Summary(ending, totals, crawl.peak_memory_bytes, terminated=terminated)
 
     def _orders(self) -> tuple[Division, Orders]:
-        """How the crawl is divided from now on, and what its agents are to begin with."""
+        """Return how the crawl is divided from now on, and the orders with which its agents begin."""
         directory, agents = self._directory, self._config.crawl.agents
         before = division(directory.state)
         states = [saved_state(part.shard) for part in directory.parts]
@@ -241,7 +241,7 @@ class _CrawlRun:
         return divided, Orders(moved=moved, clock=clock.noted(), again=again)
 
     def _tell_of(self, clock: Clock) -> None:
-        """Say it where the machine's clock was set by days since the crawl began."""
+        """Tell the person if the machine's clock was set by days since the crawl began."""
         days = round(clock.set_s / 86_400)
         if days and not self._told_of_clock:
             ahead = "behind" if days > 0 else "ahead of"
@@ -251,8 +251,8 @@ class _CrawlRun:
         self._told_of_clock = True
 
     async def _watched(self, crawl: Agent | Supervisor, signals: Sequence[int]) -> tuple[Ending, bool]:
-        """Run `crawl` to its end, with the panel on the console; `signals` that come stop it, and at once where one
-        came before. Also returns whether SIGTERM did."""
+        """Run `crawl` to its end, with the panel on the console. `signals` stop it; at once, if one came before.
+        Returns the ending, and whether SIGTERM came."""
         directory, config = self._directory, self._config
         heading = seeds_in_words(directory.first_seed(config), len(config.crawl.seeds) + len(directory.listed))
         name = real_path(directory.path).name
@@ -288,7 +288,7 @@ def supervised(directory: CrawlDirectory) -> Iterator[None]:
 
 
 def _obey_signals(stop: Callable[[], None]) -> list[int]:
-    """Have the signals that ask for it call `stop`; the numbers of those that came."""
+    """Have stop signals call `stop`; return the list of those that came, which grows."""
     came: list[int] = []
 
     def ask(number: int) -> None:
@@ -306,12 +306,12 @@ def _obey_signals(stop: Callable[[], None]) -> list[int]:
 
 
 def stopped_before(directory: CrawlDirectory) -> Summary:
-    """The summary of a crawl in `directory` that was stopped before it ran."""
+    """Return the summary of a crawl in `directory` that was stopped before it ran."""
     return Summary(Ending.STOPPED, totals_of(directory.states), peak_memory_bytes())
 
 
 def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[str] | None = None) -> Summary | None:
-    """The summary of a crawl in `directory` that has nothing left to do, else None. Raises OtherCrawl."""
+    """Return the summary of a crawl in `directory` that has nothing left to do; None if it has. Raises OtherCrawl."""
     if not directory.holds_crawl:
         return None
     directory.compare(config)

@@ -1,11 +1,11 @@
 """Where seeds come from besides the command line: lists, sitemaps, archives, other crawls.
 
-Called by `fyke crawl --seeds`. A source is told by what is in it, not by its name: text with a URL or host a line, a
-sitemap in XML or a CDXJ index, each also in gzip and, where it says so, in UTF-16; a WACZ file, or the directory of a
-crawl. `SeedSources` gives their URLs in canonical form, one after the other.
+Called by `fyke crawl --seeds`. A source is known by its content, not its name: text with a URL or host a line, a
+sitemap in XML or a CDXJ index, each also in gzip and, with a byte order mark, in UTF-16; a WACZ file, or the directory
+of a crawl. `SeedSources` gives their URLs in canonical form, one after the other.
 
-Invariant: a source is streamed, whatever its length; only a sitemap, which has an end, is read whole. What is no URL is
-left out, counted, and told with the place of the first.
+Invariant: a source is streamed, whatever its length; only a sitemap is read whole, up to a limit. Entries that are no
+URLs are left out, counted, and told with the place of the first.
 """
 
 import gzip
@@ -61,7 +61,7 @@ class SeedSources:
         return f"SeedSources({', '.join(self._names)})"
 
     def __iter__(self) -> Iterator[str]:
-        """Canonical URLs, each once in a row. Raises ConfigurationError for a source without any."""
+        """Yield canonical URLs, without repeats in a row. Raises ConfigurationError for a source without any."""
         last = ""
         for name in self._names:
             before = self.seeds
@@ -87,7 +87,7 @@ class SeedSources:
 
     @property
     def complaint(self) -> str:
-        """What was left out, in a line; empty when nothing was."""
+        """What was left out, in a line; empty if nothing was."""
         if not self.refused:
             return ""
         lines = "1 entry is no URL and was" if self.refused == 1 else f"{self.refused:,} entries are no URLs and were"
@@ -101,7 +101,7 @@ class _NoUrl(str):
 
 
 def _texts_of(name: str) -> Iterator[tuple[str, str]]:
-    """The entries of one source: where each stands, and what it says."""
+    """Yield the entries of one source: where each stands, and what it says."""
     try:
         if name != STDIN and Path(name).is_dir():
             yield from _of_crawl(Path(name))
@@ -114,7 +114,7 @@ def _texts_of(name: str) -> Iterator[tuple[str, str]]:
             file = sys.stdin.buffer if name == STDIN else stack.enter_context(Path(name).open("rb"))
             yield from _of_stream(cast("BufferedReader", file), name)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError) as error:
-        # RuntimeError: a ZIP file with a password, or packed in a way that nobody here knows
+        # RuntimeError: a ZIP file with a password, or packed in an unknown way
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ConfigurationError(f"--seeds {name}: it cannot be read: {reason}") from None
 
@@ -139,7 +139,7 @@ def _of_stream(file: BufferedReader, name: str, *, packed: bool = False) -> Iter
 
 
 class _InUtf8(RawIOBase):
-    """The text of `file`, which is in UTF-16 and says so, in UTF-8."""
+    """The text of `file`, in UTF-16 with a byte order mark, as UTF-8."""
 
     def __init__(self, file: BufferedReader) -> None:
         self._text = TextIOWrapper(file, "utf-16", "replace", newline="")
@@ -159,7 +159,7 @@ class _InUtf8(RawIOBase):
 
 
 def _lines(file: IO[bytes], most: int) -> Iterator[tuple[int, bytes, bool]]:
-    """The number of each line of `file`, its first `most` bytes, and whether these are all."""
+    """Yield the number of each line of `file`, its first `most` bytes, and whether these are all."""
     number = 0
     while line := file.readline(most):
         number += 1
@@ -180,14 +180,14 @@ def _of_lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
             text = ""
         else:
             text = _COMMENT.sub("", said).strip()
-            if not whole and len(text) == len(said):  # else what follows is comment too
+            if not whole and len(text) == len(said):  # otherwise the rest is comment too
                 text = _NoUrl(said)
         if text:
             yield f"line {number:,}", text
 
 
 def _page_of(capture: str) -> str:
-    """The URL of a capture in a CDXJ, if it is one of a page; empty otherwise, since images are no seeds."""
+    """Return the URL of a capture in a CDXJ if it is of a page; empty otherwise, because images are no seeds."""
     try:
         fields = json.loads(capture)
         kind, status, url = fields.get("mime", "text/html"), fields.get("status", "200"), fields["url"]
@@ -224,7 +224,7 @@ def _of_wacz(bundle: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
 
 
 def _of_crawl(folder: Path) -> Iterator[tuple[str, str]]:
-    """The pages that another crawl fetched."""
+    """Yield the pages that another crawl fetched."""
     wanted = (ds.field("outcome") == Outcome.OK.value) & ~ds.field("kind").isin(["requisite", "listing"])
     number = 0
     try:

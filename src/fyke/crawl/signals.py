@@ -1,4 +1,5 @@
-"""Which signals ask a crawl to end? Ctrl-C, SIGTERM, and that its terminal is gone, which `nohup` has ignored."""
+"""Which signals ask a crawl to end? Ctrl-C, SIGTERM, and SIGHUP when its terminal is gone, which `nohup` has
+ignored."""
 
 import os
 import signal
@@ -12,13 +13,13 @@ _ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def stop_signals() -> tuple[signal.Signals, ...]:
-    """Those that whoever started this process lets through."""
+    """Return the stop signals that the starter of this process did not ignore."""
     return tuple(number for number in _ASKING if signal.getsignal(number) is not signal.SIG_IGN)
 
 
 @contextmanager
 def stopped_at_once(said: str) -> Iterator[None]:
-    """They end the block wherever it is, be it in a read that nothing comes of, unless it has others obey them.
+    """Have stop signals end the block anywhere, even in a read that never returns, unless it sets other handlers.
     Raises Stopped, which says `said`."""
 
     stopped: list[Stopped] = []
@@ -34,14 +35,14 @@ def stopped_at_once(said: str) -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            if signal.getsignal(number) is end:  # else whoever runs the crawl obeys them from now on
+            if signal.getsignal(number) is end:  # otherwise the crawl obeys them from now on
                 signal.signal(number, handler)
         if stopped:
-            raise stopped[0]  # also where a plug-in, or who called it, had caught it
+            raise stopped[0]  # even if a plug-in, or its caller, had caught it
 
 
 def leave_terminal() -> None:
-    """Have what is still said to a terminal that is gone go nowhere."""
+    """Discard further output to a terminal that is gone."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.__stdout__, sys.__stderr__):
         if stream is not None:

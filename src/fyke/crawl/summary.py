@@ -1,4 +1,4 @@
-"""What a person is told when a crawl has ended, and what to do next.
+"""What is a person told when a crawl has ended, and what to do next?
 
 `run` makes the `Summary`, the command line prints it; `fyke status` says some of the same lines.
 """
@@ -42,21 +42,21 @@ class Summary:
 
 
 def nothing_reached(summary: Summary) -> bool:
-    """Whether the crawl ended without a single answer, be it to a question for robots.txt."""
+    """Return whether the crawl ended without a single answer, even to a question for robots.txt."""
     ended = summary.ending in (Ending.UNREACHED, Ending.FINISHED)
     return ended and not summary.statistics.archive_bytes
 
 
 def brought_no_page(summary: Summary) -> bool:
-    """Whether the crawl came to its end, and all that came of its seeds are errors of servers (4xx, 5xx). Who asked for
-    a page and has none is to know, as `wget` and `curl -f` tell by their exit status."""
+    """Return whether the crawl came to its end, and its seeds brought only errors of servers (4xx, 5xx). The exit
+    status tells the person, as those of `wget` and `curl -f` do."""
     now = summary.statistics
     errors_alone = bool(now.outcomes) and set(now.outcomes) <= {"client_error", "server_error", "gone"}
     return summary.ending is Ending.FINISHED and errors_alone and not now.again
 
 
 def report(summary: Summary, directory: CrawlDirectory, console: Console) -> None:
-    """What was done, and what to do next, in a few lines on `console`."""
+    """Print what was done, and what to do next, on `console`."""
     lines = [_nothing_more(summary, directory.path)] if summary.already else [*_lines(summary, directory)]
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
@@ -89,7 +89,7 @@ def _lines(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
 
 
 def rewriting(now: CrawlStatistics) -> Iterator[str]:
-    """What rewrite rules did, in lines."""
+    """Yield what rewrite rules did, in lines."""
     for rule, count in sorted(now.rewritten.items(), key=lambda item: -item[1]):
         yield f"  {count:>9,}  URLs put aside by the rewrite rule {rule}"
     for rule, count in now.revoked.items():
@@ -97,7 +97,7 @@ def rewriting(now: CrawlStatistics) -> Iterator[str]:
 
 
 def _nothing_more(summary: Summary, path: Path) -> str:
-    """That there was nothing to do in the crawl at `path`."""
+    """Say that there was nothing to do in the crawl at `path`."""
     now, again = summary.statistics, f"fyke crawl --into {shlex.quote(str(path))}"
     if summary.ending is Ending.FINISHED:
         return f"{path}: finished before, {counted(now.pages, 'page')}; {again} --again looks what is new"
@@ -106,7 +106,7 @@ def _nothing_more(summary: Summary, path: Path) -> str:
 
 
 def passes(now: CrawlStatistics) -> Iterator[str]:
-    """What the last pass found, and how fresh copies are, in lines."""
+    """Yield what the last pass found, and how fresh copies are, in lines."""
     if now.again:
         yield f"  {_passed(now.again)}"
     if now.freshness:
@@ -114,7 +114,7 @@ def passes(now: CrawlStatistics) -> Iterator[str]:
 
 
 def _passed(again: Mapping[str, Any]) -> str:
-    """What a pass found (`Passes.statistics`), in a line."""
+    """Say what a pass found (`Passes.statistics`), in a line."""
     words = ", ".join(f"{again[name]:,} {name}" for name in ("unchanged", "changed", "new", "gone"))
     which = f"pass {again['number']:,}"
     if again.get("forever"):
@@ -123,7 +123,7 @@ def _passed(again: Mapping[str, Any]) -> str:
 
 
 def _freshness(standing: Mapping[str, Any]) -> str:
-    """How fresh copies were at the last plan of a crawl that never ends, in a line."""
+    """Say how fresh copies were at the last plan of a crawl without end, in a line."""
     late = standing["due"] - standing["chosen"]
     due = f"{standing['due']:,} due" + (f", {late:,} more than there is time for now" if late else "")
     then = f"{datetime.fromtimestamp(standing['next_at']):%Y-%m-%d %H:%M:%S}"
@@ -134,7 +134,7 @@ def _freshness(standing: Mapping[str, Any]) -> str:
 
 
 def _waiting(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
-    """What a crawl that ended before all was done waits for."""
+    """Say what a crawl waits for that did not finish."""
     now = summary.statistics
     if summary.ending is Ending.BLOCKED:
         yield f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again"
@@ -144,7 +144,7 @@ def _waiting(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
 
 
 def _next(ending: Ending, directory: CrawlDirectory) -> str:
-    """What a person may do after a crawl in `directory` that ended so."""
+    """Say what a person may do next."""
     typed = shlex.quote(str(directory.path))
     if ending is Ending.BLOCKED:
         host = next(iter(AskedLater(directory.state).blocked), "HOST")

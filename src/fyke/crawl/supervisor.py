@@ -1,13 +1,13 @@
 """A crawl of several agents: starts their processes, restarts those that die, adds up how they stand, ends it.
 
-It carries no links and fetches nothing. Ten times a second it asks all agents how they stand; twice the same answer
-from all, and nothing on its way anywhere, means that nothing is left: then it has them take checkpoints, since what
-was told of visits must be safe with those who made them, and the next level begins, or the crawl ends. It holds the
-crawl's folder, has the control socket, and says who may begin how many pages where there is a limit.
+It carries no links and fetches nothing. Ten times a second it asks all agents how they stand. If all give the same
+answer twice, and nothing is on its way anywhere, nothing is left: it has them take checkpoints, because outcomes must
+be safe with the agents that made the visits, and the next level begins, or the crawl ends. It holds the crawl's folder,
+has the control socket, and divides a limit of pages among the agents.
 
 Invariant: the pages that agents may have never add up to more than the limit. An agent that dies is started again, from
-its checkpoint; what it was allowed and had not used is anybody's again. So is one that stands still while the crawl is
-to end: it is killed, and ends after it was started again. No agent asks for anything before all were opened once.
+its checkpoint; pages it was allowed and has not fetched are free again. An agent that stands still while the crawl is
+to end is killed, and ends after it was started again. No agent requests anything before all were opened once.
 """
 
 import asyncio
@@ -45,8 +45,8 @@ from fyke.crawl.member import LINE_BYTES, Orders
 ROUND_S = 0.1  # between two questions
 BUSY_ROUND_S = 0.4  # the same while all have work and need no allowance of pages
 FIGURES_S = 1.0
-DEATHS = 20  # of processes with no checkpoint in between: so many, and the crawl gives up
-AGAIN_S = 0.2  # before a process that died is started again
+DEATHS = 20  # of processes with no checkpoint in between, beyond which the crawl gives up
+AGAIN_S = 0.2  # before a dead process is started again
 SILENT_S = 10.0  # after which a process that says nothing is killed, once the crawl is to end
 
 
@@ -59,18 +59,18 @@ class _Process:
     hearing: "asyncio.Task[None] | None" = None
     begun: bool = False
     ended: bool = False
-    number: int = 0  # by which the system knows it
+    number: int = 0  # the system's number of the process
     heard_at: float = 0.0  # when it last said something, by the monotonic clock
     deaths: Counter[str] = field(default_factory=Counter)  # as in `CrawlStatistics`
 
 
 class Supervisor:
-    """Runs the agents of the crawl in `directory`, in so many `processes`. Use as an async context manager."""
+    """The agents of the crawl in `directory`, in at most `processes` processes. Use as an async context manager."""
 
     def __init__(
         self, directory: CrawlDirectory, config: Config, of: Division, processes: int, orders: Orders, forks: ForkServer
     ) -> None:
-        """`orders` are what all agents are told."""
+        """`orders` are for all agents."""
         self._forks = forks
         self._directory = directory
         self._config = config
@@ -89,7 +89,7 @@ class Supervisor:
         self._turns = Turns(directory.path)
         self._round = 0
         self._figures_at = 0.0
-        self._idle: tuple[Any, ...] | None = None  # what all said when nothing moved, the last time
+        self._idle: tuple[Any, ...] | None = None  # what all said the last time that nothing moved
         self._checkpoint_at: tuple[Any, ...] | None = None  # what all said when checkpoints were last asked for
         self._ending: Ending | None = None
         self._stopped_at = 0.0
@@ -117,7 +117,7 @@ class Supervisor:
         for process in self._processes:
             process.ended = True
             if process.writer is not None and not process.writer.transport.is_closing():
-                process.writer.write_eof()  # they end at once
+                process.writer.write_eof()  # the members end at once
         hearing = [process.hearing for process in self._processes if process.hearing is not None]
         if hearing:
             await asyncio.wait(hearing)
@@ -136,11 +136,11 @@ class Supervisor:
         process.hearing = asyncio.create_task(self._hear(process, reader))
 
     async def _hear(self, process: _Process, reader: asyncio.StreamReader) -> None:
-        """What one process says, until it is gone; then another is started in its place."""
+        """Take what one process says, until it is gone; then start another in its place."""
         status: int | None = None
         with suppress(ConnectionError):
             while line := await reader.readline():
-                with suppress(json.JSONDecodeError):  # half a line, where it died
+                with suppress(json.JSONDecodeError):  # half a line, from a process that died
                     said = json.loads(line)
                     status = said.get("exit", status)
                     self._heard(process, said)
@@ -160,7 +160,7 @@ class Supervisor:
             await self._start(process)
 
     def _note_death(self, process: _Process, how: str) -> None:
-        """A process died, in this way. Raises AgentFailed if that happens again and again, or DiskFull."""
+        """Note that a process died, and `how`. Raises AgentFailed if that happens again and again, or DiskFull."""
         self._directory.log(self._clock.now(), "died", agents=process.agents, how=how)
         self._deaths += 1
         process.deaths[died(process.agents, how)] += 1
@@ -193,7 +193,7 @@ class Supervisor:
             known.allowed -= said["recalled"]
         elif "error" in said:
             kind: type[errors.FykeError] = getattr(errors, said["kind"], errors.AgentFailed)
-            self._failure = self._failure or kind.__new__(kind, said["error"])  # some are made of something else
+            self._failure = self._failure or kind.__new__(kind, said["error"])  # some have another constructor
             process.ended = True
         elif "ended" in said:
             process.ended = True
@@ -221,14 +221,14 @@ class Supervisor:
     # --- the crawl
 
     async def run(self) -> Ending:
-        """Until the crawl ends. Raises what the agents failed with."""
+        """Run the agents until the crawl ends. Raises what the agents failed with."""
         asked = self._config.crawl
         while not all(process.ended for process in self._processes):
             if self._failure is not None:
                 raise self._failure
             for process in self._processes:
                 if process.hearing is not None and process.hearing.done():
-                    process.hearing.result()  # raises what went wrong as it was started again
+                    process.hearing.result()  # raises the error of starting it again
             self._round += 1
             figures = time.monotonic() >= self._figures_at
             if figures:
@@ -259,7 +259,7 @@ class Supervisor:
                     os.kill(process.number, signal.SIGKILL)
 
     async def _pause(self) -> None:
-        """Until all have answered, and a round has passed."""
+        """Wait for a round, or until there is a failure, or all processes have ended."""
         busy = not self._config.crawl.pages and all(known.stand and not known.stand.idle for known in self._known)
         until = time.monotonic() + (BUSY_ROUND_S if busy else ROUND_S)
         while (left := until - time.monotonic()) > 0:
@@ -273,7 +273,7 @@ class Supervisor:
                 return
 
     def _judge(self, stands: list[Stand]) -> None:
-        """Whether the crawl ends now, or goes a level down, as all have answered the same question."""
+        """End the crawl, or go a level down, if the agents' answers to one question allow it."""
         if (ending := self._limit(stands)) is not None:
             self.stop(ending)
             return
@@ -283,7 +283,7 @@ class Supervisor:
             return
         waiting = [stand.rests_until for stand in stands if not stand.level_done]
         if self._forever and (waiting or not any(stand.later for stand in stands)):
-            return  # what is left comes back when it is due
+            return  # pages that are left come back when they are due
         if waiting:
             until = min(waiting)
             if until - self._clock.now() > self._config.crawl.wait_s and not self._hours.begin_at(until):
@@ -299,7 +299,7 @@ class Supervisor:
             self._checkpoint_at = None
 
     def _limit(self, stands: list[Stand]) -> Ending | None:
-        """The limit that is reached."""
+        """Allow agents their pages; return the ending of the limit that is reached, if any."""
         if self._config.crawl.pages:
             self._allow(self._config.crawl.pages)
             if have_their_pages(stands, self._config.crawl.pages):
@@ -309,7 +309,7 @@ class Supervisor:
         return Ending.UNREACHED if nobody_reached(stands) else None
 
     def _done(self, stands: list[Stand]) -> None:
-        """Nothing is left but what waits for the next level, or is blocked; and all is safe."""
+        """Go a level down, or end the crawl: only URLs of deeper levels or blocked hosts are left, and all is safe."""
         if any(stand.later for stand in stands):
             self._tell_all(do="descend", level=max(stand.level for stand in stands) + 1)
             self._idle = None
@@ -317,7 +317,7 @@ class Supervisor:
             self.stop(Ending.BLOCKED if any(stand.blocked for stand in stands) else Ending.FINISHED)
 
     def _allow(self, limit: int) -> None:
-        """Let agents that have visits begin pages. Each is the first to be asked in turn, so that none starves."""
+        """Let agents that have visits begin pages. Each is asked first in turn, so that none starves."""
         for agent, pages in allotted(self._known, limit, self._round % len(self._known)):
             process = next(process for process in self._processes if agent in process.agents)
             if pages:
@@ -329,11 +329,11 @@ class Supervisor:
 
     @property
     def peak_memory_bytes(self) -> int:
-        """The most that all processes together were seen to have."""
+        """The most memory that all processes together were seen to have."""
         return self._peak
 
     def statistics(self) -> CrawlStatistics:
-        """How the crawl stands."""
+        """Return how the crawl stands."""
         sums = added([known.statistics for known in self._known])
         now = time.monotonic()
         memory = sums.memory_bytes + self._memory.read(now) + self._forks.memory.read(now)
@@ -354,7 +354,7 @@ class Supervisor:
             self._tell_all(do="stop", ending=ending.value)
 
     def add_seeds(self, urls: Iterable[str]) -> int:
-        """Take `urls` for seeds from now on; how many were new. Raises BadUrl: then none is taken."""
+        """Take `urls` as seeds from now on; return how many were new. Raises BadUrl, and takes none."""
         known = {seed.url for seed in seeds_of([*self._config.crawl.seeds, *self._asked.seeds], self._schemes)}
         found = [seed for seed in dict.fromkeys(seeds_of(urls, self._schemes)) if seed.url not in known]
         if found:
@@ -363,14 +363,14 @@ class Supervisor:
         return len(found)
 
     def block(self, host: str, blocked: bool) -> str:
-        """Request nothing more of `host`, or go on with it; what was done, in words."""
+        """Request nothing more of `host`, or go on with it; return what was done, in words."""
         if not self._asked.block(host, blocked) and blocked:
             return f"{host} was blocked before"
         self._tell_all(do="block", host=host, blocked=blocked)
         return f"{host} is blocked" if blocked else f"{host} is not blocked; its URLs go on"
 
     def figures(self) -> dict[str, Any]:
-        """All that can be watched."""
+        """Return everything that can be watched."""
         told = [known.figures for known in self._known if known.figures]
         statistics = self.statistics()
         bench = dict(sum((Counter(figures["bench"]) for figures in told), Counter[str]()))
@@ -389,12 +389,12 @@ class Supervisor:
         }
 
     def host_figures(self, host: str) -> dict[str, Any] | None:
-        """How `host` stands, if it is among the slowest: others are known to their agents alone."""
+        """Return how `host` stands, if it is among the slowest; only their agents know of others."""
         return next((one for one in self.figures()["slowest"] if one["host"] == host), None)
 
 
 def _how(status: int | None) -> str:
-    """How a process ended, by its exit status."""
+    """Return how a process ended, in words, by its exit `status`."""
     if status is None:
         return "an unknown cause"  # the fork server, which would know, is gone as well
     return f"signal {-status}" if status < 0 else f"exit status {status}"

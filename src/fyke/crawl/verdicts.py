@@ -1,11 +1,11 @@
 """What trials say of rewrite rules: a sequential test of each, so that a page that changed by itself revokes no rule.
 
-At sites whose pages change at every request a rule that holds is contradicted now and then. So one contradiction makes
-a rule suspect, and more trials of it begin; it is revoked when contradictions outweigh agreements. Wald, "Sequential
-tests of statistical hypotheses", Annals of Mathematical Statistics 16 (1945): the logarithms of how likely each trial
-is if one in `WRONG` contradicts, by how likely if one in `TOLERATED` does, are added up. The sum never falls below zero
-(Page, "Continuous inspection schemes", Biometrika 41, 1954), so that a rule which was right for long and is no more is
-found as soon. Of a hundred times that a rule which holds becomes suspect, it is revoked in a few; a rule that is always
+At sites whose pages change at every request, a rule that holds is contradicted now and then. One contradiction only
+makes a rule suspect, and begins more trials of it; it is revoked when contradictions outweigh agreements. By Wald,
+"Sequential tests of statistical hypotheses", Annals of Mathematical Statistics 16 (1945), each trial adds the logarithm
+of its likelihood if a share `WRONG` contradicts, over that if a share `TOLERATED` does. The sum never falls below zero
+(Page, "Continuous inspection schemes", Biometrika 41, 1954): a rule that was right for long and no longer is, is found
+as soon. Of a hundred times that a rule which holds becomes suspect, it is revoked in a few; a rule that is always
 contradicted, after three trials.
 """
 
@@ -15,35 +15,35 @@ from math import log
 from typing import Any
 
 FIRST_TRIALS = 2  # of a rule
-AT_ONCE = 24  # of a rule that is suspect: enough agreements to clear it of one contradiction, and a few more
-TOLERATED, WRONG = 0.02, 0.1  # shares of trials that contradict
+AT_ONCE = 24  # of a suspect rule: enough agreements to clear it of one contradiction, and a few more
+TOLERATED, WRONG = 0.02, 0.1  # shares of trials that contradict, of a rule that holds and of one that does not
 FALSE_ALARM = 0.01
 _AGAINST, _FOR = log(WRONG / TOLERATED), log((1 - WRONG) / (1 - TOLERATED))
 _REVOKED = log(1 / FALSE_ALARM)
 
 
 class Verdicts:
-    """Of each rule, by name: trials begun, agreed, contradicted, and how suspect it is."""
+    """For each rule, by name: trials begun, agreed, contradicted, and how suspect it is."""
 
     def __init__(self, saved: Mapping[str, Mapping[str, int]], suspicion: Mapping[str, float]) -> None:
         self.counts = {name: Counter(counts) for name, counts in saved.items()}
         self.suspicion = dict(suspicion)
-        self.pending: Counter[str] = Counter()  # trials whose end is not known
+        self.pending: Counter[str] = Counter()  # trials under way
 
     def __repr__(self) -> str:
         return f"Verdicts({len(self.counts)} rules, {len(self.suspicion)} suspect)"
 
     def of(self, name: str) -> Counter[str]:
-        """The trials of a rule: begun, agreed, contradicted."""
+        """Return the trials of a rule: begun, agreed, contradicted."""
         return self.counts.setdefault(name, Counter())
 
     def wants_trial(self, name: str) -> bool:
-        """Whether the next URL that the rule changes is to be tried."""
+        """Return whether the next URL that the rule changes is to be tried."""
         few = self.of(name)["begun"] < FIRST_TRIALS
         return few or (name in self.suspicion and self.pending[name] < AT_ONCE)
 
     def count(self, names: Iterable[str], *, agreed: bool) -> list[str]:
-        """A trial of rules ended so; returns those of them that are to be revoked."""
+        """Count the end of a trial of these rules; return the rules that are to be revoked."""
         found = []
         for name in names:
             self.of(name)["agreed" if agreed else "contradicted"] += 1
@@ -56,14 +56,14 @@ class Verdicts:
         return [name for name in found if self.of(name)["agreed"] == least]  # the others may be innocent
 
     def acquit(self, names: Iterable[str]) -> None:
-        """What contradicted these rules was the doing of others."""
+        """Clear these rules of suspicion, because others were at fault."""
         for name in names:
             self.suspicion.pop(name, None)
 
     def in_want(self) -> set[str]:
-        """Rules that are suspect, and of which no trial is under way."""
+        """Return the rules that are suspect and have no trial under way."""
         return {name for name in self.suspicion if not self.pending[name]}
 
     def state(self) -> dict[str, Any]:
-        """Everything a restart needs but what is pending."""
+        """Return everything a restart needs, except for pending trials."""
         return {"verdicts": {name: dict(counts) for name, counts in self.counts.items()}, "suspicion": self.suspicion}

@@ -1,6 +1,6 @@
 """Weights of pages as a person gives them: `revisit.weights` of the settings.
 
-A CSV file with a line of names, or a Parquet file, with the columns `url` and `weight`. It is read as a crawl begins.
+A CSV file with a line of names, or a Parquet file, with the columns `url` and `weight`. It is read when a crawl begins.
 Invariant: memory holds 12 bytes a page, of `MOST` pages at most.
 """
 
@@ -24,7 +24,8 @@ COLUMNS = pa.schema([("url", pa.string()), ("weight", pa.float32())])
 
 
 def read_weights(asked: str) -> Weights:
-    """The weights that the setting `asked` for. Raises ConfigurationError for a file that has none, or too many."""
+    """Return the weights that the setting `asked` for. Raises ConfigurationError for a file that has none, or too
+    many."""
     if not asked or asked == IN_DEGREE:
         return Weights(by_in_degree=asked == IN_DEGREE)
     if not Path(asked).is_file():
@@ -50,7 +51,7 @@ def read_weights(asked: str) -> Weights:
 
 
 def _batches(path: Path) -> Iterator[pa.RecordBatch]:
-    """The rows of a file with the columns `COLUMNS`, whatever others it has."""
+    """Yield the rows of a file with the columns `COLUMNS`; other columns are ignored."""
     if path.suffix == ".parquet":
         with pq.ParquetFile(as_file(path)) as file:
             for batch in file.iter_batches(columns=COLUMNS.names):

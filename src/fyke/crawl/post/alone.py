@@ -1,6 +1,6 @@
-"""What the loop asks of a post, and the post of a crawl with one agent, where there is nobody else.
+"""What the loop asks of a post, and the post of a crawl with one agent.
 
-`fyke.crawl.post.office` has that of many.
+`fyke.crawl.post.office` has the post of an agent among others.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from fyke.core.urls import Locator
 
 
 class Post(Protocol):
-    """Takes what is for other agents out of what the loop moves."""
+    """Takes rows for other agents out of what the loop moves."""
 
     @property
     def lent(self) -> bool: ...
@@ -51,52 +51,52 @@ class Post(Protocol):
 
 
 class Alone:
-    """The post of a crawl with one agent: all is its own."""
+    """The post of a crawl with one agent: everything is its own."""
 
     lent = False
     quiet = True
     ready = True
 
     def rules_room(self, here: int) -> int:
-        """How many more origins may be asked for their rules."""
+        """Return how many more origins may be asked for rules."""
         return here
 
     def post(self, links: Links, outcomes: Outcomes, now: float) -> tuple[Links, Outcomes]:
-        """All is for the shard that is here."""
+        """Return everything: the only shard is here."""
         return links, outcomes
 
     def route(self, visits: pa.RecordBatch, now: float) -> pa.RecordBatch:
-        """All are made here."""
+        """Return all visits: all are made here."""
         return visits
 
     def refuse(self, visits: pa.RecordBatch) -> pa.RecordBatch:
-        """All hosts are known here."""
+        """Return all visits: all hosts are known here."""
         return visits
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Do nothing: nothing waits."""
 
     def send(self, now: float, *, idle: bool) -> None:
-        """Nothing goes out."""
+        """Do nothing: nothing goes out."""
 
     def owns(self, address: str) -> bool:
-        """Every address is asked from here."""
+        """Return True: every address is asked from here."""
         return True
 
     def own_seeds(self, seeds: Sequence[Locator]) -> Sequence[Locator]:
-        """All are of the shard that is here."""
+        """Return all seeds: the only shard is here."""
         return seeds
 
     def give_back(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
-        """All are of the shard that is here."""
+        """Return all visits: the only shard is here."""
         return urls
 
     def block(self, host: int) -> pa.RecordBatch:
-        """No visit waits here."""
+        """Return none: no visit waits here."""
         return EMPTY
 
     def unblock(self, host: int) -> None:
-        """No visit waits here."""
+        """Do nothing: no visit waits here."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""

@@ -1,7 +1,7 @@
 """Letters as bytes: the columns they hold, and the envelope around them.
 
-Bodies are Arrow batches whose schemas both sides know, and little JSON. A frame on the wire is the length of its head,
-the length of its body, the head (JSON), the body. Invariant: `opened(sealed(x))` is `x`.
+Bodies are Arrow batches whose schemas both sides know, and a little JSON. A frame on the wire is the length of its
+head, the length of its body, the head (JSON), the body. Invariant: `opened(sealed(x))` is `x`.
 """
 
 import json
@@ -23,14 +23,14 @@ from fyke.crawl.post.letters import Envelope, Letter
 from fyke.fetcher.names import Resolution
 
 FRAME = struct.Struct("<II")
-MOST_RULES_BYTES = 1 << 20  # of a robots.txt as it came: more than is ever read
+MOST_RULES_BYTES = 1 << 20  # of a robots.txt as it came: never read further
 _PART = struct.Struct("<I")
-MET = URLS.append(pa.field("source", pa.uint64()))  # links, with the domain of the page that each was met on
+MET = URLS.append(pa.field("source", pa.uint64()))  # links, with the domain of each link's page
 PARTS = {  # of `Outcomes`
     "ended": ENDED, "learned": LEARNED, "put_off": PUT_OFF, "judged": JUDGED, "dated": DATED, "printed": PRINTED,
 }  # fmt: skip
 Errands = Mapping[int, tuple[int, str, int]]  # by key: the agent that wants it, the origin of the rules, redirects
-Named = Sequence[tuple[str, tuple[str, ...], float]]  # hosts with their addresses, and until when those are believed
+Named = Sequence[tuple[str, tuple[str, ...], float]]  # hosts, their addresses, and when these expire
 
 
 class OpenedVisits(NamedTuple):
@@ -64,7 +64,7 @@ def _batch(part: memoryview, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def row(batch: pa.RecordBatch, place: int) -> tuple[object, ...]:
-    """One row of a batch."""
+    """Return one row of a batch."""
     return tuple(column[place].as_py() for column in batch.columns)
 
 
@@ -83,7 +83,7 @@ def outcomes_sealed(outcomes: Outcomes) -> bytes:
 
 
 def outcomes_opened(body: bytes) -> Outcomes:
-    parts = zip(PARTS.items(), _parts(body), strict=False)  # letters of earlier versions lack the last
+    parts = zip(PARTS.items(), _parts(body), strict=False)  # letters of earlier versions lack the last part
     return Outcomes(**{part: _batch(packed, schema) for (part, schema), packed in parts})
 
 
@@ -93,7 +93,8 @@ def visits_sealed(
     errands: Errands | None = None,
     known: pa.RecordBatch | None = None,
 ) -> bytes:
-    """`known` is what earlier visits to the same pages brought (schema `EARLIER`)."""
+    """Return the body of a letter VISITS; `known` is what earlier visits to the same pages brought (schema
+    `EARLIER`)."""
     told = [(one.host, one.addresses, one.expires_at) for one in named if isfinite(one.expires_at)]
     head = json.dumps([told, list((errands or {}).items())]).encode()
     return _joined((_packed(visits), head, *(() if known is None else (_packed(known),))))
@@ -130,7 +131,7 @@ def answer_sealed(key: int, exchange: Exchange) -> bytes:
 
 
 def answer_opened(body: bytes, wanted: Callable[[int], Visit | None]) -> Exchange | None:
-    """What came of an errand, if its visit is `wanted`, by its key."""
+    """Return the exchange of an errand, if its visit is `wanted`, by its key."""
     facts, head, content = _parts(body)
     key, outcome, started_at, duration_s, address, detail, status, truncated = json.loads(bytes(facts))
     visit = wanted(key)
@@ -143,13 +144,13 @@ def answer_opened(body: bytes, wanted: Callable[[int], Visit | None]) -> Exchang
 
 
 def answered(body: bytes) -> int:
-    """The key of the errand that an answer is about."""
+    """Return the key of the errand that an answer is about."""
     key: int = json.loads(bytes(_parts(body)[0]))[0]
     return key
 
 
 def envelope_sealed(envelope: Envelope, body: bytes) -> bytes:
-    """The frame of `envelope`, whose letter holds `body`."""
+    """Return the frame of `envelope`, whose letter holds `body`."""
     letter = envelope.letter
     head = json.dumps(
         [
@@ -162,7 +163,7 @@ def envelope_sealed(envelope: Envelope, body: bytes) -> bytes:
 
 
 def envelope_opened(head: bytes, body: bytes) -> Envelope:
-    """What `envelope_sealed` made a frame of; the letter's body is `body`."""
+    """Return the envelope that `envelope_sealed` made a frame of; its letter's body is `body`."""
     sender, life, reader, read, durable, passed, safe, settled, letter = json.loads(head)
     opened = None if letter is None else Letter(letter[0], letter[1], letter[2], letter[3], body)
     return Envelope(sender, life, reader, dict(read), dict(durable), passed, dict(safe), settled, opened)

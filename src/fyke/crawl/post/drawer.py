@@ -1,7 +1,7 @@
-"""Where the bodies of kept letters lie: appended to files of the shard's store, which go when all in them went.
+"""Where do the bodies of kept letters lie? In files of the shard's store; a file goes when all letters in it went.
 
 A body that was just put is in memory until it was read once: most letters are sent at once and never again. Invariant:
-what is in the drawer at a checkpoint is in the files that the checkpoint names.
+a body in the drawer at a checkpoint is in the files that the checkpoint names.
 """
 
 from collections import Counter
@@ -13,14 +13,14 @@ from fyke.disk.files import Appender
 from fyke.disk.store import Store
 
 FILE_BYTES = 16 << 20
-MEMORY_BYTES = 16 << 20  # of bodies that were not read yet
+MEMORY_BYTES = 16 << 20  # of unread bodies
 
 
 class Drawer:
-    """The bodies of the letters that a shard keeps, on the files `mail-*.seg` of its store."""
+    """The bodies of the letters that a shard keeps, in the files `mail-*.seg` of its store."""
 
     def __init__(self, store: Store, kept: Iterable[Any] = ()) -> None:
-        """`kept` are the places of what an earlier run put."""
+        """`kept` are the places of bodies that an earlier run put."""
         self._store = store
         self._letters: Counter[str] = Counter(name for name, _ in kept)  # in each file
         self._name = ""
@@ -32,7 +32,7 @@ class Drawer:
         return f"Drawer({self._letters.total()} letters in {len(self._letters)} files)"
 
     def put(self, body: bytes) -> list[Any]:
-        """Keep `body`; its place, which JSON can hold."""
+        """Keep `body`; return its place, which JSON can hold."""
         if self._file is None or self._file.length >= FILE_BYTES:
             self.close()
             self._name, self._file = self._store.create("mail", "seg")
@@ -46,7 +46,7 @@ class Drawer:
         return list(place)
 
     def get(self, place: list[Any]) -> bytes:
-        """The body at `place`. Raises StateDamaged."""
+        """Return the body at `place`. Raises StateDamaged."""
         name, offset = place
         body = self._fresh.pop((name, offset), None)
         if body is not None:
@@ -56,7 +56,7 @@ class Drawer:
             return frames.decode_bytes(reader, offset)
 
     def drop(self, places: Iterable[list[Any]]) -> None:
-        """What is at `places` is not needed any more."""
+        """Let go of the bodies at `places`."""
         for name, offset in places:
             body = self._fresh.pop((name, offset), b"")
             self._fresh_bytes -= len(body)
@@ -69,7 +69,7 @@ class Drawer:
         self._store.retire(name)
 
     def close(self) -> None:
-        """Give the file back; what is put later begins another."""
+        """Give the file back; a later body begins another."""
         if self._file is not None:
             self._file.close()
             name, self._name, self._file = self._name, "", None

@@ -3,8 +3,8 @@
     fetcher ─► wanted ─► shard of the host ─► agent of its address ─► made ─► shard ─► fetcher
 
 An errand is a visit by order of another host's rules. It goes to the shard of the host that it leads to, which has it
-made by whoever asks that host, in turn with its own visits. Its key is its own, so that it meets no other visit of the
-same URL. Invariant: what this agent wants is asked for again when the shard that was asked lives anew.
+made by the agent that asks that host, in turn with its other visits. It has a key of its own, so that it meets no other
+visit to the same URL. Invariant: errands of this agent are sent again if the asked shard begins a new life.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,20 +31,20 @@ class Errands:
         self._division = division
         self._mailbag = mailbag
         self._routes = routes
-        self._wanted: dict[int, Visit] = {}  # errands that are made for this agent, by their keys
-        self._of_shard: dict[int, tuple[int, str, int]] = {}  # errands to hosts of this shard, as in `columns`
-        self._made: dict[int, int] = {}  # errands that are made here: the shard that sent them
+        self._wanted: dict[int, Visit] = {}  # errands that others make for this agent, by key
+        self._of_shard: dict[int, tuple[int, str, int]] = {}  # by key: errands to hosts of this shard, as in `columns`
+        self._made: dict[int, int] = {}  # by key: errands made here, with the shard that sent each
 
     def __repr__(self) -> str:
         return f"Errands({len(self._wanted)} wanted, {len(self._of_shard)} of this shard, {len(self._made)} made here)"
 
     @property
     def wanted(self) -> bool:
-        """Whether this agent waits for any."""
+        """True if this agent waits for any."""
         return bool(self._wanted)
 
     def want(self, visit: Visit) -> None:
-        """Have `visit` made by whoever asks its host."""
+        """Have `visit` made by the agent that asks its host."""
         self._wanted[_key(visit, self._me)] = visit
         if self._division.shard_of(visit.domain) == self._me:
             self.take(self._me, visit)
@@ -55,24 +55,24 @@ class Errands:
         self._mailbag.pass_on(self._division.shard_of(visit.domain), Mail.ERRAND, columns.errand_sealed(visit))
 
     def send_again(self, shard: int) -> None:
-        """That shard lives anew, and knows nothing of errands."""
+        """Send errands to `shard` again, because its new life knows nothing of them."""
         for visit in self._wanted.values():
             if self._division.shard_of(visit.domain) == shard:
                 self._send(visit)
 
     def take(self, agent: int, visit: Visit) -> None:
-        """`agent` wants what `visit`, to a host of this shard, brings."""
+        """Have `visit`, to a host of this shard, made for `agent`."""
         key = _key(visit, agent)
         if key not in self._of_shard:
             self._of_shard[key] = agent, visit.robots_of, visit.depth
             self._routes.wait(url_batch([locate(visit.url)._replace(key=key)], kind=Kind.RULES))
 
     def among(self, keys: Iterable[int]) -> columns.Errands:
-        """Those to hosts of this shard among the visits with these keys."""
+        """Return the errands to hosts of this shard among the visits with these keys."""
         return {key: self._of_shard[key] for key in keys if key in self._of_shard} if self._of_shard else {}
 
     def make(self, shard: int, urls: pa.RecordBatch, errands: columns.Errands) -> list[Errand]:
-        """Those of `urls`, sent by `shard`, that are errands, to be made here."""
+        """Return the errands among `urls`, sent by `shard`, to be made here."""
         made = []
         for url, key in zip(texts(urls), u64(urls, "key").tolist(), strict=True) if errands else ():
             if key in errands and key not in self._made:
@@ -84,16 +84,16 @@ class Errands:
         return made
 
     def drop(self, keys: Iterable[int]) -> None:
-        """The visits with these keys are not made here."""
+        """Forget the visits with these keys: they are not made here."""
         for key in keys:
             self._made.pop(key, None)
 
     def drop_shard(self, shard: int) -> None:
-        """What that shard sent is not made here."""
+        """Forget the errands that `shard` sent: they are not made here."""
         self._made = {key: of for key, of in self._made.items() if of != shard}
 
     def answer(self, exchange: Exchange, now: float) -> list[ErrandAnswer]:
-        """An errand was made here, and `exchange` came of it."""
+        """Pass on the `exchange` of an errand made here; return it if it is for this agent."""
         key = exchange.visit.errand
         shard = self._made.pop(key, None)
         body = columns.answer_sealed(key, exchange)
@@ -104,7 +104,7 @@ class Errands:
         return []
 
     def answered(self, body: bytes, now: float) -> list[ErrandAnswer]:
-        """What came of an errand: of one of this agent, or of another that this shard had it made for."""
+        """Take the answer to an errand; return it if this agent wanted it, otherwise pass it on."""
         key = columns.answered(body)
         errand = self._of_shard.pop(key, None)
         if errand is not None:
@@ -117,10 +117,10 @@ class Errands:
 
 
 def without(urls: pa.RecordBatch, errands: Mapping[int, object]) -> pa.RecordBatch:
-    """`urls` without the rows whose keys are those of `errands`."""
+    """Return `urls` without the rows whose keys are those of `errands`."""
     return keep(urls, ~np.isin(u64(urls, "key"), np.array(list(errands), np.uint64))) if errands else urls
 
 
 def _key(visit: Visit, agent: int) -> int:
-    """What an errand of `agent` is known by."""
+    """Return the key of an errand of `agent`."""
     return key_of(f"{visit.url} {visit.robots_of} {visit.depth} {agent}")

@@ -1,4 +1,4 @@
-"""What the office has for the rooms that are here, of what came from other agents: a record for each kind.
+"""What came from other agents, for the rooms of this one: a record for each kind of event.
 
 `remote` moves them. Invariant: an event does not change once it is made.
 """
@@ -14,14 +14,14 @@ from fyke.crawl.post.handed import ToldIn
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """An agent lives anew, or we do: drop what waits here of the visits of its shard, and say `hold`."""
+    """`agent` or this agent began a new life: drop waiting visits of its shard, and call `Office.hold`."""
 
     agent: int
 
 
 @dataclass(frozen=True, slots=True)
 class LinksCame:
-    """Links to URLs of this shard, or where seeds redirect to; the latter may be of other shards."""
+    """Links to URLs of this shard, and URLs to which seeds redirect (`landed`), which may be of other shards."""
 
     links: Links
     landed: pa.RecordBatch
@@ -29,7 +29,7 @@ class LinksCame:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Visits that are out have ended: let go of them. Where `told` is not None, they are to be given to `keep`."""
+    """Visits that are out have ended: let go of them. If `told` is not None, give them to `Office.keep`."""
 
     keys: list[int]
     ended: pa.RecordBatch  # schema `ENDED`, one row for each key
@@ -45,22 +45,24 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Visits of this shard (key and host each) that it forgot it had handed out, when it went back to its checkpoint:
-    they are under way, or brought pages."""
+    """Visits of this shard (key and host each) that are under way elsewhere, or brought pages. The shard went back to
+    its checkpoint and forgot that it had handed them out."""
 
     visits: list[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What the frontier is to know besides: rules, visits that are out and were put off, pages that were judged."""
+    """Outcomes for the frontier, except for ended visits: rules, visits that are out and were put off, pages that were
+    judged."""
 
     outcomes: Outcomes  # none ended
 
 
 @dataclass(frozen=True, slots=True)
 class WaitAgain:
-    """Visits that ended, in vain (schema `URLS`), and keys of visits that are out, with nobody: they wait again."""
+    """Visits that wait again: `urls` (schema `URLS`) were not made, or what they brought is lost; `keys` are out with
+    no agent."""
 
     urls: pa.RecordBatch
     keys: list[int]
@@ -83,7 +85,7 @@ class Errand:
 
 @dataclass(frozen=True, slots=True)
 class ErrandAnswer:
-    """What came of an errand of ours."""
+    """The answer to an errand of this agent."""
 
     exchange: Exchange
 

@@ -24,7 +24,7 @@ class Guests:
         return len(self._visits)
 
     def take(self, shard: int, urls: pa.RecordBatch) -> pa.RecordBatch:
-        """`urls` are lent by `shard`: those that are not here yet."""
+        """Take `urls`, lent by `shard`; return those that were not here yet."""
         keys = u64(urls, "key").tolist()
         if not self._visits.keys().isdisjoint(keys):
             urls = keep(urls, np.fromiter((key not in self._visits for key in keys), np.bool_, len(keys)))
@@ -34,10 +34,10 @@ class Guests:
         return urls
 
     def drop(self, keys: Iterable[int]) -> None:
-        """The visits with these keys are not here any more."""
+        """Forget the visits with these keys."""
         for key in keys:
             self._visits.pop(key, None)
 
     def of_shard(self, shard: int) -> list[tuple[int, int]]:
-        """Key and host of those that `shard` lent."""
+        """Return key and host of the visits that `shard` lent."""
         return [(key, host) for key, (of, host) in self._visits.items() if of == shard]

@@ -1,20 +1,20 @@
 """Visits that a shard of the frontier has handed to other agents, and what came of them. Pure: no clock, no file.
 
-Hosts belong to the frontier's shard of their domain, and are asked by the agent that owns their server's address. So a
-visit is lent: it is the shard's until what came of it is safe with the agent that made it. Then alone it is done.
+Hosts belong to the frontier's shard of their domain, and are asked by the agent that owns their server's address. A
+visit is thus lent: it is the shard's until its results are safe with the agent that made it, and then done.
 
     waits ─► out ─► ended ─► done
        ▲      │       │
        └──────┴───────┘
 
-A visit has *ended* when its outcome was told. The window may hand out more in its place; a checkpoint of the shard
-still has it as waiting, until a checkpoint of the agent has record, links and outcome.
+A visit has *ended* when its outcome was told. The window may hand out more in its place, but a checkpoint of the shard
+has it as waiting until a checkpoint of the agent has record, links and outcome.
 
-An agent that died is told by its next life how far it got (`letters`): what it ended after that, and what it had in
-hand, waits again. A shard that died goes back to its checkpoint, and may have forgotten that it handed a visit out.
-Nobody forgets the outcome: it is kept and told again, and when it comes *early*, before the visit is handed out again,
-that is noted, and the visit is not made a second time. What waited at agents is dropped there, since the shard lives
-again and has it; but what was under way is named to the shard, with the hosts that rest, before it hands out anything.
+If an agent dies, its next life says how far it got (`letters`): visits it ended after that, or had in hand, wait again.
+If a shard dies, it goes back to its checkpoint, and may have forgotten that it handed a visit out. The outcome is never
+forgotten: it is kept and told again. If it comes *early*, before the visit is handed out again, that is noted, and the
+visit is not made twice. Visits that waited at agents are dropped there, because the shard has them again. Visits under
+way are named to the shard, with the hosts that rest, before it hands out anything.
 
 Politeness by host: a host is *pinned* to one agent while it has visits out, and for `rest_s` after the last of them
 ended, whatever its name resolves to meanwhile. A longer rest is in the host book, which every agent can read.
@@ -36,7 +36,7 @@ class _Out(NamedTuple):
 
 
 class ToldIn(NamedTuple):
-    """Where an outcome came from: the letter `number` of one `life` of an `agent`."""
+    """The letter that told an outcome: its `number` in one `life` of an `agent`."""
 
     agent: int
     life: int
@@ -47,7 +47,7 @@ class ToldIn(NamedTuple):
 class _Pin:
     agent: int
     out: int
-    until: float  # it stays for so long after the last visit ended
+    until: float  # the host stays pinned until then, unless visits are out
 
 
 class Handed:
@@ -57,58 +57,58 @@ class Handed:
         self._others = frozenset(others)
         self._rest_s = rest_s
         self._out: dict[int, _Out] = {}  # by the visit's key
-        self._of_life: Counter[tuple[int, int]] = Counter()  # of those, by agent and life
+        self._of_life: Counter[tuple[int, int]] = Counter()  # number of visits out, by agent and life
         self._ended: dict[tuple[int, int], deque[tuple[int, Any]]] = {}  # by agent and life: number, rows
         self._early: dict[int, tuple[ToldIn, Any]] = {}  # by the visit's key
-        self._under_way: dict[int, _Out] = {}  # since before this shard's last death
+        self._under_way: dict[int, _Out] = {}  # visits under way since before this shard's last death
         self._pins: dict[int, _Pin] = {}
-        self._ready: set[int] = set()  # who said what is under way
+        self._ready: set[int] = set()  # agents that named their visits under way
 
     def __repr__(self) -> str:
         return f"Handed({len(self._out)} out, {self.ended} ended and not safe, {len(self._pins)} hosts)"
 
     @property
     def out(self) -> int:
-        """Visits with other agents."""
+        """Number of visits with other agents."""
         return len(self._out)
 
     @property
     def ended(self) -> int:
-        """Letters whose outcomes are not safe yet."""
+        """Number of letters whose outcomes are not safe yet."""
         return sum(map(len, self._ended.values()))
 
-    # --- who asks which host
+    # --- which agent asks which host
 
     @property
     def ready(self) -> bool:
-        """Whether all others have said what they had under way, so that hosts may be asked."""
+        """True if all others have said what they had under way, so that hosts may be asked."""
         return self._ready >= self._others
 
     def agent_of(self, host: int) -> int | None:
-        """The agent that asks `host`, where that is settled."""
+        """Return the agent that `host` is pinned to, if any."""
         pin = self._pins.get(host)
         return None if pin is None else pin.agent
 
     def pin(self, host: int, agent: int, now: float) -> None:
-        """`host`, which nobody asks, is asked by `agent` from now on."""
+        """Pin `host`, which no agent asks, to `agent`."""
         self._pins[host] = _Pin(agent, 0, now + self._rest_s)
 
     def unpin(self, now: float, wanted: Container[int] = ()) -> None:
-        """Let go of hosts that nobody asks and that have rested; not of those that are `wanted`, since visits to them
-        are about to go out, nor of those of an agent that is not heard."""
+        """Let go of hosts that have nothing out and have rested, except for those `wanted`, to which visits are about
+        to go out, and those of an agent that is not heard."""
         for host in [host for host, pin in self._pins.items() if not pin.out and pin.until <= now]:
             if host not in wanted and self._pins[host].agent not in self._others - self._ready:
                 del self._pins[host]
 
     def reachable(self, agent: int) -> bool:
-        """Whether visits may be handed to `agent` now."""
+        """Return whether visits may be handed to `agent` now."""
         return agent in self._ready
 
     # --- out and back
 
     def hand(self, agent: int, life: int, visits: Iterable[tuple[int, int]]) -> None:
-        """`visits` (key and host each), at hosts pinned to `agent`, are with it in its present `life`."""
-        by_host: dict[int, _Out] = {}  # few hosts have many visits: what is known of them is shared
+        """Note that `visits` (key and host each), at hosts pinned to `agent`, are with it in its present `life`."""
+        by_host: dict[int, _Out] = {}  # shared, because few hosts have many visits
         for key, host in visits:
             out = by_host.get(host)
             if out is None:
@@ -132,26 +132,27 @@ class Handed:
 
     @property
     def remembers(self) -> bool:
-        """Whether visits that were not handed out yet may have ended, or be under way."""
+        """True if visits that were not handed out yet may have ended, or be under way."""
         return bool(self._early or self._under_way)
 
     def goes_on(self, key: int) -> bool:
-        """Whether the visit `key`, about to be handed out, is under way already: then it is out, and not sent."""
+        """Return whether the visit `key`, about to be handed out, is under way already; then it is out, and not
+        sent."""
         under_way = self._under_way.pop(key, None)
         if under_way is not None:
             self._put(key, under_way)
         return under_way is not None
 
     def early(self, key: int) -> tuple[ToldIn, Any] | None:
-        """Where it was told that the visit `key`, about to be handed out, has ended already, and its row."""
+        """Return the letter that told early that the visit `key`, about to be handed out, ended, and its row."""
         return self._early.pop(key, None)
 
     def under_way(self) -> list[tuple[int, int]]:
-        """The visits that are under way since before, and were not handed out yet: key and host."""
+        """Return the visits that are under way since before, and were not handed out yet: key and host."""
         return [(key, out.host) for key, out in self._under_way.items()]
 
     def told(self, agent: int, key: int, now: float) -> bool:
-        """`agent` ended the visit `key`; whether it was out. If not, say `note_early`."""
+        """Note that `agent` ended the visit `key`; return whether it was out. If not, call `note_early`."""
         if self._under_way:
             self._back(self._under_way.pop(key, None), now)
         out = self._out.get(key)
@@ -161,11 +162,11 @@ class Handed:
         return True
 
     def note_early(self, told: ToldIn, key: int, row: Any) -> None:
-        """The visit `key` ended before it was handed out again: `row` is kept for then."""
+        """Keep `row` of the visit `key`, which ended before it was handed out again, for then."""
         self._early[key] = told, row
 
     def back(self, key: int, now: float) -> bool:
-        """The visit `key` is with nobody any more, and nothing was told of it; whether it was out."""
+        """Note that the visit `key` is with no agent and was not ended; return whether it was out."""
         if self._under_way:
             self._back(self._under_way.pop(key, None), now)
         out = self._take(key)
@@ -179,9 +180,9 @@ class Handed:
             pin.until = now + self._rest_s
 
     def keep(self, told: ToldIn, rows: Any) -> None:
-        """`rows` ended, as `told` says, and are not safe yet."""
+        """Keep `rows` that ended, as `told` says, until they are safe."""
         letters = self._ended.setdefault((told.agent, told.life), deque())
-        if letters and letters[-1][0] > told.number:  # one that was told early, and is known only now
+        if letters and letters[-1][0] > told.number:  # told early, and handed out only now
             letters.append((told.number, rows))
             self._ended[told.agent, told.life] = deque(sorted(letters, key=lambda letter: letter[0]))
         else:
@@ -190,7 +191,7 @@ class Handed:
     # --- what is safe, and what is lost
 
     def safe(self, agent: int, life: int, number: int) -> list[Any]:
-        """The outcomes of that life up to `number` are safe: rows that are done."""
+        """Return the rows that are done, because outcomes of that life up to `number` are safe."""
         letters = self._ended.get((agent, life))
         done = []
         while letters and letters[0][0] <= number:
@@ -198,7 +199,8 @@ class Handed:
         return done
 
     def settle(self, agent: int, life: int, end: int) -> tuple[list[Any], list[Any]]:
-        """That life is over, and what it told after `end` is void: rows that are done, and rows that wait again."""
+        """Close a life that is over, whose letters after `end` are void; return rows that are done, and rows that wait
+        again."""
         done = self.safe(agent, life, end)
         again = [rows for _, rows in self._ended.pop((agent, life), ())]
         for key, (told, _) in list(self._early.items()):
@@ -207,9 +209,10 @@ class Handed:
         return done, again
 
     def lost(self, agent: int, life: int, now: float) -> list[int]:
-        """All lives of `agent` before `life` are settled: keys of visits that were out with them, and wait again."""
+        """Return keys of visits that were out with lives of `agent` before `life`, which are all settled: they wait
+        again."""
         if not any(one == agent and before < life for one, before in self._of_life):
-            return []  # as it nearly always is
+            return []  # nearly always
         keys = [key for key, out in self._out.items() if out.agent == agent and out.life < life]
         for key in keys:
             self._back(self._take(key), now)
@@ -218,7 +221,7 @@ class Handed:
     # --- meeting again
 
     def met(self, agent: int, now: float) -> None:
-        """`agent` or this shard lives anew: nothing is handed to it until it has said what it has under way."""
+        """Hand nothing to `agent` until it has said what it has under way: it or this shard began a new life."""
         self._ready.discard(agent)
         for key in [key for key, out in self._under_way.items() if out.agent == agent]:
             self._back(self._under_way.pop(key), now)
@@ -231,8 +234,8 @@ class Handed:
         resting: Iterable[tuple[int, float]],
         now: float,
     ) -> None:
-        """`agent` has visits of this shard under way (key and host each) that it had before, and hosts that rest, each
-        for so many seconds."""
+        """Note visits of this shard (key and host each) that `agent` still has under way, and hosts that rest, with the
+        seconds."""
         for host, rest_s in resting:
             if host not in self._pins:
                 self.pin(host, agent, now)
@@ -241,7 +244,7 @@ class Handed:
                 pin.until = max(pin.until, now + rest_s)
         for key, host in under_way:
             if key in self._out:
-                continue  # it was sent to that agent before, and is not forgotten here
+                continue  # this shard has not forgotten that it sent the visit there
             if self.agent_of(host) != agent:
                 self.pin(host, agent, now)
             self._under_way[key] = _Out(agent, life, host)
@@ -251,7 +254,7 @@ class Handed:
     # --- what a checkpoint has
 
     def unsafe(self) -> list[tuple[ToldIn, Any]]:
-        """Rows that ended and are not safe, with where that was told."""
+        """Return rows that ended and are not safe, with the letters that told them."""
         return [
             (ToldIn(agent, life, number), rows)
             for (agent, life), letters in self._ended.items()
@@ -259,7 +262,7 @@ class Handed:
         ]
 
     def early_rows(self) -> Sequence[tuple[int, ToldIn, Any]]:
-        """The visits that ended before they were handed out: key, where it was told, and row."""
+        """Return the visits that ended before they were handed out: key, letter that told it, and row."""
         return [(key, told, row) for key, (told, row) in self._early.items()]
 
     def restore(self, unsafe: Iterable[tuple[ToldIn, Any]], early: Iterable[tuple[int, ToldIn, Any]]) -> None:

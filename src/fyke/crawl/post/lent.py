@@ -1,7 +1,7 @@
 """Visits that were lent and have ended, but are not safe yet: as rows, and as a checkpoint keeps them.
 
-A row is a visit (`URLS`) and how it ended (`ENDED`), so that it can be done, or made again. Invariant: `opened` gives
-what the last `write` was given.
+A row is a visit (`URLS`) and how it ended (`ENDED`), so that the visit can be done, or made again. Invariant: `opened`
+gives what the last `write` was given.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,25 +24,25 @@ UNSAFE = pa.schema([*LENT, *_TOLD])
 
 
 def lent_rows(urls: pa.RecordBatch, ended: pa.RecordBatch) -> pa.RecordBatch:
-    """The visits `urls`, which ended as `ended` says: a row of each for every key."""
+    """Return a row for each of the visits `urls`, which ended as `ended` says."""
     urls, ended = urls.sort_by("key"), ended.sort_by("key")
     arrays = [*urls.columns, *(ended.column(name) for name in _HOW)]
     return pa.RecordBatch.from_arrays(arrays, schema=LENT)
 
 
 def urls_of(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The visits in rows of `LENT`."""
+    """Return the visits in rows of `LENT`."""
     return pa.RecordBatch.from_arrays(rows.select(URLS.names).columns, schema=URLS)
 
 
 def ended_of(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """How the visits in rows of `LENT` ended."""
+    """Return how the visits in rows of `LENT` ended."""
     arrays = [rows.column(name) for name in (*_WHOSE, *(f"ended_{name}" for name in _HOW))]
     return pa.RecordBatch.from_arrays(arrays, schema=ENDED)
 
 
 class Unsafe:
-    """What a checkpoint keeps of them: the queue `unsafe` of the shard's store."""
+    """The queue `unsafe` of the shard's store: what a checkpoint keeps of these visits."""
 
     def __init__(self, store: Store, saved: dict[str, Any] | None) -> None:
         self._store = store
@@ -52,7 +52,7 @@ class Unsafe:
         return f"Unsafe({len(self._queue)} rows)"
 
     def opened(self) -> Iterator[tuple[ToldIn, pa.RecordBatch]]:
-        """The rows of the last checkpoint, by where it was told that they ended."""
+        """Yield the rows of the last checkpoint, by where it was told that they ended."""
         for batch in self._queue.scan():
             places = np.stack([numbers(batch, field.name).astype(np.uint64) for field in _TOLD])
             for told in np.unique(places, axis=1).T:
@@ -61,7 +61,7 @@ class Unsafe:
                 yield ToldIn(*told.tolist()), rows
 
     def write(self, unsafe: Iterable[tuple[ToldIn, pa.RecordBatch]]) -> Mapping[str, Any]:
-        """Keep these alone; what a restart needs."""
+        """Keep these rows alone; return what a restart needs."""
         self._queue.destroy()
         self._queue = DiskQueue(self._store, "unsafe", UNSAFE)
         for told, rows in unsafe:

@@ -3,21 +3,21 @@
 Each pair of agents has two lanes in each direction:
 
 - **Kept** letters (links, outcomes) are numbered within a *life* of their sender, one run of its process. They are kept
-  until a checkpoint of the receiver has them, and are part of the sender's checkpoints, so they outlive both.
+  until a checkpoint of the receiver has them, and are in the sender's checkpoints, so they outlive both.
 - **Passing** letters (visits) are numbered for one life of the sender and one of the receiver. They are kept until
-  they were applied, and end with either life: who lent a visit hands it out again.
+  applied, and end with either life: the lender of a visit hands it out again.
 
-Letters are sent at once, before a checkpoint of the sender has them. So a sender that dies may forget letters that were
-applied. It says in each envelope how many of each life are `safe`, and of its earlier lives that number is final: what
-came later came of work that will be done again. Links may be met twice, since the URLs seen forget nothing. Of an
-outcome more is asked: see `handed`.
+Letters are sent at once, before a checkpoint of the sender has them. A sender that dies may thus forget letters that
+were applied. Each envelope says how many letters of each life are `safe`. For earlier lives that number is final: later
+letters told of work that will be done again. Links may be met twice, because URL-seen forgets nothing. Outcomes need
+more: see `handed`.
 
 Why not send after the checkpoint? Then nothing would have to be taken back, but each step of a crawl would last until
 the next checkpoint, ten seconds away, or need one of its own. A small crawl is many steps of few pages.
 
 Invariants. A letter is applied when all before it in its lane were, and never twice within what survives of its reader.
-A kept letter that a checkpoint of its sender has is applied in the end, whoever dies. Nothing is applied of a sender
-that does not know the reader's present life: the reader went back since, and must be told first what it lost.
+A kept letter that a checkpoint of its sender has is applied in the end, whoever dies. No letter is applied of a sender
+that does not know the reader's present life: the reader went back since, and must first be told what it lost.
 """
 
 from collections import deque
@@ -27,14 +27,14 @@ from math import inf
 from typing import Any, NamedTuple
 
 AHEAD = 16  # letters on their way to an agent, in each lane
-AGAIN_S = 1.0  # without an answer, letters are sent again
+AGAIN_S = 1.0  # after which letters without an answer are sent again
 
 
 class Letter(NamedTuple):
-    """`body` is whatever the sender gave; of a kept letter, what JSON can hold."""
+    """A letter. `body` is anything the sender gave; of a kept letter, something JSON can hold."""
 
     life: int  # of its sender, when it was sealed
-    lane: int  # 0: kept; else the life of the receiver that it is for
+    lane: int  # 0: kept; otherwise the receiver's life that it is for
     number: int  # in its lane, from 1
     kind: int
     body: Any
@@ -42,22 +42,22 @@ class Letter(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What one agent sends another: a letter at most, and how far it has come with the other's."""
+    """One agent's message to another: at most one letter, and how far it has come with the other's letters."""
 
     sender: int
     life: int
     reader: int  # the receiver's life, as the sender knows it; 0: not at all
     read: Mapping[int, int]  # kept letters of the receiver that were applied, by their life
-    durable: Mapping[int, int]  # those that a checkpoint of the sender's has
+    durable: Mapping[int, int]  # those that a checkpoint of the sender has
     passed: int  # passing letters of the receiver that were applied
-    safe: Mapping[int, int]  # kept letters of the sender that a checkpoint of its own has, by their life
-    settled: int  # earlier lives of the receiver than this are over for the sender, also after a restart
+    safe: Mapping[int, int]  # kept letters of the sender that its own checkpoint has, by their life
+    settled: int  # lives of the receiver before this are over for the sender, also after a restart
     letter: Letter | None = None
 
 
 class Taken(NamedTuple):
-    """What came of an envelope: whether the sender in its present life is `met` for the first time in ours; and the
-    letter to apply, after what is to be done about that."""
+    """`met`: the sender of an envelope, in its present life, is met for the first time in ours. `letter` is to be
+    applied after that was dealt with."""
 
     met: bool
     letter: Letter | None
@@ -73,12 +73,12 @@ class _Lane:
     read: int = 0
 
     def tell(self, read: int) -> None:
-        """So many were applied there."""
+        """Note that letters up to `read` were applied there."""
         self.read = max(self.read, read)
         self.sent = max(self.sent, self.read)
 
     def drop(self, number: int) -> list[Letter]:
-        """Keep those after `number`."""
+        """Drop letters up to `number`; return them."""
         dropped = []
         while self.letters and self.letters[0].number <= number:
             dropped.append(self.letters.popleft())
@@ -86,32 +86,32 @@ class _Lane:
         return dropped
 
     def rewind(self) -> None:
-        """The reader may have forgotten all that is not safe there."""
+        """Send again all letters that are not safe there: the reader may have forgotten them."""
         self.sent = self.read = self.base
 
     def next(self) -> list[Letter]:
-        """Those to be sent now."""
+        """Return the letters to be sent now."""
         last = self.read + AHEAD
         return [letter for letter in self.letters if self.sent < letter.number <= last]
 
     @property
     def waiting(self) -> bool:
-        """Whether there are letters that were not sent."""
+        """True if there are letters that were not sent."""
         return bool(self.letters) and self.letters[-1].number > self.sent
 
     @property
     def unread(self) -> bool:
-        """Whether there are letters that were not applied."""
+        """True if there are letters that were not applied."""
         return bool(self.letters) and self.letters[-1].number > self.read
 
 
 @dataclass(slots=True)
 class _Peer:
-    """All that is known of another agent."""
+    """Everything that is known of another agent."""
 
     life: int = 0
-    met: int = 0  # the life of it that was heard in ours
-    knows: int = 0  # the life of ours that it knows
+    met: int = 0  # its life that was heard in ours
+    knows: int = 0  # our life that it knows
     # What we write.
     kept: dict[int, _Lane] = field(default_factory=dict)  # by our lives
     last: int = 0  # number of our last kept letter in this life
@@ -124,7 +124,7 @@ class _Peer:
     durable: dict[int, int] = field(default_factory=dict)
     passed: int = 0
     told_safe: dict[int, int] = field(default_factory=dict)
-    open: set[int] = field(default_factory=set)  # earlier lives of which letters may come
+    open: set[int] = field(default_factory=set)  # its earlier lives from which letters may come
     settled: int = 0  # as our newest checkpoint has it
     # What is owed.
     answer: bool = True
@@ -169,7 +169,7 @@ class Letters:
     # --- writing
 
     def seal(self, to: int, kind: int, body: Any, *, passing: bool = False) -> None:
-        """A letter to the agent `to`. A passing one is for its present life, which must be known."""
+        """Add a letter to the agent `to`. A passing letter is for its present life, which must be known."""
         peer = self._peers[to]
         if passing:
             peer.last_passing += 1
@@ -179,11 +179,12 @@ class Letters:
             peer.kept[self.life].letters.append(Letter(self.life, 0, peer.last, kind, body))
 
     def knows(self, other: int) -> int:
-        """The life of `other` that is known; 0 before it was heard."""
+        """Return the life of `other` that is known; 0 before it was heard."""
         return self._peers[other].life
 
     def post(self, to: int, now: float) -> list[Envelope]:
-        """What is to be sent to the agent `to` now (seconds of any clock): letters, an answer, or a sign of life."""
+        """Return the envelopes to send to the agent `to` now (seconds of any clock): letters, an answer, or a sign of
+        life."""
         peer = self._peers[to]
         lanes = peer.lanes()
         overdue = now - peer.waited_since >= AGAIN_S
@@ -211,16 +212,17 @@ class Letters:
 
     @property
     def quiet(self) -> bool:
-        """Whether all letters were applied, as far as present lives go: who died may lack what it had read before."""
+        """True if all letters were applied, as far as present lives go: an agent that died may have lost letters it had
+        applied."""
         unread = any(lane.unread for peer in self._peers.values() for lane in peer.lanes())
         return not unread and all(map(self.settled, self._peers))
 
     def bodies(self) -> list[Any]:
-        """Bodies of the letters that are kept."""
+        """Return the bodies of the letters that are kept."""
         return [letter.body for peer in self._peers.values() for lane in peer.kept.values() for letter in lane.letters]
 
     def dropped(self) -> list[Any]:
-        """Bodies of kept letters that are kept no more, since this was last asked."""
+        """Return the bodies of letters that were dropped since the last call."""
         dropped, self._dropped = self._dropped, []
         return dropped
 
@@ -282,12 +284,12 @@ class Letters:
         return True
 
     def safe(self, other: int) -> Mapping[int, int]:
-        """By its lives, how many kept letters of `other` a checkpoint of `other` has."""
+        """Return how many kept letters of `other` its checkpoint has, by its lives."""
         return self._peers[other].told_safe
 
     def settle(self, other: int) -> list[tuple[int, int]]:
-        """Earlier lives of `other` from which nothing will come any more, each with the number of its last letter that
-        counts: what later ones told will be done again, and told again. Each comes once."""
+        """Return earlier lives of `other` from which nothing more comes, each once, with the number of its last letter
+        that counts. What later letters told will be done, and told, again."""
         peer = self._peers[other]
         if not peer.knows and peer.open:
             return []  # what it says was not said to us
@@ -297,21 +299,21 @@ class Letters:
         return over
 
     def is_safe(self, other: int, life: int, number: int) -> bool:
-        """Whether a letter of `other` that was applied is safe with it; one of a life that is settled is."""
+        """Return whether an applied letter of `other` is safe with it; so are all of a settled life."""
         peer = self._peers[other]
         if life < peer.life and life not in peer.open:
             return True
         return number <= peer.told_safe.get(life, 0)
 
     def settled(self, other: int) -> bool:
-        """Whether all earlier lives of `other` are settled, and it knows our present one."""
+        """Return whether all earlier lives of `other` are settled, and it knows our present one."""
         peer = self._peers[other]
         return bool(peer.life) and peer.knows == self.life and not peer.open
 
     # --- checkpoints
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps. Once it is safe, say `committed`."""
+        """Return what a checkpoint keeps. Call `committed` once it is safe."""
         self._snapshot = {}
         saved = {}
         for other, peer in self._peers.items():
@@ -329,7 +331,7 @@ class Letters:
         return {"life": self.life, "peers": saved}
 
     def committed(self) -> None:
-        """The checkpoint with the last `state` is safe."""
+        """Note that the checkpoint with the last `state` is safe."""
         for other, (durable, safe, settled) in self._snapshot.items():
             peer = self._peers[other]
             peer.durable, peer.safe, peer.settled, peer.answer = durable, safe, settled, True

@@ -1,4 +1,4 @@
-"""What carries letters: sealed with their bodies in the drawer, sent by the transport when they are due.
+"""Carries letters: seals them with their bodies in the drawer, and has the transport send them when they are due.
 
 Each of the office's parts puts its letters in here. Invariant: a kept letter's body is in the drawer as long as the
 letter is kept.
@@ -15,7 +15,7 @@ from fyke.disk.store import Store
 
 
 class Transport(Protocol):
-    """What carries envelopes. It may lose them, repeat them and put them out of order."""
+    """Carries envelopes. It may lose them, repeat them and put them out of order."""
 
     def send(self, to: int, frame: bytes) -> None:
         """Carry the frame to the agent `to`, if that can be done now."""
@@ -34,15 +34,15 @@ class Mailbag:
         return f"Mailbag({self._letters!r}, {self._drawer!r})"
 
     def keep(self, to: int, kind: Mail, body: bytes) -> None:
-        """A letter to the agent `to`, kept until a checkpoint there has it."""
+        """Seal a letter to the agent `to`, kept until a checkpoint there has it."""
         self._letters.seal(to, kind, self._drawer.put(body))
 
     def pass_on(self, to: int, kind: Mail, body: bytes) -> None:
-        """A letter to the agent `to` in its present life."""
+        """Seal a letter to the agent `to` in its present life."""
         self._letters.seal(to, kind, body, passing=True)
 
     def send(self, now: float) -> None:
-        """Send what is due."""
+        """Send the envelopes that are due."""
         for other in self._others:
             for envelope in self._letters.post(other, now):
                 self._transport.send(other, columns.envelope_sealed(envelope, self._body(envelope.letter)))
@@ -54,7 +54,7 @@ class Mailbag:
         return body
 
     def forget_dropped(self) -> None:
-        """Let go of the bodies of letters that are kept no more."""
+        """Let go of the bodies of letters that are no longer kept."""
         self._drawer.drop(self._letters.dropped())
 
     def close(self) -> None:

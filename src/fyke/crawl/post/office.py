@@ -1,14 +1,14 @@
-"""The post office of an agent: what is for other agents goes out as letters, what comes in is given to the loop.
+"""The post office of an agent: sends rows for other agents as letters, and gives what comes in to the loop.
 
     outbox ─► outgoing: sort by shard ─► mailbag ─► transport      links, outcomes
     frontier ─► routes: by host ─► mailbag ─► transport            visits; those for this agent go on to the fetcher
     transport ─► dealings ─► events ─► the loop moves them
 
-The rules are those of `dealings`; here they are acted on with columns, and `state` is what a checkpoint keeps. With one
-agent there is none of this: the loop has `fyke.crawl.post.alone.Alone` in its place.
+Acts on the rules of `dealings` with columns; `state` is what a checkpoint keeps. With one agent, the loop has
+`fyke.crawl.post.alone.Alone` in its place.
 
-Invariant: what the loop put in is in a letter, or waits here, or was given back; and a checkpoint finds nothing of it
-in memory but what the frontier has as handed out.
+Invariant: rows that the loop put in are in a letter, or wait here, or were given back. At a checkpoint memory holds
+none of them, except for visits that the frontier has as handed out.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ _HOST, _OUTCOME = ENDED.get_field_index("host"), ENDED.get_field_index("outcome"
 
 
 class Office:
-    """The post of the agent that sits there, in its present `life`."""
+    """The post of the agent at `seat`, in its present `life`."""
 
     def __init__(self, seat: Seat, rooms: PostRooms, life: int, saved: Mapping[str, Any], news: asyncio.Event) -> None:
         """`saved` is what `state` gave."""
@@ -65,8 +65,8 @@ class Office:
         self._guests = Guests()
         self._events: list[Event] = []
         self._inbox: list[Envelope] = []
-        self.ready = False  # the frontier may hand out visits: it knows which of them ended, or are under way
-        self.activity = 0  # grows with whatever comes in, goes out or is told
+        self.ready = False  # whether the frontier may hand out visits: it knows which of them ended, or are under way
+        self.activity = 0  # grows with everything that comes in, goes out or is told
 
     def __repr__(self) -> str:
         return f"Office(agent {self._me} of {self._division.agents}, {self._dealings!r})"
@@ -81,46 +81,46 @@ class Office:
     # --- what the loop asks
 
     def owns(self, address: str) -> bool:
-        """Whether the server at `address` is asked from here."""
+        """Return whether the server at `address` is asked from here."""
         return self._division.agent_of(address) == self._me
 
     def of_shard(self, agent: int) -> Callable[[int], bool]:
-        """Whether a domain, by its key, is of the shard of `agent`."""
+        """Return a function that says whether a domain, by its key, is of the shard of `agent`."""
         return lambda domain: self._division.shard_of(domain) == agent
 
     def own_seeds(self, seeds: Sequence[Locator]) -> Sequence[Locator]:
-        """Those of `seeds` that are of this shard."""
+        """Return the `seeds` of this shard."""
         return [seed for seed in seeds if self._division.shard_of(seed.domain) == self._me]
 
     @property
     def lent(self) -> bool:
-        """Whether visits of this shard are with others, or on their way."""
+        """True if visits of this shard are with others, or on their way."""
         return bool(self._handed.out or self._errands.wanted or self._routes.waiting)
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is on its way from here, or waits here."""
+        """True if nothing waits here, or is on its way from here."""
         busy = self._inbox or self._events or self._outgoing.rows or self._guests or self.lent
         return not busy and self._letters.quiet
 
     @property
     def unsafe(self) -> int:
-        """How many times outcomes were told that are not safe yet."""
+        """Number of letters with outcomes that are not safe yet."""
         return self._handed.ended
 
     def rules_room(self, here: int) -> int:
-        """How many more origins may be asked for their rules."""
+        """Return how many more origins may be asked for their rules."""
         return max(0, self._most_rules - self._routes.asked)
 
     # --- what comes in
 
     def put(self, envelope: Envelope) -> None:
-        """An envelope came."""
+        """Take in an envelope."""
         self._inbox.append(envelope)
         self._news.set()
 
     def receive(self, now: float) -> Iterator[Event]:
-        """What came since this was last asked, in order."""
+        """Yield the events of what came since the last call, in order."""
         events, self._events = self._events, []
         yield from events
         inbox, self._inbox = self._inbox, []
@@ -183,14 +183,14 @@ class Office:
             self._routes.rules_over(key_of(robots_url(origin.decode())), now)
 
     def _guested(self, sender: int, urls: pa.RecordBatch) -> pa.RecordBatch:
-        """Those of `urls`, lent by `sender`, that are not here yet."""
+        """Return the visits of `urls`, lent by `sender`, that are new here and not blocked; send blocked ones back."""
         urls = self._guests.take(sender, urls)
         blocked = self._routes.blocked(urls)
         self._own(keep(urls, blocked))
         return keep(urls, ~blocked)
 
     def _came_back(self, urls: pa.RecordBatch, now: float) -> None:
-        """Visits of this shard were not made, since their host moved: they wait until it has another agent."""
+        """Have visits of this shard, not made because their host moved, wait for another agent."""
         out = [self._handed.back(key, now) for key in u64(urls, "key").tolist()]
         urls = keep(urls, np.array(out, np.bool_))
         blocked = self._routes.blocked(urls)
@@ -207,12 +207,13 @@ class Office:
             yield WaitAgain(concat([urls_of(rows) for rows in deeds.again]), lost)
 
     def keep(self, told: ToldIn, urls: pa.RecordBatch, ended: pa.RecordBatch) -> None:
-        """The visits `urls` ended as `ended` says, and are not safe yet."""
+        """Keep the visits `urls`, which ended as `ended` says, until they are safe."""
         self._handed.keep(told, lent_rows(urls, ended))
 
     def hold(self, agent: int, dropped: Iterable[pa.RecordBatch], now: float) -> None:
-        """What waited of the shard of `agent` was `dropped` here: say what of it is under way, and which hosts rest."""
-        self.flush()  # of what ended before, it must hear before it hands out anything
+        """Write to `agent` which visits of its shard are under way here, and which hosts rest; waiting ones were
+        `dropped`."""
+        self.flush()  # it must hear of ended visits before it hands out any
         for urls in dropped:
             self._guests.drop(u64(urls, "key").tolist())
         self._errands.drop_shard(agent)
@@ -228,7 +229,7 @@ class Office:
     # --- links and outcomes
 
     def post(self, links: Links, outcomes: Outcomes, now: float) -> tuple[Links, Outcomes]:
-        """Take what is for other shards; what is for ours comes back."""
+        """Take the rows for other shards; return those for ours."""
         before = self._outgoing.rows
         ours = self._post_links(links, now), self._post_outcomes(outcomes, now)
         self.activity += self._outgoing.rows - before
@@ -238,7 +239,7 @@ class Office:
         urls = links.urls
         if not urls.num_rows:
             return links
-        landed = (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0)  # every shard is to know
+        landed = (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0)  # every shard must know
         if landed.any():
             others = self._division.shards_of(u64(urls, "domain")) != self._me
             self._events.append(LinksCame(Links(EMPTY, links.sources[:0]), keep(urls, landed & others)))
@@ -249,7 +250,7 @@ class Office:
         for part in columns.PARTS:
             rows = getattr(outcomes, part)
             ours[part] = self._outgoing.put(part, rows, now) if rows.num_rows else rows
-        for visits in (outcomes.ended, outcomes.put_off):  # made or not, they are not here any more
+        for visits in (outcomes.ended, outcomes.put_off):  # made or not, they have left
             keys = u64(visits, "key").tolist()
             self._guests.drop(keys)
             for key in keys:
@@ -258,11 +259,11 @@ class Office:
         return Outcomes(**ours)
 
     def flush(self) -> None:
-        """Seal what waits for other shards."""
+        """Seal the rows that wait for other shards."""
         self._outgoing.flush()
 
     def send(self, now: float, *, idle: bool) -> None:
-        """Send what is to be sent; what is little lingers, unless this agent is `idle`."""
+        """Send what is due; few rows linger, unless this agent is `idle`."""
         if self._outgoing.due(now, idle=idle):
             self.flush()
         self._mailbag.send(now)
@@ -270,12 +271,12 @@ class Office:
     # --- visits
 
     def route(self, visits: pa.RecordBatch, now: float) -> pa.RecordBatch:
-        """Send `visits` (schema `URLS`), which the frontier hands out, to the agents that ask their hosts; those that
-        are made here come back, those of earlier calls too."""
+        """Send `visits` (schema `URLS`), which the frontier hands out, to the agents that ask their hosts; return those
+        to be made here, also of earlier calls."""
         self.activity += visits.num_rows
         self._routes.put(visits)
         if not self._dealings.ready:
-            return EMPTY  # some may have ended, or be under way
+            return EMPTY  # some visits may have ended, or be under way
         for urls in self._routes.take_new():
             self._routes.sort(self._without_ended(urls))
         here = EMPTY
@@ -291,14 +292,14 @@ class Office:
         return without(here, errands)
 
     def refuse(self, visits: pa.RecordBatch) -> pa.RecordBatch:
-        """`visits` are refused by their hosts' rules, which the agents that ask these hosts have: `route` sends them,
-        and none is ended here at once."""
+        """Take `visits` that the rules of their hosts refuse, and return none: `route` sends them to the agents that
+        have the rules."""
         self.activity += visits.num_rows
         self._routes.refuse(visits)
         return EMPTY
 
     def _without_ended(self, visits: pa.RecordBatch) -> pa.RecordBatch:
-        """`visits` without those of which is known that they ended, or are under way."""
+        """Return `visits` without those known to have ended, or to be under way."""
         if not self._handed.remembers:
             return visits
         wanted = []
@@ -322,20 +323,20 @@ class Office:
         self._mailbag.pass_on(agent, Mail.VISITS, body)
 
     def stray(self, urls: pa.RecordBatch, now: float) -> None:
-        """The visits `urls` were not made here, since their hosts moved to the address of another agent."""
+        """Route the visits `urls` anew: their hosts moved to the address of another agent."""
         own = self.give_back(urls, now)
         self._errands.drop(u64(own, "key").tolist())
         self._routes.move(own)
 
     def give_back(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
-        """The visits `urls` were not made here: those of this shard, which are to be made anew."""
+        """Return the visits of `urls`, none made here, that are of this shard; send the others back."""
         own = self._own(urls)
         for key in u64(own, "key").tolist():
             self._handed.back(key, now)
         return own
 
     def _own(self, urls: pa.RecordBatch) -> pa.RecordBatch:
-        """Those of `urls` that are of this shard; the others are sent back to theirs."""
+        """Return the visits of `urls` of this shard; send the others back."""
         shards = self._division.shards_of(u64(urls, "domain"))
         for shard in np.unique(shards[shards != self._me]).tolist():
             rows = keep(urls, shards == shard)
@@ -346,7 +347,7 @@ class Office:
         return keep(urls, shards == self._me)
 
     def block(self, host: int) -> pa.RecordBatch:
-        """Nothing is to be requested of `host` any more: visits to it that wait here (schema `URLS`)."""
+        """Request nothing more of `host`; return visits to it that wait here (schema `URLS`)."""
         return self._routes.block(host)
 
     def unblock(self, host: int) -> None:
@@ -356,26 +357,26 @@ class Office:
     # --- errands
 
     def errand(self, visit: Visit) -> None:
-        """Have `visit`, to which a robots.txt of a host of ours leads, made by whoever asks its host."""
+        """Have `visit`, to which a robots.txt of our hosts redirects, made by the agent that asks its host."""
         self._errands.want(visit)
 
     def answer(self, exchange: Exchange, now: float) -> None:
-        """An errand was made here, and `exchange` came of it."""
+        """Pass on the `exchange` of an errand that was made here."""
         self._events += self._errands.answer(exchange, now)
 
     # --- what a checkpoint keeps
 
     def state(self) -> dict[str, Any]:
-        """What a restart needs. Say `flush` before, so that all is in letters."""
+        """Return what a restart needs. Call `flush` before, so that every row is in a letter."""
         early = [[key, list(told), list(row)] for key, told, row in self._handed.early_rows()]
         return {"letters": self._letters.state(), "unsafe": self._unsafe.write(self._handed.unsafe()), "early": early}
 
     def dirty_files(self) -> list[Path]:
-        """All files are the store's."""
+        """Return none: all files are the store's."""
         return []
 
     def durable(self) -> None:
-        """The checkpoint with the last `state` is safe."""
+        """Note that the checkpoint with the last `state` is safe."""
         self._letters.committed()
 
     def close(self) -> None:

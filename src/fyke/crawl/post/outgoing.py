@@ -1,7 +1,7 @@
 """Links and outcomes for other shards: gathered until a letter is worth its cost, or has waited for long enough.
 
-The office puts in what the loop moves, and takes back what is for this shard. Invariant: what was put in is in a
-letter, or in the next `flush`.
+The office puts in what the loop moves, and takes back the rows of this shard. Invariant: every row that was put in is
+in a letter, or in the next `flush`.
 """
 
 from collections import defaultdict
@@ -18,27 +18,27 @@ from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Mail
 from fyke.crawl.post.mailbag import Mailbag
 
-LINGER_S = 0.2  # that links and outcomes wait for others to the same shard
+LINGER_S = 0.2  # that rows wait for others to the same shard
 
 
 class Outgoing:
-    """What the agent `me` has for the shards of others."""
+    """Rows of agent `me` for the shards of others."""
 
     def __init__(self, me: int, division: Division, mailbag: Mailbag) -> None:
         self._me = me
         self._division = division
         self._mailbag = mailbag
         self._links: defaultdict[int, list[Links]] = defaultdict(list)
-        self._outcomes: defaultdict[int, dict[str, list[pa.RecordBatch]]] = defaultdict(dict)  # by parts
-        self.rows = 0  # of all these
+        self._outcomes: defaultdict[int, dict[str, list[pa.RecordBatch]]] = defaultdict(dict)  # by part
+        self.rows = 0
         self._since = 0.0  # when the first of them came
 
     def __repr__(self) -> str:
         return f"Outgoing({self.rows} rows)"
 
     def put_links(self, links: Links, known_to_all: Mask, now: float) -> Links:
-        """Take what of `links` is for other shards, and for each of them the rows that are `known_to_all`; returns
-        those of this shard."""
+        """Take the rows of `links` for other shards, and for each of them the rows `known_to_all`; return those of this
+        one."""
         shards = self._division.shards_of(u64(links.urls, "domain"))
         for shard in range(self._division.shards):
             mask = (shards == shard) | known_to_all
@@ -48,7 +48,7 @@ class Outgoing:
         return links.keep(shards == self._me)
 
     def put(self, part: str, rows: pa.RecordBatch, now: float) -> pa.RecordBatch:
-        """Take those of the `rows` of this part of `Outcomes` that are for other shards; returns those for this one."""
+        """Take the `rows` of this part of `Outcomes` for other shards; return those for this one."""
         shards = self._division.shards_of(_domains_of(rows))
         for shard in np.unique(shards[shards != self._me]).tolist():
             theirs = keep(rows, shards == shard)
@@ -62,11 +62,11 @@ class Outgoing:
         self.rows += rows
 
     def due(self, now: float, *, idle: bool) -> bool:
-        """Whether it is time for a `flush`: what is little lingers, unless this agent is `idle`."""
+        """Return whether it is time for a `flush`: few rows linger, unless this agent is `idle`."""
         return bool(self.rows) and (idle or self.rows >= MESSAGE_ROWS or now - self._since >= LINGER_S)
 
     def flush(self) -> None:
-        """Put all that waits into letters."""
+        """Put all waiting rows into letters."""
         for shard, links in self._links.items():
             self._keep_links(shard, links_of(links))
         for shard, parts in self._outcomes.items():
@@ -85,7 +85,8 @@ class Outgoing:
 
 
 def _domains_of(rows: pa.RecordBatch) -> U64:
-    """The domains whose shards rows of a part of `Outcomes` are for; of rules, that of their origin."""
+    """Return the domains to whose shards rows of a part of `Outcomes` go: uint64[n]; of rules, the domain of their
+    origin."""
     if "domain" in rows.schema.names:
         return u64(rows, "domain")
     origins = rows.column("origin").to_pylist()

@@ -1,7 +1,7 @@
-"""Which agent asks which host: visits of this shard wait here until that is known, and they can go out.
+"""Which agent asks which host? Visits of this shard wait here until that is known, and they can go out.
 
-A host's address decides. It is looked up where it is not known, and the host is pinned to the address's agent
-(`handed`) as long as visits of it are out. Invariant: what was put in is with `due`'s caller, or waits here, or was
+A host's address decides. If it is not known, it is looked up, and the host is pinned to the address's agent (`handed`)
+as long as visits of it are out. Invariant: a visit that was put in is with the caller of `due`, or waits here, or was
 blocked.
 """
 
@@ -37,41 +37,41 @@ class Routes:
         self._resolver = resolver
         self._news = news
         self._new: list[pa.RecordBatch] = []  # visits that came from the frontier since the last turn
-        self._refused = Refusals()  # that are refused by whoever asks their hosts
+        self._refused = Refusals()  # visits to be refused by the agents that ask their hosts
         self._waiting: dict[int, list[pa.RecordBatch]] = {}  # visits whose hosts have no agent yet
         self._for: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)  # visits that can go out
         self._lookups: dict[int, asyncio.Task[None]] = {}
-        self._named: dict[int, Resolution] = {}  # names looked up, and nobody was told of them yet
-        self._moving: set[int] = set()  # hosts that must be with nobody before they have another agent
+        self._named: dict[int, Resolution] = {}  # names looked up, of which no agent was told yet
+        self._moving: set[int] = set()  # hosts that must be with no agent before they have another
         self._blocked: set[int] = set()
         self._unpin_at = 0.0
-        self._asked: dict[int, pa.RecordBatch] = {}  # rules that others bring
+        self._asked: dict[int, pa.RecordBatch] = {}  # by key: visits for rules that other agents bring
 
     def __repr__(self) -> str:
         return f"Routes({len(self._waiting)} hosts wait, {len(self._lookups)} looked up)"
 
     @property
     def waiting(self) -> bool:
-        """Whether any visit waits here."""
+        """True if any visit waits here."""
         return bool(self._new or self._refused or self._waiting or any(self._for.values()))
 
     def put(self, visits: pa.RecordBatch) -> None:
-        """The frontier hands out `visits` (schema `URLS`)."""
+        """Take `visits` (schema `URLS`) that the frontier hands out."""
         if visits.num_rows:
             self._new.append(visits)
 
     def refuse(self, visits: pa.RecordBatch) -> None:
-        """It hands out `visits` that rules forbid: a portion goes out at a time."""
+        """Take `visits` that rules forbid; a portion goes out at a time."""
         self._refused.put(visits)
 
     def take_new(self) -> list[pa.RecordBatch]:
-        """What was put in, to be given to `sort` as far as it is to be made."""
+        """Return the visits that were put in; the caller gives those that are to be made to `sort`."""
         self.put(self._refused.next())
         new, self._new = self._new, []
         return new
 
     def sort(self, visits: pa.RecordBatch) -> None:
-        """By agent, where the host has one; else the visits wait for that."""
+        """Sort `visits` by the agent of their host; visits to a host without one wait."""
         hosts = u64(visits, "host")
         unique, places = np.unique(hosts, return_inverse=True)
         agents = [-1 if host in self._waiting else self._handed.agent_of(host) for host in unique.tolist()]
@@ -90,12 +90,12 @@ class Routes:
             self._waiting.setdefault(host, []).append(keep(visits, hosts == host))
 
     def move(self, visits: pa.RecordBatch) -> None:
-        """`visits` were not made, since their host moved: they wait until it is with nobody, and has another agent."""
+        """Let `visits` wait, whose host moved, until it is with no agent and then has another."""
         self._moving.update(u64(visits, "host").tolist())
         self.wait(visits)
 
     def due(self, now: float) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Visits that go out now, by the agent that makes them."""
+        """Yield visits that go out now, by the agent that makes them."""
         self._assign(now)
         for agent, batches in self._for.items():
             if batches and self._dealings.reachable(agent):
@@ -104,7 +104,7 @@ class Routes:
                 yield agent, urls
 
     def _assign(self, now: float) -> None:
-        """Give hosts that have none an agent, where their address is known, and let go of what waits for that."""
+        """Give hosts without an agent one if their address is known, and release the visits that wait for that."""
         if now >= self._unpin_at:
             self._unpin_at = now + UNPIN_S
             on_their_way = [u64(urls, "host").tolist() for batches in self._for.values() for urls in batches]
@@ -112,7 +112,7 @@ class Routes:
         for host in [host for host in self._waiting if host not in self._lookups]:
             agent = self._handed.agent_of(host)
             if agent is not None and host in self._moving:
-                continue  # first all that is out comes back, and the host rests
+                continue  # first all visits that are out come back, and the host rests
             if agent is None:
                 agent = self._agent_for(host)
                 if agent is None:
@@ -122,7 +122,8 @@ class Routes:
             self._for[agent] += self._waiting.pop(host)
 
     def _agent_for(self, host: int) -> int | None:
-        """Who asks `host`; None while its name is looked up. A host without an address is ours, to be given up."""
+        """Return the agent that asks `host`; None while its name is looked up. A host without an address is ours, to be
+        given up."""
         name = split(texts(self._waiting[host][0].slice(0, 1))[0]).host
         answer = self._resolver.cached(name)
         if answer is None:
@@ -144,28 +145,28 @@ class Routes:
             self._news.set()
 
     def take_named(self, hosts: Iterable[int]) -> list[Resolution]:
-        """The addresses of those of `hosts` that nobody was told of yet."""
+        """Return the addresses of `hosts` that no agent was told of yet."""
         return [self._named.pop(host) for host in dict.fromkeys(hosts) if host in self._named]
 
     # --- rules
 
     @property
     def asked(self) -> int:
-        """How many robots.txt other agents are to bring."""
+        """Number of robots.txt that other agents are to bring."""
         return len(self._asked)
 
     def note_rules(self, lent: pa.RecordBatch) -> None:
-        """Note which of the visits that were `lent` bring rules."""
+        """Note the visits that bring rules among those `lent`."""
         rules = keep(lent, numbers(lent, "kind") == Kind.RULES)
         self._asked.update((key, rules.slice(row, 1)) for row, key in enumerate(u64(rules, "key").tolist()))
 
     def rules_over(self, key: int, now: float) -> None:
-        """The rules with this key came, or are not asked for any more."""
+        """Note that the rules with this key came, or are no longer asked for."""
         self._asked.pop(key, None)
         self._handed.back(key, now)
 
     def without_rules(self, lost: Iterable[int]) -> list[int]:
-        """Those of the visits with the keys `lost` that are pages; rules wait here to be asked for again."""
+        """Return the keys of pages among the `lost`; rules wait here to be asked for again."""
         pages = []
         for key in lost:
             rules = self._asked.pop(key, None)
@@ -178,11 +179,11 @@ class Routes:
     # --- what a person blocked
 
     def blocked(self, visits: pa.RecordBatch) -> Mask:
-        """Which of `visits` are to hosts that are blocked."""
+        """Return which of `visits` are to hosts that are blocked: bool[n]."""
         return np.isin(u64(visits, "host"), list(self._blocked))
 
     def block(self, host: int) -> pa.RecordBatch:
-        """Nothing is to be requested of `host` any more: pages of it that wait here (schema `URLS`)."""
+        """Request nothing more of `host`; return its pages that wait here (schema `URLS`)."""
         self._blocked.add(host)
         waiting = [*self._waiting.pop(host, []), self._refused.take_back("host", lambda hosts: np.equal(hosts, host))]
         for batches in (self._new, *self._for.values()):

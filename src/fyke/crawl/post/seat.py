@@ -1,4 +1,4 @@
-"""Where an agent sits among those of its crawl, and the rooms that its post office acts through."""
+"""The place of an agent among those of its crawl, and the rooms that its post office acts through."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from fyke.fetcher.rests import Rests
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
-    """Where an agent sits among those of its crawl."""
+    """The place of an agent among those of its crawl."""
 
     me: int
     division: Division
@@ -23,7 +23,7 @@ class Seat:
     most_rules: int  # origins that a shard asks for their rules at a time
     moved: bool  # whether addresses went from agent to agent since the last run
     deaths: Mapping[str, int]  # of its process, as in `CrawlStatistics`
-    clock: Mapping[str, Any]  # what a clock noted that all agents go on by
+    clock: Mapping[str, Any]  # as noted by the clock that all agents go on by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

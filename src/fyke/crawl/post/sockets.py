@@ -1,8 +1,8 @@
 """Envelopes between processes of one machine: each agent listens at a Unix socket in the crawl's folder `state`.
 
-A transport as the office wants it: `send` carries a frame or loses it, and never waits. Each agent writes to those that
-it opened, and reads from those that others opened. Invariant: a frame arrives whole or not at all, and memory holds
-`MOST_BYTES` for each agent, however slow it is.
+A transport as the office wants it: `send` carries a frame or loses it, and never waits. Each agent writes to the
+connections it opened, and reads from those that others opened. Invariant: a frame arrives whole or not at all. Bounded:
+memory holds `MOST_BYTES` for each agent, however slow it is.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ AGAIN_S = 0.1  # between attempts to reach an agent
 
 
 def name_of(agent: int) -> str:
-    """The socket of an agent, in the folder `state`."""
+    """Return the name of an agent's socket, in the folder `state`."""
     return f"agent-{agent:04d}.sock"
 
 
@@ -33,7 +33,7 @@ class Sockets:
         self._reaching: dict[int, asyncio.Task[None]] = {}
         self._readers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.AbstractServer | None = None
-        self.deliver: Callable[[Envelope], None] | None = None  # takes what comes
+        self.deliver: Callable[[Envelope], None] | None = None  # takes each envelope that comes
 
     def __repr__(self) -> str:
         return f"Sockets(agent {self._me}, {len(self._writers)} reached)"
@@ -52,7 +52,7 @@ class Sockets:
         (self._state / name_of(self._me)).unlink(missing_ok=True)
 
     def send(self, to: int, frame: bytes) -> None:
-        """Carry `frame` to the agent `to`; it is lost when that is not there, or far behind."""
+        """Carry `frame` to the agent `to`; lose it if that agent is not there, or far behind."""
         writer = self._writers.get(to)
         if writer is None or writer.transport.is_closing():
             if to not in self._reaching:
@@ -70,7 +70,7 @@ class Sockets:
             del self._reaching[to]
 
     async def _read(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One agent's frames, until it ends."""
+        """Read one agent's frames, until it ends."""
         self._readers.add(writer)
         try:
             with suppress(OSError, asyncio.IncompleteReadError):

@@ -1,8 +1,8 @@
 """`fyke check --repair`: a crawl's directory made whole again, as far as the archive goes.
 
-The archive is the truth: tables and indexes come anew out of it, the state from the newest checkpoint that is whole.
-What is damaged goes to `damaged/`, never away. Last comes a manifest that fits what is there, so a repair that is
-killed anywhere is begun again. Invariant: what was whole before is so after, and what cannot be saved is said.
+The archive is the truth: tables and indexes are made anew out of it, the state out of the newest checkpoint that is
+whole. Damaged files go to `damaged/` and are never deleted. The last step writes a manifest that fits the files, so a
+repair that is killed anywhere is begun again. Invariant: a file that was whole stays whole, and every loss is told.
 """
 
 import os
@@ -40,7 +40,7 @@ __all__ = ["Note", "repair"]
 
 
 def repair(directory: CrawlDirectory, progress: Tell) -> Iterator[Note]:
-    """Mend the crawl in `directory`, and say what was done. Raises NotACrawl, DirectoryError, DiskFull."""
+    """Mend the crawl in `directory`, and yield what was done. Raises NotACrawl, DirectoryError, DiskFull."""
     config = directory.config()
     directory.require_readable()
     with directory.closed_to_crawls():
@@ -72,7 +72,7 @@ def _mended(case: Case, config: Config) -> Iterator[Note]:
 
 
 def _mended_together(cases: list[Case]) -> Iterator[Note]:
-    """What agents share: in which order their rows came."""
+    """Mend what agents share: the order in which their rows came."""
     folder = cases[0].folder
     recorded = {case.directory.part: {**case.state, **case.changed} for case in cases}
     try:
@@ -90,7 +90,8 @@ def _mended_together(cases: list[Case]) -> Iterator[Note]:
 
 
 def _asked(directory: CrawlDirectory) -> Iterator[Note]:
-    """What people asked of the crawl: where it is lost, they are told, and it may go on as if nobody had."""
+    """Mend what people asked of the crawl. If it is lost, they are told, and the crawl may go on as if nobody had
+    asked."""
     path = directory.state / ASKED
     try:
         AskedLater(directory.state)
@@ -106,7 +107,7 @@ def _asked(directory: CrawlDirectory) -> Iterator[Note]:
 
 
 def _not_mended(directory: CrawlDirectory) -> Iterator[Note]:
-    """What is lost or damaged, and nothing gives it back. What is lost of the archive was told."""
+    """Tell what is lost or damaged for good. Losses of the archive were told before."""
     lost = lost_files(directory)
     for fault in (*(Fault(directory.place(path), GONE) for path in lost), *asked_faults(directory, lost)):
         path = directory.path / fault.place
@@ -116,7 +117,7 @@ def _not_mended(directory: CrawlDirectory) -> Iterator[Note]:
 
 
 def _search_index(directory: CrawlDirectory) -> Iterator[Note]:
-    """It is made of the archive, so it goes aside whole."""
+    """Put a damaged search index aside as a whole, because it can be made of the archive again."""
     if index_faults(directory.path):
         folder = IndexFolder(directory.path)
         with folder.locked():
@@ -125,7 +126,7 @@ def _search_index(directory: CrawlDirectory) -> Iterator[Note]:
 
 
 def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
-    """Choose the newest whole checkpoint; returns the files of those that are not."""
+    """Choose the newest whole checkpoint; return the files of those that are damaged."""
     shard, bad = case.directory.shard, []
     numbers = manifests.numbers(shard)
     for number in numbers:
@@ -155,7 +156,7 @@ def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
 
 
 def _commit(case: Case, bad: list[Path]) -> Iterator[Note]:
-    """The manifest that fits what is there now; then what was damaged of the state goes aside."""
+    """Write the manifest that fits the files that are there now; then put damaged files of the state aside."""
     shard = case.directory.shard
     if case.manifest is not None and (case.changed or case.fell_back or bad):
         number = manifests.numbers(shard)[0] + 1

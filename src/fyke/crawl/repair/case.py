@@ -1,6 +1,6 @@
 """What a repair knows of the crawl it mends, and what it has changed so far.
 
-Made by `fyke.crawl.repair`, shared by what mends the archive and what mends the tables.
+Made by `fyke.crawl.repair`, shared by the repairs of the archive and of the tables.
 """
 
 import os
@@ -16,7 +16,7 @@ from fyke.disk.manifest import Manifest
 
 
 class Note(NamedTuple):
-    """What was done about a file, or (`lost`) what cannot be; `again` where what was in it is fetched again."""
+    """What was done about a file, or (`lost`) what is lost of it; `again` if its contents are fetched again."""
 
     place: str
     what: str
@@ -25,7 +25,7 @@ class Note(NamedTuple):
 
 
 class Case:
-    """The crawl in `directory`; work goes on in `scratch`, and `progress` hears how far it is."""
+    """The crawl in `directory`. Work goes on in `scratch`; `progress` is told how far it is."""
 
     def __init__(self, directory: CrawlDirectory, scratch: Path, progress: Tell) -> None:
         self.directory = directory
@@ -44,16 +44,16 @@ class Case:
 
     @property
     def fell_back(self) -> bool:
-        """Whether a newer manifest was not whole, or may be gone."""
+        """True if a newer manifest was not whole, or may be gone."""
         shard = self.directory.shard
         newest = manifests.numbers(shard)[0] if self.manifest is not None else 0
         return self.manifest is not None and (self.manifest.number != newest or bool(manifests.lone(shard)))
 
     def place(self, path: Path) -> str:
-        """`path` as people read it."""
+        """Return `path` as people read it."""
         return self.directory.place(path)
 
     def drop_checksum(self, path: Path) -> None:
-        """Put the checksum of a file aside, which is no longer as it was."""
+        """Put the checksum of a file that changed aside."""
         if os.path.lexists(checksum_path(path)):
             self.aside.take(checksum_path(path))

@@ -1,9 +1,9 @@
 """Rows of the tables out of the archive, as the harvest wrote them.
 
-Used by `fyke.crawl.repair` for what is lost of a table. Rows come in the order of the archive, which is that of the
-tables, so what lies between two rows that are whole is found by their places. A row says of a page what it said
-before, since the same rooms read it; only `duration_s` is rounded to milliseconds. What no server answered has no
-record, and so no row. Invariant: memory holds one page and one batch.
+Used by `fyke.crawl.repair` for lost rows of a table. The archive has the order of the tables, so rows between two whole
+ones are found by their places. A row says of a page what it said before, because the same rooms read it; only
+`duration_s` is rounded to milliseconds. A visit without an answer has no record, and so no row. Invariant: memory holds
+one page and one batch.
 """
 
 import zlib
@@ -43,19 +43,19 @@ _UNREADABLE = (Broken, OSError, ValueError, zlib.error)
 
 
 class RecordPosition(NamedTuple):
-    """Where a record begins; places are ordered as the records were written."""
+    """The place where a record begins; places are ordered as the records were written."""
 
     serial: tuple[int, str]
     offset: int
 
 
 def position_of(file: str, offset: int) -> RecordPosition:
-    """The place that a row of the pages table names."""
+    """Return the place that a row of the pages table names."""
     return RecordPosition(serial_of(file.rpartition("/")[2]), offset)
 
 
 class Rereader:
-    """Reads the archive of the crawl in `folder`: `ends` says how many bytes of each file count."""
+    """Reads the archive of the crawl in `folder`; `ends` says how many bytes of each file count."""
 
     def __init__(self, folder: Path, config: Config, ends: dict[Path, int]) -> None:
         self._folder = folder
@@ -66,7 +66,7 @@ class Rereader:
         self._parser = Parser(processors, config.crawl.requisites, product=config.agent.user_agent)
         self._links = LinkResolver(schemes_of(named(config.plugins, "protocols")))
         self._seeds = frozenset(seed.url.decode() for seed in seeds_of(config.crawl.seeds))
-        self.other_links = 0  # pages that have other links than when they were crawled
+        self.other_links = 0  # pages with other links than when they were crawled
 
     def __repr__(self) -> str:
         return f"Rereader({str(self._folder)!r}, {len(self._ends)} files)"
@@ -74,7 +74,7 @@ class Rereader:
     # --- pages
 
     def pages(self, after: RecordPosition | None, before: RecordPosition | None) -> Iterator[pa.RecordBatch]:
-        """Rows of the pages whose records lie between two places."""
+        """Yield rows of the pages whose records lie between two places."""
         rows = (row for row in map(self._page_row, self._records(after, before)) if row is not None)
         while some := list(islice(rows, BATCH_ROWS)):
             yield rows_batch(some, PAGE_ROWS)
@@ -82,7 +82,7 @@ class Rereader:
     def _records(
         self, after: RecordPosition | None, before: RecordPosition | None
     ) -> Iterator[tuple[Path, Record, Record | None]]:
-        """Each record that can be replayed, and the metadata beside it."""
+        """Yield each record that can be replayed, and the metadata beside it."""
         for path, end in self._ends.items():
             serial = serial_of(path.name)
             if (after and serial < after.serial) or (before and serial > before.serial):
@@ -121,7 +121,7 @@ class Rereader:
         return page_row(exchange, place, page, len(links), links[0].url.decode() if moved else None)
 
     def _opened(self, exchange: Exchange) -> Page:
-        """What was known of a page before it was compared with its copy."""
+        """Return a page as it was before it was compared with its copy."""
         outcome = exchange.outcome
         if outcome is Outcome.UNCHANGED and exchange.status != 304:
             exchange.outcome = Outcome.OK
@@ -130,7 +130,7 @@ class Rereader:
         return page
 
     def _exchange(self, path: Path, offset: int, length: int, facts: dict[str, str]) -> Exchange:
-        """The exchange of a record, with what its metadata says. Raises `_UNREADABLE`."""
+        """Return the exchange of a record, with what its metadata says. Raises `_UNREADABLE`."""
         fields, block = read_block(path, offset, length)
         head, body = taken_apart(block) if "application/http" in fields.get("content-type", "") else (b"", block)
         if fields.get("warc-type") == "revisit":
@@ -155,7 +155,8 @@ class Rereader:
         return exchange
 
     def _message(self, revisit: dict[str, str], head: bytes, facts: dict[str, str]) -> tuple[bytes, bytes]:
-        """The answer that a revisit record with these fields stands for; without a body if its original is lost."""
+        """Return the answer that a revisit record with these fields stands for; without a body if its original is
+        lost."""
         if not head:  # a 304
             return (facts["answered"] + "\r\n\r\n").encode("latin-1") if "answered" in facts else b"", b""
         names = ("warc-refers-to-target-uri", "warc-refers-to-date", "warc-payload-digest")
@@ -166,7 +167,7 @@ class Rereader:
         return head, taken_apart(block)[1]
 
     def _kind(self, visit: Visit, facts: dict[str, str]) -> Kind:
-        """How the URL was linked to, where the archive does not say it."""
+        """Return how the URL was linked to, if the archive does not say."""
         if visit.url in self._seeds:
             return Kind.SEED
         return Kind.REQUISITE if facts.get("hopsFromSeed", "").endswith("E") else Kind.PAGE
@@ -174,7 +175,7 @@ class Rereader:
     # --- links
 
     def links(self, rows: Iterable[dict[str, Any]], skip: int, leave: int) -> Iterator[pa.RecordBatch]:
-        """The link rows of pages, given their rows; not the first `skip` of all, nor the last `leave`."""
+        """Yield the link rows of pages, given their rows, without the first `skip` and the last `leave`."""
         first = True
         batch: pa.RecordBatch | None = None
         for row in rows:
@@ -201,7 +202,7 @@ class Rereader:
         return rows_batch(told, SCHEMAS["links"])
 
     def _pointed(self, page: Page) -> tuple[list[Locator], list[int]]:
-        """What a page points at, in the order of the table of links, and what each is there."""
+        """Return what a page points at, in the order of the table of links, and the kind of each link."""
         if page.exchange.outcome in TO_PARSE and not page.duplicate:
             self._parser.process(page)
         groups = groups_of(page)
@@ -211,7 +212,7 @@ class Rereader:
 
 
 def _outcome(exchange: Exchange) -> Outcome:
-    """How the visit ended, where the archive does not say it."""
+    """Return how the visit ended, if the archive does not say."""
     by_head = outcome_of(exchange.status, exchange) if exchange.status >= 300 else Outcome.OK
     if exchange.truncated and by_head not in BY_HEAD:
         return Outcome.MEDIA_REFUSED if exchange.truncated == "unspecified" else Outcome.TOO_LARGE

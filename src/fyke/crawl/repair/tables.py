@@ -1,6 +1,6 @@
-"""The tables of a crawl mended: what is lost of them comes anew out of the archive.
+"""Mends the tables of a crawl: makes lost rows anew out of the archive.
 
-Called by `fyke.crawl.repair`, when the archive is mended. Invariant: a row that was whole before is so after.
+Called by `fyke.crawl.repair`, after the archive is mended. Invariant: a row that was whole before is so after.
 """
 
 import os
@@ -27,7 +27,7 @@ from fyke.disk.files import write_whole, writing
 
 @dataclass(slots=True)
 class _Spans:
-    """Where the rows of a table's pieces come from, each piece looked at once."""
+    """The pieces of a table, and the archive places that their rows name; each piece is looked at once."""
 
     found: list[RowsPiece]
     known: dict[int, Any] = field(default_factory=dict)
@@ -37,8 +37,8 @@ _Fill = Callable[[_Spans, int], Iterator[pa.RecordBatch]]
 
 
 class TableRepair:
-    """Mends the tables of a case, with rows that `reader` finds in its archive; rows of those that are `extracted`, by
-    name with their schemas, do not come anew."""
+    """Mends the tables of a case, with rows that `reader` finds in its archive. Lost rows of the tables `extracted`
+    (schemas by name) do not come anew."""
 
     def __init__(self, case: Case, reader: Rereader, extracted: Mapping[str, pa.Schema]) -> None:
         self._case = case
@@ -55,7 +55,7 @@ class TableRepair:
         yield from self._summaries()
 
     def _segments(self, name: str) -> list[TableFile]:
-        """The segments of a table that this agent wrote."""
+        """Return the segments of a table that this agent wrote."""
         part = self._case.directory.part
         return [segment for segment in segments(self._case.folder, name) if segment.part == part]
 
@@ -91,7 +91,7 @@ class TableRepair:
             yield Note(f"{TABLES}/{name}", what)
 
     def _lost_rows(self, name: str) -> str:
-        """What rows of the table `name` are that do not come back, in words."""
+        """Say which rows of the table `name` do not come back."""
         if name == "pages":
             return "of visits that no server answered, or whose records are lost cannot come back"
         if name == "links":
@@ -99,9 +99,9 @@ class TableRepair:
         return f"are lost here; fyke extract {self._case.folder} makes the table once more out of the archive"
 
     def _put_aside_what_came_after(self, name: str, state: dict[str, Any]) -> Iterator[Note]:
-        """Files younger than the checkpoint, which are read before their journals: of those for which it counts a whole
-        journal, or nothing, the damaged, and where a checkpoint is gone all. They have rows of what is gone. One for
-        which it counts a journal that is not whole has the only rows, be its own checksum gone."""
+        """Put aside Parquet files younger than the checkpoint, which are read before their journals: damaged ones, and
+        all if a checkpoint is gone, because they have rows of lost records. A file whose rows the checkpoint counts
+        stays if its journal is not whole, even without a checksum: it alone has them."""
         own, sealed = series(name, self._case.directory.part), state.get("sealed", 0)
         counted = sealed + len(state.get("segments", []))
         for serial, segment in enumerate(self._segments(name)[sealed:], sealed):
@@ -118,7 +118,7 @@ class TableRepair:
                 yield Note(self._case.place(path), f"it is {what}younger than the checkpoint, and put aside")
 
     def _cut_journals(self, name: str, state: dict[str, Any]) -> Iterator[Note]:
-        """Rows younger than the checkpoint are of records that were put aside."""
+        """Cut rows younger than the checkpoint off: their records were put aside."""
         sealed = state.get("sealed", 0)
         lengths = dict(enumerate((length for length, _ in state.get("segments", [])), sealed))
         for serial, segment in enumerate(self._segments(name)[sealed:], sealed):
@@ -137,11 +137,11 @@ class TableRepair:
             yield Note(self._case.place(path), what)
 
     def _new_generation(self) -> None:
-        """Before a row changes its number, so that nobody goes on counting from the old ones."""
+        """Begin a new generation before a row changes its number, so that nobody counts on from the old ones."""
         write_whole(self._case.folder / TABLES / GENERATION, f"{generation(self._case.folder) + 1}\n".encode())
 
     def _pages_of(self, spans: _Spans, hole: int) -> Iterator[Any]:
-        """The rows between the last page before the hole and the first after it."""
+        """Yield the rows between the last page before the hole and the first after it."""
         if hole and spans.found[hole - 1].path is None:
             return
         before = (self._places(spans, at) for at in range(hole - 1, -1, -1))
@@ -151,7 +151,7 @@ class TableRepair:
         yield from self._reader.pages(low, high)
 
     def _places(self, spans: _Spans, at: int) -> tuple[RecordPosition, RecordPosition] | None:
-        """The first and the last place in the archive that rows of a piece name."""
+        """Return the first and the last place in the archive that rows of a piece name."""
         if at not in spans.known:
             first = last = None
             for batch in spans.found[at].batches():
@@ -164,8 +164,8 @@ class TableRepair:
         return found
 
     def _links_of(self, spans: _Spans, hole: int) -> Iterator[Any]:
-        """The links of the pages between those with links before the hole and after it, and of these what lacks. Of
-        holes side by side the first has them all."""
+        """Yield the missing links of pages from the last with links before the hole to the first after it. The first of
+        holes side by side gets them all."""
         source, skip = self._neighbour(spans, range(hole - 1, -1, -1), last=True)
         if source is None and any(piece.path is None for piece in spans.found[:hole]):
             return
@@ -176,7 +176,7 @@ class TableRepair:
         yield from self._reader.links(rows, skip, leave)
 
     def _neighbour(self, spans: _Spans, order: range, *, last: bool) -> tuple[int | None, int]:
-        """The page whose links are nearest in the pieces `order`, and how many of its rows are there."""
+        """Return the page whose links are nearest in the pieces `order`, and how many of its rows are there."""
         page, count = None, 0
         for at in order:
             if spans.found[at].path is None:
@@ -193,7 +193,7 @@ class TableRepair:
         return page, count
 
     def _rows_between(self, source: int | None, target: int | None) -> tuple[int, int]:
-        """The first and the last row (and one) of the pages from `source` to `target`."""
+        """Return the row numbers, first and past the last, of the pages from `source` to `target`."""
         begin, end, position = 0, None, 0
         for keys, links in self._key_columns():
             counted = links > 0
@@ -218,7 +218,7 @@ class TableRepair:
             position += batch.num_rows
 
     def _page_batches(self, columns: list[str]) -> Iterator[Any]:
-        """The rows of pages that count, which are whole by now."""
+        """Yield the rows of pages that count, which are whole by now."""
         case = self._case
         left = None if case.manifest is None else rows_recorded({**case.state, **case.changed}, "pages")
         for segment in self._segments("pages"):
@@ -227,7 +227,7 @@ class TableRepair:
                 left = None if left is None else left - min(left, batch.num_rows)
 
     def _summaries(self) -> Iterator[Note]:
-        """Tables that are written whole: one that is damaged goes aside until it is written again."""
+        """Put damaged tables that are written whole aside, until they are written again."""
         part = self._case.directory.part
         again = {f"{series(name, part)}-00000": "when the crawl stops" for name in ("hosts", "domains")}
         for name in (*again, *(() if part else OF_INDEX)):

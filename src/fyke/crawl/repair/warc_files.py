@@ -1,7 +1,6 @@
-"""The archive of a crawl mended: every record read, indexes made anew, and no file gone on with that cannot be.
+"""Mends the archive of a crawl: reads every record, makes indexes anew, closes files that the crawl cannot append to.
 
-Called by `fyke.crawl.repair`. Invariant: records stay where they are, whatever became of them, since rows name their
-places.
+Called by `fyke.crawl.repair`. Invariant: records stay at their places, because rows name these.
 """
 
 import os
@@ -44,7 +43,7 @@ class ArchiveRepair:
         self._case = case
 
     def run(self) -> Generator[Note, None, list[WarcFile]]:
-        """Read every record; mend indexes, and close what cannot be gone on with. Returns the files."""
+        """Read every record, mend indexes, and close files that cannot be appended to. Returns the files."""
         state = self._case.state.get("archive", {})
         lengths = archive_lengths(self._case.directory, self._case.state)
         unfinished = {state["serial"]} if state.get("length") else set()
@@ -84,7 +83,7 @@ class ArchiveRepair:
         return [warc for warc in warcs if warc.end]
 
     def _files(self) -> list[Path]:
-        """The files of this agent."""
+        """Return the files of this agent."""
         case = self._case
         own, agents = real_path(case.folder).name, len(case.directory.parts)
         return [path for path in archive_files(case.folder) if part_of(path.name, own, agents) == case.directory.part]
@@ -94,12 +93,13 @@ class ArchiveRepair:
         with writing(warc.lines), warc.lines.open("wb") as lines:
             try:
                 yield from self._reindexed(warc, place, lines)
-            except OSError as error:  # of reading the archive: what fails to be written is a FykeError
+            except OSError as error:  # of reading the archive: failed writes are FykeErrors
                 warc.end = 0
                 yield Note(place, f"it cannot be read: {error.strerror}", lost=True)
 
     def _reindexed(self, warc: WarcFile, place: str, lines: BinaryIO) -> Iterator[Note]:
-        """What of its records is damaged. Raises OSError where the file cannot be read, DiskFull, DirectoryError."""
+        """Write the index lines of a file, and yield its damaged records. Raises OSError if it cannot be read,
+        DiskFull, DirectoryError."""
         with allowed(warc.path):
             for damage in reindex(warc.path, warc.end, lines, lambda at: self._case.progress(place, at, warc.end)):
                 warc.sound = False
@@ -107,7 +107,7 @@ class ArchiveRepair:
                 yield Note(damage.place, f"this record{page} cannot be read: {damage.what}", lost=True)
 
     def _index_fits(self, warc: WarcFile, length: int) -> bool:
-        """Whether the index of a file that still grows is as it was written."""
+        """Return whether the index of a file that still grows is as it was written."""
         path = index_path(warc.path, closed=False)
         with suppress(OSError), path.open("rb") as there, warc.lines.open("rb") as lines:
             left = length
@@ -119,12 +119,12 @@ class ArchiveRepair:
         return False
 
     def _close(self, warcs: list[WarcFile], state: dict[str, Any]) -> Iterator[Note]:
-        """Nothing is appended to the files there are: the crawl goes on with the next one."""
+        """Append nothing to the files that are there: the crawl goes on with the next one."""
         for warc in warcs:
             if not warc.end and self._case.fell_back:
                 indexes = [index_path(warc.path, closed=closed) for closed in (True, False)]
                 besides = [checksum_path(path) for path in (warc.path, *indexes)]
-                for path in (*besides, *indexes, warc.path):  # itself last: by it a repair begun again finds the others
+                for path in (*besides, *indexes, warc.path):  # last, so that a repair begun again finds the others
                     if os.path.lexists(path):
                         self._case.aside.take(path)
                 what = "it is younger than the checkpoint, and put aside"
@@ -142,7 +142,7 @@ class ArchiveRepair:
         self._case.changed["archive"] = {**state, **closed}
 
     def _finish(self, warc: WarcFile) -> Iterator[Note]:
-        """The sorted index and the checksums of a closed file."""
+        """Make the sorted index and the checksums of a closed file anew, if they do not fit."""
         path, part = index_path(warc.path, closed=True), self._case.scratch / "sorted.cdxj"
         with writing(path):
             sort_lines(warc.lines, part)
@@ -163,7 +163,7 @@ class ArchiveRepair:
                 yield Note(self._case.place(warc.path), "its checksum is made anew; every record is whole")
 
     def _is_cut(self, warc: WarcFile) -> bool:
-        """Whether the index, or a row of the pages, names a record behind the end of a file that was finished."""
+        """Return whether the index, or a row of the pages, names a record behind the end of a finished file."""
         if checksum_holds(warc.path) is not False:
             return False
         with suppress(OSError, ValueError, KeyError, TypeError):
@@ -180,7 +180,7 @@ class ArchiveRepair:
 
 
 def _copy(source: Path, target: Path, length: int) -> None:
-    """The first `length` bytes of `source` as a new file."""
+    """Copy the first `length` bytes of `source` into a new file."""
     with writing(target), source.open("rb") as old, target.open("wb") as new:
         while length and (chunk := old.read(min(COPY_BYTES, length))):
             length -= new.write(chunk)
