@@ -1,10 +1,11 @@
 """Broken links, each with the pages on which it stands.
 
-Called by `fyke links` and `fyke.report.page`. A link is broken when the last visit to where it leads brought no answer
-or an error, also when redirects lead there, or in a circle. It stands on the pages that have it now. What was not
-fetched (beyond the scope, forbidden by robots.txt, a link with `nofollow`) is unknown and never called broken.
+`fyke links` and `fyke.report.page` call it. A link is broken if the last visit to its target brought no answer or an
+error, also at the end of redirects, or if redirects lead in a circle. It stands on the pages that have it now. A target
+that was not fetched (beyond the scope, forbidden by robots.txt, a link with `nofollow`) is unknown and never called
+broken.
 
-Invariant: memory holds keys of broken links and the pages that are shown; everything else DuckDB may put on disk.
+Bounded: memory holds keys of broken links and the pages that are shown; DuckDB may put all else on disk.
 """
 
 from collections.abc import Iterator
@@ -31,18 +32,18 @@ NOWHERE = "redirects to what cannot be fetched"
 
 
 class BrokenLink(NamedTuple):
-    """Where a link leads that brings nothing, why, and where it stands."""
+    """The target of a broken link, why it is broken, and where it stands."""
 
     url: str
     status: int  # of the answer; 0 without one
     why: str
-    redirects_to: str  # where redirects end, if they do; else empty
+    redirects_to: str  # where redirects end, if they do; otherwise empty
     seed: bool  # whether the crawl began there
     pages: int  # on which it stands
     on: list[str]  # the first of them, by URL
 
     def __str__(self) -> str:
-        """In lines for people."""
+        """Return it in lines for people."""
         where = [f"on {url}" for url in self.on]
         if self.pages > len(self.on):
             where.append(f"and on {counted(self.pages - len(self.on), 'page')} more")
@@ -54,7 +55,7 @@ class BrokenLinks:
     """The broken links of a crawl, found once; `questions` must be open."""
 
     def __init__(self, questions: Questions) -> None:
-        """Raises StateDamaged, DiskFull."""
+        """Find the broken links. Raises StateDamaged, DiskFull."""
         self._ask = questions.ask
         self._latest()
         self._follow_redirects()
@@ -83,7 +84,7 @@ class BrokenLinks:
         return f"{found}; links lead to {counted(self.targets, 'URL')}{unknown}"
 
     def _latest(self) -> None:
-        """`bad`: URLs whose last visit failed; `moved`: those that it found redirected, and where to."""
+        """Make `bad`, URLs whose last visit failed, and `moved`, URLs that it found redirected, with their targets."""
         self._ask("create table latest as select key, max(fetched_at) as at from visits group by key",
                   visits=["key", "fetched_at"])  # fmt: skip
         self._ask(
@@ -106,7 +107,7 @@ class BrokenLinks:
         )
 
     def _follow_redirects(self) -> None:
-        """What redirects to something broken is broken."""
+        """Add to `bad` the URLs that redirect to a bad one."""
         for step in range(1, MOST_REDIRECTS + 1):
             ((more,),) = self._ask(
                 "insert into bad select m.key, m.url, b.status, b.why, b.detail,"
@@ -118,7 +119,7 @@ class BrokenLinks:
                 return
 
     def _find_circles(self) -> None:
-        """What redirects, and never leaves the redirects."""
+        """Add to `bad` URLs that never leave the redirects."""
         self._ask("create table circling as select * from moved where key not in (select key from bad)")
         left = True
         while left:
@@ -129,7 +130,8 @@ class BrokenLinks:
         )
 
     def _place(self) -> None:
-        """`stands`: each broken link with each page that has it, redirects being no pages; `ranked`: those links."""
+        """Make `stands`, each broken link with each page that has it (redirects are no pages), and `ranked`, these
+        links."""
         self._find_renewed()
         self._ask(
             "create table pairs as select distinct source, target from links left join renewed on source = key where"
@@ -150,9 +152,9 @@ class BrokenLinks:
         )
 
     def _find_renewed(self) -> None:
-        """`renewed`: pages that a later visit found changed, and where in the table of links their present links begin:
-        these are their last ones. A page that is again what it once was has its present links further back; all that
-        it ever had count."""
+        """Make `renewed`: pages that a later visit found changed, with the arrival at which their present links begin
+        in the table, where these are the page's last ones. If a page says again what it once said, its present links
+        are further back, so all links that it ever had count."""
         self._ask(
             "create table said as select key, count(*) as times, arg_max(links, fetched_at) as links,"
             f" arg_max(duplicate, fetched_at) as known from visits where outcome in ({_SAYING}) group by key"
@@ -167,7 +169,7 @@ class BrokenLinks:
         )
 
     def worst(self, most: int | None = None, shown: int = 10) -> Iterator[BrokenLink]:
-        """The links that stand on most pages first, `most` of them at most, each with `shown` of its pages."""
+        """Yield at most `most` links, those on most pages first, each with `shown` of its pages."""
         self._ask(
             "create or replace table listed as select * from (select target, url, row_number() over"
             " (partition by target order by url) as place from stands) where place <= ?",

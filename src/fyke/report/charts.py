@@ -1,7 +1,7 @@
 """The plots of a report, each a figure with a title and a sentence.
 
-Called by `fyke.report.page`. A plot for which there is nothing to show is left out. Invariant: a plot has a bounded
-number of marks, however large the crawl.
+`fyke.report.page` calls it. A plot with nothing to show is left out. Bounded: a plot has a bounded number of marks,
+however large the crawl.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +31,7 @@ _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800
 
 
 class Chart(NamedTuple):
-    """A plot: its title, what it says in words, and the SVG element."""
+    """A plot: its title, its meaning in a sentence, and the SVG element."""
 
     title: str
     sentence: str
@@ -39,7 +39,7 @@ class Chart(NamedTuple):
 
 
 def of_time(found: Survey) -> Iterator[Chart]:
-    """Pages a second over the crawl."""
+    """Plot pages a second over the crawl."""
     if not found.stretches:
         return
     width, begin_s = found.width_s, found.totals.begin_s
@@ -62,7 +62,7 @@ def of_time(found: Survey) -> Iterator[Chart]:
 
 
 def clock_ticks(begin_s: float, end_s: float) -> list[tuple[float, str]]:
-    """At most `TICKS` round times of the clock (UTC) from `begin_s` to `end_s`, as unix seconds and in words."""
+    """Return at most `TICKS` round times of the clock (UTC) from `begin_s` to `end_s`, as unix seconds and in words."""
     span_s = end_s - begin_s
     step_s = next((step for step in _STEPS_S if span_s / step <= TICKS), int(span_s / TICKS / _DAY_S + 1) * _DAY_S)
     form = (
@@ -74,7 +74,7 @@ def clock_ticks(begin_s: float, end_s: float) -> list[tuple[float, str]]:
 
 
 def of_outcomes(found: Survey) -> Iterator[Chart]:
-    """What became of the visits."""
+    """Plot the outcomes of visits."""
     rows = [(outcome.replace("_", " "), count) for outcome, count in found.outcomes]
     if rows:
         good = {"ok": BLUE, "redirected": GREEN, "robots forbade": FAINT}
@@ -84,7 +84,7 @@ def of_outcomes(found: Survey) -> Iterator[Chart]:
 
 
 def of_media_types(found: Survey) -> Iterator[Chart]:
-    """Media types of whole answers."""
+    """Plot media types of whole answers."""
     rows = [(name or "(none)", count) for name, count in found.media_types]
     if rows:
         figure = _bars(rows, lambda name: BLUE if "html" in name else ORANGE)
@@ -92,14 +92,14 @@ def of_media_types(found: Survey) -> Iterator[Chart]:
 
 
 def of_languages(rows: Rows, sample: int) -> Iterator[Chart]:
-    """Languages of HTML pages."""
+    """Plot languages of HTML pages."""
     if rows:
         figure = _bars([(name or "too little text", count) for name, count in rows], lambda name: BLUE)
         yield Chart("Languages", f"Of HTML pages, by a sample of {sample:,}.", svg(figure, "languages"))
 
 
 def _bars(rows: Sequence[tuple[str, int]], colour: Callable[[str], str]) -> Figure:
-    """The largest of `rows` as lying bars, each with its count and share; the others as one."""
+    """Draw the largest of `rows` as horizontal bars, each with count and share; the others are one bar."""
     total = sum(count for _, count in rows)
     kept, others = list(rows[:BARS]), rows[BARS:]
     if others:
@@ -123,7 +123,7 @@ def _bars(rows: Sequence[tuple[str, int]], colour: Callable[[str], str]) -> Figu
 
 
 def of_sizes(found: Survey) -> Iterator[Chart]:
-    """Sizes of pages, unpacked, in powers of two."""
+    """Plot sizes of pages, unpacked, in powers of two."""
     rows = [row for row in found.sizes if row[0] >= 0]
     if not rows:
         return
@@ -148,13 +148,13 @@ def of_sizes(found: Survey) -> Iterator[Chart]:
 
 
 def bytes_mark(power: int) -> str:
-    """Two to the `power` bytes, short."""
+    """Return two to the `power` bytes, short."""
     units = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
     return f"{1 << power % 10} {units[power // 10]}"
 
 
 def of_depth(found: Survey) -> Iterator[Chart]:
-    """How many links from a seed pages were."""
+    """Plot pages by their links from a seed."""
     if not found.depths:
         return
     depth = np.array([row[0] for row in found.depths])
@@ -171,7 +171,7 @@ def of_depth(found: Survey) -> Iterator[Chart]:
 
 
 def of_degrees(degrees: Rows) -> Iterator[Chart]:
-    """How many domains have how many others that link to them."""
+    """Plot domains by the number of others that link to them."""
     if len(degrees) < 2:
         return
     x, y = binned(np.array([row[0] for row in degrees], np.float64), np.array([row[1] for row in degrees], np.float64))
@@ -191,7 +191,7 @@ def of_degrees(degrees: Rows) -> Iterator[Chart]:
 
 
 def binned(degree: Floats, domains: Floats) -> tuple[Floats, Floats]:
-    """Each degree up to ten as it is; above, the mean over ranges that grow: [n] degrees, [n] domains a degree."""
+    """Return each degree up to ten as it is, and above means over growing ranges: [n] degrees, [n] domains a degree."""
     few = degree <= 10
     steps = max(1, int(np.ceil(BINS_PER_DECADE * np.log10((float(degree.max()) + 1) / 11))) + 1)
     edges = np.unique(np.round(11 * 10 ** (np.arange(steps + 1) / BINS_PER_DECADE)))

@@ -1,11 +1,11 @@
-"""Do servers show others something else? A measurement for which a person asks; nothing is held against anybody.
+"""Do servers show others something else? A measurement that a person asks for; nothing is held against anybody.
 
-`fyke cloak` asks for a few pages of a crawl four times, by turns as Fyke alone and with a name added that another
-client has. Wu and Davison, "Detecting semantic cloaking on the web", WWW 2006: what both copies of one kind have, and
-neither of the other, is not due to pages that change. Here words of the text and links are compared. Differs: Fyke's
-own name is always sent, before the other; so servers that look for a name find it, and none is deceived.
+`fyke cloak` asks for a few pages of a crawl four times, in turns as Fyke alone and with another client's name added. Wu
+and Davison, "Detecting semantic cloaking on the web", WWW 2006: if both copies of one kind have something that neither
+of the other has, this is not due to pages that change. Here words of the text and links are compared. Differs: Fyke's
+own name is always sent first, so servers that look for a name find it, and none is deceived.
 
-Called by the command line, which has the crawls made, in a directory of their own. Invariant: bounded by the sample.
+The command line calls it and has the crawls made, in a directory of their own. Bounded: by the sample.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ from fyke.core.visits import HTML_TYPES
 from fyke.search.archived import ArchiveReader
 
 TURNS = ("plain", "named", "plain", "named")
-LEAST_SHARE = 0.05  # of the words or links of one side, which the other lacks: less is not told
+LEAST_SHARE = 0.05  # of the words or links of one side that the other lacks; less is no difference
 _WHOLE = (Outcome.OK, Outcome.UNCHANGED)
 _HTML = pa.array(sorted(HTML_TYPES), pa.string())
 _MIX = 0x9E3779B97F4A7C15
@@ -35,18 +35,18 @@ _MIX = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True, slots=True)
 class PageShown:
-    """How a page differs by who asks: shares, 0 to 1."""
+    """How a page differs by who asks, in shares from 0 to 1."""
 
     url: str
-    added_words: float  # of the words under the added name: those that Fyke alone was not shown
-    missing_words: float  # of the words that Fyke alone was shown: those that the added name was not
+    added_words: float  # share of the words under the added name that Fyke alone was not shown
+    missing_words: float  # share of the words shown to Fyke alone that the added name was not shown
     added_links: float
     missing_links: float
     answers: list[int]  # status codes, turn by turn
 
     @property
     def differs(self) -> bool:
-        """Whether it is worth a look."""
+        """True if it is worth a look."""
         shares = self.added_words, self.missing_words, self.added_links, self.missing_links
         good = [200 <= status < 300 for status in self.answers]
         return max(shares) >= LEAST_SHARE or (good[0] == good[2] != good[1] == good[3])
@@ -70,8 +70,10 @@ class PageShown:
 
 
 def sample(crawl: Path, pages: int, may_be_asked: Callable[[str], bool]) -> list[str]:
-    """URLs of `pages` HTML pages of the crawl that `may_be_asked`, drawn by their keys. Raises NotACrawl,
-    StateDamaged."""
+    """Return the URLs of `pages` HTML pages of the crawl that `may_be_asked`, drawn by their keys.
+
+    Raises NotACrawl, StateDamaged.
+    """
     drawn: list[tuple[int, str]] = []
     require_rows(CrawlDirectory(crawl), "pages")
     for batch in scan_table(crawl, "pages", ["key", "url", "outcome", "media_type"]):
@@ -85,7 +87,8 @@ def sample(crawl: Path, pages: int, may_be_asked: Callable[[str], bool]) -> list
 
 
 def turn_settings(config: Config, urls: list[str], name: str) -> Config:
-    """Settings of the crawl of one turn: those of `config` for the pages `urls` alone, with `name` added to our own."""
+    """Return the settings for the crawl of one turn: those of `config`, for the pages `urls` alone, with `name` added
+    to ours."""
     values = config.model_dump()
     values["crawl"] = {"seeds": urls, "scope": "seeds", "sitemaps": False, "wait_s": config.crawl.wait_s}
     values["plugins"], values["extract"] = {}, []
@@ -95,7 +98,7 @@ def turn_settings(config: Config, urls: list[str], name: str) -> Config:
 
 
 def pages_shown(folder: Path) -> Iterator[PageShown]:
-    """What came of the turns in the directory `folder`, page by page; pages without an answer in each are left out."""
+    """Yield the result of the turns in the directory `folder` for each page that has all their visits."""
     rows: dict[str, list[dict[str, Any]]] = {}
     for batch in scan_table(folder, "pages", None):
         for row in batch.to_pylist():
@@ -114,7 +117,7 @@ def _shown(url: str, visits: list[dict[str, Any]], reader: ArchiveReader) -> Pag
 
 
 def _shares(found: list[set[str]]) -> tuple[float, float]:
-    """Of what both named turns have, what neither plain one has; and the other way."""
+    """Return the share of what both named turns have that neither plain one has; and the other way round."""
     plain, named = found[0::2], found[1::2]
     return _lacking(set.intersection(*named), set.union(*plain)), _lacking(set.intersection(*plain), set.union(*named))
 
@@ -124,7 +127,7 @@ def _lacking(those: set[str], others: set[str]) -> float:
 
 
 def _content(row: dict[str, Any], reader: ArchiveReader) -> tuple[set[str], set[str]]:
-    """Words and links of an archived page; none of what is no page."""
+    """Return words and links of an archived page; both are empty if there is none."""
     page = reader.read(row) if row["outcome"] in _WHOLE and row["warc_file"] else None
     if page is None or not page.content:
         return set(), set()

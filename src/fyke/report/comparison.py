@@ -1,7 +1,7 @@
 """This crawl beside those of the papers: the rows of the report's tables.
 
-Called by `fyke.report.page`. Invariant: what cannot be said of a crawl (no links table, no pages yet, a number a paper
-does not print) is an empty cell, never a zero.
+`fyke.report.page` calls it. Invariant: a number that is unknown (no links table, no pages yet, not printed in a paper)
+is an empty cell, never a zero.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ ROWS = 12
 
 
 class Measure(NamedTuple):
-    """A line: what is measured, and what it is here, in IRLbot's crawl and in Mercator's."""
+    """A row: what is measured, and its value here, in IRLbot's crawl and in Mercator's."""
 
     name: str
     here: str
@@ -28,7 +28,7 @@ class Measure(NamedTuple):
 
 
 class Frequency(NamedTuple):
-    """A line of a distribution: how many there are, and their share here and in Mercator's crawl."""
+    """A row of a distribution: the count here, and the shares here and in Mercator's crawl."""
 
     name: str
     pages: int
@@ -37,7 +37,7 @@ class Frequency(NamedTuple):
 
 
 def measures(found: Survey, crawled: CrawlStatistics) -> list[Measure]:
-    """The numbers of IRLbot's section 7 and Mercator's section 6."""
+    """Return the numbers of IRLbot's section 7 and Mercator's section 6."""
     return [*_of_the_crawl(found, crawled), *_of_links(found, crawled), *_of_pages(found), *_of_domains(found)]
 
 
@@ -115,20 +115,20 @@ def _of_domains(found: Survey) -> Iterator[Measure]:
 
 
 def statuses(found: Survey) -> list[Frequency]:
-    """HTTP status codes, as in Mercator's Table 2."""
+    """Return HTTP status codes, as in Mercator's Table 2."""
     rows = [(_code(code), count) for code, count in found.statuses]
     theirs = {_code(code): count for code, count in papers.MERCATOR_STATUSES.items()}
     return _shares(rows, theirs, papers.MERCATOR_ANSWERS)
 
 
 def media_types(found: Survey) -> list[Frequency]:
-    """Media types of whole answers, as in Mercator's Table 3."""
+    """Return media types of whole answers, as in Mercator's Table 3."""
     rows = [(name or "(none)", count) for name, count in found.media_types]
     return _shares(rows, papers.MERCATOR_MEDIA_TYPES, papers.MERCATOR_DOCUMENTS)
 
 
 def _shares(rows: Rows, theirs: dict[str, int], their_total: int) -> list[Frequency]:
-    """Our commonest, then what only they had."""
+    """Return our commonest rows, then those that only the paper has."""
     total = sum(count for _, count in rows)
     ours: dict[str, int] = dict(rows[:ROWS])
     names = [*ours, *(name for name in theirs if name not in ours)][: ROWS + len(theirs)]

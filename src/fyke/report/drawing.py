@@ -1,7 +1,7 @@
-"""Figures as SVG inside a page: the shared look, in the page's own colours and letters.
+"""Figures as SVG inside a page: the shared look, in the page's own colours and fonts.
 
-Used by `fyke.report.charts`. Text stays text and colours become the variables of the page's style sheet, so a figure is
-dark where the page is. Invariant: nothing in the SVG points out of it, and a label is never read as mathematics.
+`fyke.report.charts` uses it. Text stays text and colours become the variables of the page's style sheet, so a figure is
+dark if the page is. Invariant: nothing in the SVG points out of it, and a label is never read as mathematics.
 """
 
 import io
@@ -28,7 +28,7 @@ _SIZE = re.compile(r'(<svg[^>]*?) width="[^"]*" height="[^"]*"|(<svg[^>]*?) heig
 def canvas(
     across: str, up: str, *, left_in: float = 0.68, height_in: float = HEIGHT_IN, top_in: float = 0.1
 ) -> tuple[Figure, Axes]:
-    """A figure with one pair of axes; its title is the page's to say."""
+    """Return a figure with one pair of axes; the page adds the title."""
     figure = Figure(figsize=(WIDTH_IN, height_in), facecolor="none")
     bottom_in, right_in = (0.62 if across else 0.38), 0.22
     axes = figure.add_axes(
@@ -41,7 +41,7 @@ def canvas(
 
 
 def svg(figure: Figure, name: str) -> str:
-    """`figure` as an SVG element; `name` keeps its ids from those of others."""
+    """Return `figure` as an SVG element; `name` keeps its ids distinct from those of others."""
     drawn = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none", "text.parse_math": False}):
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})

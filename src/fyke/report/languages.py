@@ -1,7 +1,7 @@
-"""In which languages the pages of a crawl are written, by a sample.
+"""The languages in which the pages of a crawl are written, by a sample.
 
-Called by `fyke.report.page`. The sample is the pages with the smallest keys: a key is a hash of the URL, so they are
-drawn evenly from all, and always the same. Invariant: at most `SAMPLE` records are read.
+`fyke.report.page` calls it. The sample is the pages with the smallest keys. A key is a hash of the URL, so they are
+drawn evenly from all, and always the same. Bounded: at most `SAMPLE` records are read.
 """
 
 from collections import Counter
@@ -20,7 +20,8 @@ _TYPES = ", ".join(map(repr, sorted(HTML_TYPES)))
 
 
 def languages(questions: Questions, crawl: Path) -> tuple[Rows, int]:
-    """Languages (ISO 639-1, "" where a page says too little) by their pages in the sample, and the sample's size."""
+    """Return languages (ISO 639-1, "" if a page says too little) with their pages in the sample, and the sample's
+    size."""
     if not questions.has("pages"):
         return [], 0
     rows = questions.ask(

@@ -1,6 +1,6 @@
-"""Pages that say nearly what another said: how many, and of which pages there are most.
+"""Near-duplicates: how many pages say nearly what another said, and which of these others have the most.
 
-Called by `fyke.report.page`. The table is written by `fyke index`. Invariant: bounded, as in `fyke.report.survey`.
+`fyke.report.page` calls it. `fyke index` writes the table. Bounded: as in `fyke.report.survey`.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ MOST_CLUSTERS = 10
 
 @dataclass(frozen=True, slots=True)
 class NearDuplicates:
-    """`clusters`: how many pages others are near to; `largest`: URL of the first page, pages near it, URL of one."""
+    """`clusters`: number of pages that others are near to; `largest`: URL of the first page, pages near it, URL of
+    one."""
 
     pages: int
     clusters: int
@@ -22,7 +23,7 @@ class NearDuplicates:
 
 
 def near_duplicates(questions: Questions) -> NearDuplicates | None:
-    """What is known of near-duplicates; None where no index was made. Raises StateDamaged."""
+    """Return the near-duplicates; None without an index. Raises StateDamaged."""
     require_of_index(parquet_path(questions.crawl, "near", 0))
     if not questions.has("near"):
         return None

@@ -1,8 +1,8 @@
-"""The report as a page: what was found, laid out, written as one HTML file.
+"""The report as a page, laid out and written as one HTML file.
 
-Called by the command line through `write_report`. Jinja escapes whatever is not SVG of our own; the page's content
-security policy forbids scripts and anything from outside, should something slip through. Invariant: the file appears
-whole, by rename; what was there before stays until then.
+The command line calls `write_report`. Jinja escapes everything except SVG of our own. If something slips through, the
+page's content security policy forbids scripts and anything from outside. Invariant: the file appears whole, by rename;
+an older file stays until then.
 """
 
 import time
@@ -43,7 +43,7 @@ BROKEN_LINKS, PAGES_OF_EACH = 40, 3
 
 
 def write_report(directory: Path, out: Path | None, console: Console, now_s: float | None = None) -> Path:
-    """Write the report of the crawl in `directory` to `out` (`DIR/report.html` if None); returns where it is.
+    """Write the report of the crawl in `directory` to `out` (`DIR/report.html` if None); return where it is.
 
     Raises NotACrawl, StateDamaged, ConfigurationError, DirectoryError, DiskFull.
     """
@@ -60,7 +60,7 @@ def write_report(directory: Path, out: Path | None, console: Console, now_s: flo
 
 
 def figures(directory: Path, console: Console) -> dict[str, Any]:
-    """What the report of the crawl in `directory` says, for programs: numbers, lists of rows, texts.
+    """Return the report of the crawl in `directory` for programs: numbers, lists of rows, texts.
 
     Raises NotACrawl, StateDamaged.
     """
@@ -93,7 +93,7 @@ def _check(crawl: CrawlDirectory, out: Path) -> None:
 
 
 def page(crawl: CrawlDirectory, now_s: float) -> str:
-    """The report as HTML."""
+    """Return the report as HTML."""
     with Questions(crawl.path) as questions:
         status = status_of(crawl)
         found = survey(questions)
@@ -136,7 +136,7 @@ def page(crawl: CrawlDirectory, now_s: float) -> str:
 
 
 def _rules(path: Path) -> list[rewrite_rules.Rule]:
-    """The rewrite rules of the file `path`, copies of hosts first; none where there is none."""
+    """Return the rewrite rules of the file `path`, copies of hosts first; empty without a file."""
     return sorted(rewrite_rules.load(path), key=lambda rule: (rule.use, -rule.support)) if path.is_file() else []
 
 
@@ -167,7 +167,7 @@ def _moment(at_s: float) -> str:
 
 
 def _tiles(found: Survey, status: CrawlStatus) -> list[tuple[str, str]]:
-    """The numbers at the top: each with what it counts."""
+    """Return the numbers at the top, each with what it counts."""
     totals, now = found.totals, status.statistics
     lasted_s = now.total_s or totals.end_s - totals.begin_s
     return [
@@ -184,7 +184,7 @@ def _tiles(found: Survey, status: CrawlStatus) -> list[tuple[str, str]]:
 
 
 def _freshness(standing: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Of a crawl that never ends."""
+    """Return the tiles of a crawl that never ends, if it is one."""
     if not standing:
         return []
     return [
@@ -194,7 +194,7 @@ def _freshness(standing: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _settings(config: Config) -> list[tuple[str, Any]]:
-    """What a reader must know of how it was crawled: some settings always, others where they are not the usual."""
+    """Return the settings a reader must know: some always, others if they are not the default."""
     usual = Config()
     always = {
         "crawl.scope", "crawl.depth", "crawl.pages", "crawl.for_s", "agent.user_agent", "agent.contact",

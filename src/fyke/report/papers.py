@@ -1,6 +1,6 @@
-"""What the papers print of their crawls, to be laid beside another.
+"""Numbers that the papers print of their crawls, to be laid beside another.
 
-Read by `fyke.report.comparison`. Mercator: Heydon and Najork, World Wide Web 2(4), 1999, section 6 (a crawl of eight
+`fyke.report.comparison` reads them. Mercator: Heydon and Najork, World Wide Web 2(4), 1999, section 6 (a crawl of eight
 days). IRLbot: Lee, Leonard, Wang and Loguinov, WWW 2008, sections 7.1 and 7.2, Table 4 (41 days). Invariant: every
 number is the paper's own, or named as worked out of two that are.
 """

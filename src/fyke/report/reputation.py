@@ -1,7 +1,7 @@
 """The domains of a crawl by who links to them: IRLbot's Table 4 and the distribution behind it.
 
-Called by `fyke.report.page`. The table of domains is written when a crawl stops, so one that never did has none, and of
-one that runs again it is of the last stop. Invariant: bounded, as in `fyke.report.survey`.
+`fyke.report.page` calls it. The table of domains is written when a crawl stops: one that never did has none, and one
+that runs again has that of the last stop. Bounded: as in `fyke.report.survey`.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _COLUMNS = ["domain", "in_degree", "rank", "budget", "urls", "fetched", "waiting
 
 @dataclass(frozen=True, slots=True)
 class DomainStanding:
-    """`top`: rank, domain, in-degree, PageRank (None where links were not analysed), budget, URLs, pages, waiting."""
+    """`top`: rank, domain, in-degree, PageRank (None if links were not analysed), budget, URLs, pages, waiting."""
 
     top: Rows
     degrees: Rows  # in-degree, domains that have it
@@ -30,7 +30,7 @@ class DomainStanding:
 
 
 def standing(questions: Questions, crawl: Path) -> DomainStanding | None:
-    """How the domains stand; None while there is no table of them."""
+    """Return how the domains stand; None while there is no table of them."""
     if not questions.has("domains"):
         return None
     top = questions.ask(
@@ -48,7 +48,7 @@ def standing(questions: Questions, crawl: Path) -> DomainStanding | None:
 
 
 def _page_ranks(crawl: Path, domains: list[str]) -> dict[str, float]:
-    """PageRank of each domain as `fyke index` worked it out, in multiples of the mean."""
+    """Return the PageRank of each domain from `fyke index`, in multiples of the mean."""
     path = crawl / TABLES / "domainrank.parquet"
     require_of_index(path)
     if not path.exists():

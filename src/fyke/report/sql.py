@@ -1,8 +1,8 @@
 """Questions in SQL to the tables of a crawl, of any size, in bounded memory.
 
-Used by `fyke.report.survey` and its neighbours. DuckDB reads the rows as they stream by, those that a checkpoint holds,
-and puts what does not fit into `MEMORY` into temporary files. Invariant: nothing outside of the crawl is read, and no
-file of the crawl is written.
+`fyke.report.survey` and its neighbours use it. DuckDB reads the rows that a checkpoint holds as they stream by. It puts
+what does not fit into `MEMORY` into temporary files. Invariant: nothing outside of the crawl is read, and no file of
+the crawl is written.
 """
 
 import tempfile
@@ -56,13 +56,15 @@ class Questions:
         self._open.close()
 
     def has(self, name: str) -> bool:
-        """Whether there are rows of the table `name`; hosts and domains only when the crawl has closed once."""
+        """Return whether the table `name` has rows; hosts and domains have some only once the crawl has closed."""
         return self._rows[name] > 0 if name in self._rows else self._begun and bool(segments(self.crawl, name))
 
     def ask(self, sql: str, *values: object, **tables: Sequence[str]) -> Rows:
-        """The answer to `sql` over `tables`, each with the columns it needs; `visits` is `pages` with sitemaps and
-        feeds, the column `arrival` the number of a row in the order in which they came. Raises DiskFull,
-        DirectoryError, OSError, and KeyboardInterrupt where Ctrl-C came meanwhile."""
+        """Return the answer to `sql` over `tables`, each with the columns it needs.
+
+        The table `visits` is `pages` with sitemaps and feeds. The column `arrival` is the number of a row in order of
+        arrival. Raises DiskFull, DirectoryError, OSError, and KeyboardInterrupt on Ctrl-C.
+        """
         self._fault: DirectoryError | OSError | None = None
         for name, columns in tables.items():
             self._engine.register(name, self._reader(name, columns))
@@ -83,8 +85,8 @@ class Questions:
                 self._engine.unregister(name)
 
     def _answer(self, sql: str, values: Sequence[object]) -> Rows:
-        """DuckDB has a thread to itself: where it hears of Ctrl-C it waits, for ever, for those of its threads that do
-        not; its own word for it all of them hear."""
+        """Ask DuckDB in a thread of its own. If DuckDB itself got Ctrl-C, it would wait for ever for those of its
+        threads that did not; `interrupt` reaches all of them."""
         with ThreadPoolExecutor(1) as thread:
             asked = thread.submit(lambda: self._engine.execute(sql, values).fetchall())
             try:
@@ -117,7 +119,7 @@ class Questions:
                     if name == "pages":  # without sitemaps and feeds, as the crawl counts
                         batch = batch.filter(pc.not_equal(batch.column("kind").cast(pa.string()), _LISTING))
                     yield batch.select(columns).cast(schema)
-            except (DirectoryError, OSError) as error:  # DuckDB would make a text of it
+            except (DirectoryError, OSError) as error:  # DuckDB would keep only its text
                 self._fault = error
                 raise
 

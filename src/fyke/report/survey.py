@@ -1,7 +1,7 @@
 """A crawl in numbers: what the report shows, counted in a few passes over the tables.
 
-Called by `fyke.report.page`. Every number is of the rows that a checkpoint holds. Invariant: what is returned is of
-bounded size, whatever a server sent: lists are cut, and the rest of them counted.
+`fyke.report.page` calls it. Every number is of rows that a checkpoint holds. Bounded: the result has a bounded size,
+whatever a server sent: lists are cut, and the rest of them counted.
 """
 
 from dataclasses import dataclass, fields
@@ -29,7 +29,7 @@ _PACKED = f"{_OK} and body_bytes < 0.9 * content_bytes"
 
 @dataclass(frozen=True, slots=True)
 class VisitTotals:
-    """Sums over all visits; times in unix seconds, sizes in bytes. What cannot be said of no pages is 0."""
+    """Sums over all visits; times in unix seconds, sizes in bytes. A number without pages to count is 0."""
 
     visits: int
     asked: int  # visits for which a request was tried
@@ -54,7 +54,7 @@ class VisitTotals:
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """How hosts and domains share the crawl; `pages_90` and `pages_99`: 90% and 99% of domains have no more."""
+    """How hosts and domains share the crawl. 90% of domains have at most `pages_90` pages, 99% at most `pages_99`."""
 
     hosts: int
     domains: int
@@ -68,7 +68,7 @@ class Hosts:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What there is to say of the pages table."""
+    """Counts of the pages table."""
 
     totals: VisitTotals
     hosts: Hosts
@@ -82,7 +82,7 @@ class Survey:
 
 
 def survey(questions: Questions) -> Survey:
-    """Count."""
+    """Count the pages table."""
     totals = _totals(questions)
     width_s = _width(totals.end_s - totals.begin_s)
 
@@ -136,13 +136,13 @@ def _totals(questions: Questions) -> VisitTotals:
 
 
 def _width(span_s: float) -> int:
-    """The length of a stretch, so that there are about `STRETCHES` of them."""
+    """Return the length of a stretch, so that there are about `STRETCHES` of them."""
     wanted = span_s / STRETCHES
     return next((width for width in _WIDTHS_S if width >= wanted), int(-(-wanted // _DAY_S)) * _DAY_S)
 
 
 def _hosts(questions: Questions) -> Hosts:
-    """By host and by domain, in tables of DuckDB's own that it may move to disk."""
+    """Count by host and by domain, in tables that DuckDB may move to disk."""
     questions.ask(
         f"create table by_host as select host, any_value(domain) as domain, count(*) as visits, count(*) filter ({_OK})"
         f" as pages, count(*) filter ({_FAILED}) as failures, mode(outcome) filter ({_FAILED}) as reason,"

@@ -1,7 +1,7 @@
 """Domains that differ from the others of the same crawl, and how: signals, not verdicts.
 
-Called by `fyke.report.page`. The table is written by `fyke index` (`fyke.search.domain_signals`). Invariant: memory
-holds a batch of its rows and those that are shown.
+`fyke.report.page` calls it. `fyke index` writes the table (`fyke.search.domain_signals`). Bounded: memory holds a batch
+of its rows and those that are shown.
 """
 
 from dataclasses import dataclass
@@ -23,15 +23,16 @@ _COLUMNS = ["linkers", "domain", "pages", "reasons"]
 
 @dataclass(frozen=True, slots=True)
 class UnusualDomains:
-    """`most`: of those that most others link to, how many do, the domain, its pages, what is unusual."""
+    """`most` are those with the most linkers: number of linkers, domain, its pages, what is unusual."""
 
-    domains: int  # of which there is something to say
+    domains: int  # with something unusual
     of: int
     most: Rows
 
 
 def unusual_domains(crawl: Path) -> UnusualDomains | None:
-    """What is known of the domains of the directory `crawl`; None where no index was made, or by an older version.
+    """Return the unusual domains of the crawl directory `crawl`; None without an index, or with one of an older
+    version.
 
     Raises StateDamaged.
     """

@@ -1,12 +1,12 @@
-"""What the pages that link here call a page.
+"""What do the pages that link to a page call it?
 
-Called by `fyke.search.merge` for a range of pages at a time. Anchors stay in the lots where they were read,
-sorted by target; one counts only while the page it is on is current. What points at an alias (a redirect, a
-duplicate) counts for the page behind it. Of each page the `MOST_WORDS` wordings used by most pages are kept, the
-more common ones up to `MOST_TIMES` times.
+`fyke.search.merge` calls it for a range of pages at a time. Anchors stay in the lots where they were read, sorted by
+target. One counts only while the page it is on is current. Anchors that point at an alias (a redirect, a duplicate)
+count for the page behind it. For each page the `MOST_WORDS` wordings of the most pages are kept, common ones up to
+`MOST_TIMES` times.
 
-Invariant: the result depends on the current pages alone. Memory holds the anchors of one range, after
-equal ones of a lot were counted together.
+Invariant: the result depends on the current pages alone. Bounded: memory holds the anchors of one range, after equal
+ones of a lot were counted together.
 """
 
 from dataclasses import dataclass
@@ -39,13 +39,13 @@ class CurrentRows:
     current: npt.NDArray[np.bool_]
 
     def counts(self, lot: Lot, rows: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
-        """Whether each of `rows` of `lot` is current."""
+        """Return whether each of `rows` of `lot` is current."""
         found: npt.NDArray[np.bool_] = self.current[self.offsets[lot.number] + rows.astype(np.int64)]
         return found
 
 
 def redirected(standing: CurrentRows, aliases: Array, scratch: Path, ranges: int) -> Buckets:
-    """The anchors that point at an alias, by the page it leads to."""
+    """Return the anchors that point at an alias, by the page it leads to."""
     found = Buckets(scratch, "redirected", _POINTED, ranges)
     keys = np.ascontiguousarray(aliases["key"])
     for lot in standing.lots if len(aliases) else []:
@@ -61,7 +61,7 @@ def redirected(standing: CurrentRows, aliases: Array, scratch: Path, ranges: int
 
 
 def gathered(standing: CurrentRows, pages: U64, moved: Array, at: int, ranges: int) -> Array:
-    """COUNTED for the sorted keys `pages` of range `at`, in order of page, then of most use."""
+    """Return COUNTED for the sorted keys `pages` of range `at`, in order of page, then of most use."""
     found = [np.zeros(0, COUNTED)]
     order = np.argsort(moved["lot"], kind="stable")
     bounds = np.searchsorted(moved["lot"][order], np.arange(len(standing.lots) + 1))
@@ -85,7 +85,7 @@ def _counted(page: npt.NDArray[np.int64], lot: Lot, words: npt.NDArray[np.uint32
 
 
 def _summed(rows: Array) -> Array:
-    """Rows of one page and one wording as one; the first lot stands for the wording."""
+    """Return rows of one page and one wording as one; the first lot stands for the wording."""
     if not len(rows):
         return rows
     rows = rows[np.lexsort((rows["lot"], rows["hash"], rows["page"]))]
@@ -97,7 +97,7 @@ def _summed(rows: Array) -> Array:
 
 
 def _chosen(rows: Array) -> Array:
-    """The wordings of most use of each page; `count` becomes how often each is to be written."""
+    """Return the most used wordings of each page; `count` becomes how often each is to be written."""
     if not len(rows):
         return rows
     rows = rows[np.lexsort((rows["hash"], -rows["count"].astype(np.int64), rows["page"]))]
@@ -109,14 +109,14 @@ def _chosen(rows: Array) -> Array:
 
 
 def digests(chosen: Array, pages: int) -> U64:
-    """For each of `pages` pages a number that changes when its anchors do, uint64[pages]."""
+    """Return a number for each of `pages` pages that changes with its anchors: uint64[pages]."""
     out = np.zeros(pages, np.uint64)
     np.add.at(out, chosen["page"], mixed(chosen["hash"] + chosen["count"].astype(np.uint64)))
     return out
 
 
 def wordings(standing: CurrentRows, chosen: Array, pages: int) -> list[list[str]]:
-    """For each of `pages` pages the words to be written, one text an anchor."""
+    """Return the words to be written for each of `pages` pages, one text an anchor."""
     texts: list[list[str]] = [[] for _ in range(pages)]
     order = np.argsort(chosen["lot"], kind="stable")
     words = np.empty(len(chosen), object)

@@ -1,8 +1,7 @@
 """An answer: the pages of all indexes that match, in one order, a few of each site.
 
-Made by the searcher for one query. The indexes are asked for as many pages as the answer may need, more where
-many fall away as further pages of a site. Invariant: hit number `n` of a query is the same whatever offset and
-limit it is asked with.
+The searcher makes one for each query. Each index is asked for as many pages as the answer may need, and for more if
+many fall away as further pages of a site. Invariant: hit number `n` of a query is the same for every offset and limit.
 """
 
 from collections import Counter
@@ -21,7 +20,7 @@ from fyke.search.results import Hit
 from fyke.search.snippets import Highlighter
 
 PER_SITE = 2
-FARTHEST = 1_000  # pages of an answer that can be had
+FARTHEST = 1_000  # pages of an answer, at most
 _FIRST_WINDOW = 50
 
 
@@ -39,9 +38,9 @@ class Ranked:
 
 
 class Answer:
-    """What `compiled` (a query for each of `views`) finds; `grouped` by site where there are several.
+    """The pages that `compiled` (a query for each of `views`) finds, `grouped` by site if there are several.
 
-    Of near-duplicates the best is listed, all of them if it is asked for the `whole` of a cluster.
+    The best of near-duplicates is listed; with `whole`, all of a cluster are.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class Answer:
         self.total = 0
 
     def hits(self, offset: int, limit: int, highlight: Highlighter, skip: Callable[[Ranked], bool]) -> Iterator[Hit]:
-        """From number `offset` on, `limit` at most; pages that `skip` says are left out. Counts `total` too."""
+        """Yield at most `limit` hits from number `offset` on, without pages to `skip`. Counts `total` too."""
         wanted = min(offset + limit, FARTHEST)
         listed = self._listed(wanted, skip)
         counts: Counter[int] = Counter()
@@ -65,12 +64,12 @@ class Answer:
                 yield self._hit(found, highlight, self._more_from_site(found) if full else 0)
 
     def count(self) -> int:
-        """How many pages match, one that is in several indexes as often."""
+        """Count pages that match; one in several indexes counts in each."""
         results = [view.engine.search(query, 1) for view, query in zip(self._views, self._compiled, strict=True)]
         return sum(map(_count, results))
 
     def _listed(self, wanted: int, skip: Callable[[Ranked], bool]) -> list[Ranked]:
-        """The first `wanted` pages, one of a cluster of near-duplicates and at most `PER_SITE` of a site."""
+        """Return the first `wanted` pages, one of a cluster of near-duplicates and at most `PER_SITE` of a site."""
         window = max(_FIRST_WINDOW, 2 * wanted)
         while True:
             ranked, exhausted = self._ranked(window)
@@ -80,7 +79,7 @@ class Answer:
             window = min(4 * window, FARTHEST)
 
     def _ranked(self, window: int) -> tuple[list[Ranked], bool]:
-        """The best `window` pages of each index in one order, a page once; and whether these are all."""
+        """Return the best `window` pages of each index in one order, a page once, and whether these are all."""
         found: list[Ranked] = []
         self.total, exhausted = 0, True
         for number, (view, query) in enumerate(zip(self._views, self._compiled, strict=True)):
@@ -112,15 +111,15 @@ class Answer:
         return listed
 
     def _more_like_it(self, found: Ranked) -> int:
-        """Pages of its cluster that match, beyond this one."""
+        """Count other pages of its cluster that match."""
         return max(0, self._matching("near", found.near) - 1) if found.near and not self._whole else 0
 
     def _more_from_site(self, found: Ranked) -> int:
-        """Pages of the host that match, beyond those listed."""
+        """Count pages of the host that match beyond those listed."""
         return max(0, self._matching("host", found.host) - PER_SITE)
 
     def _matching(self, field: str, value: int) -> int:
-        """How many pages match that have `value` in `field`."""
+        """Count matching pages that have `value` in `field`."""
         count = 0
         for view, query in zip(self._views, self._compiled, strict=True):
             also = tantivy.Query.term_query(view.schema, field, value)

@@ -1,9 +1,8 @@
 """A page out of the archive: from a row of the pages table to a page understood.
 
-The indexer calls `read` for each page to be indexed. The record is read with fastwarc where the row says it
-lies; its bytes are decoded and parsed by the rooms that did so when it was fetched, so indexing and crawling
-agree on what a page says. Invariant: what cannot be read is None and counted, never raised: one bad record costs one
-page.
+The indexer calls `read` for each page to be indexed. fastwarc reads the record where the row says it lies. Its bytes
+are decoded and parsed by the rooms that did so when it was fetched, so indexing and crawling agree on what a page says.
+Invariant: a record that cannot be read is None and counted, never raised, so that it costs one page.
 """
 
 import os
@@ -42,15 +41,16 @@ class ArchiveReader(Closing):
         self._parser = Parser(product=product, shared=True)
         self._most_bytes = FetchSection().max_body_bytes
         self._files: OrderedDict[str, BinaryIO] = OrderedDict()
-        self.unreadable = 0  # records so far that were not there or not whole
+        self.unreadable = 0  # records so far that were missing or incomplete
 
     def __repr__(self) -> str:
         return f"ArchiveReader({str(self._crawl)!r}, {len(self._files)} files open)"
 
     def read(self, row: dict[str, Any]) -> Page | None:
-        """The page that `row` (with `COLUMNS` at least) archived, a revisit too; None when there is no whole one.
+        """Return the page that `row` (with `COLUMNS` at least) archived, also for a revisit. None if there is no whole
+        record.
 
-        Raises DirectoryError for an archive that this user may not read.
+        Raises DirectoryError if this user may not read the archive.
         """
         exchange = self._exchange(row)
         if exchange is None:
@@ -74,8 +74,8 @@ class ArchiveReader(Closing):
         )  # fmt: skip
 
     def _record(self, place: tuple[str, int, int], url: str) -> Any:
-        """The record of `url` at a place. Raises ValueError and others for what is not there, or not whole."""
-        unpacker = isal_zlib.decompressobj(wbits=GZIP)  # by itself, as it checks length and CRC-32
+        """Return the record of `url` at a place. Raises ValueError and others if it is missing or incomplete."""
+        unpacker = isal_zlib.decompressobj(wbits=GZIP)  # apart from fastwarc, because this checks length and CRC-32
         packed = self._bytes(*place)
         member = unpacker.decompress(packed, self._most_bytes + HEADER_BYTES)
         if not unpacker.eof and not unpacker.unconsumed_tail:
@@ -86,7 +86,7 @@ class ArchiveReader(Closing):
         return record
 
     def _message(self, record: Any) -> tuple[bytes, bytes] | None:
-        """Head and body: of a revisit the body that the original has, and its own head unless it has none."""
+        """Return head and body. A revisit has the body of its original, and its own head unless that is empty."""
         block: bytes = record.reader.read()
         if record.record_type is WarcRecordType.revisit:
             original = self._original(record)
@@ -98,7 +98,7 @@ class ArchiveReader(Closing):
         return taken_apart(block) if record.is_http else (b"", block)
 
     def _original(self, revisit: Any) -> Any | None:
-        """The record that `revisit` stands for; None when the archive has it no more."""
+        """Return the record that `revisit` stands for; None if the archive no longer has it."""
         names = ("WARC-Refers-To-Target-URI", "WARC-Refers-To-Date", "WARC-Payload-Digest")
         at = self._captures.original(Original(*(revisit.headers.get(name, "") for name in names)))
         return None if at is None else self._record((at.file, at.offset, at.length), at.url)

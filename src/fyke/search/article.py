@@ -1,16 +1,20 @@
-"""Which part of a page is its article? For sketches alone, which beside it tell copies from others.
+"""Which part of a page is its article? Used for sketches alone, which tell copies from other pages.
 
-Around an article stand menus, teasers, comments and notices, other ones at each host. What a page says in sentences is
-counted for the *holder* of each text, the nearest element around it that divides pages, not text. The holder that says
-the most is of the article. Holders that look like it, down from the body, are posts of a thread or parts of one: then
-the article is what is around all of them. *Cards* are left out, headings that lead elsewhere, three or more alike, and
-so are lines that are cut with an ellipsis. A paragraph of preformatted text is one line: what a mailing list broke for
-terminals is elsewhere not broken, or elsewhere broken.
+Around an article stand menus, teasers, comments and notices, other ones at each host.
 
-Differs from Readability and its kin, which ask for names and lengths of paragraphs: what is the same wherever it was
-copied is looked for, and not what is best read. So `fyke.search.main_text` decides what search holds.
+- The *holder* of a text is the nearest element around it that divides pages, not text. Words outside links are
+  counted for it.
+- The holder with the most words is of the article. Holders that look like it, from the body down, are posts of a thread
+  or parts of one article: then the article is the element around all of them.
+- *Cards* are left out: headings that lead elsewhere, three or more alike, with what belongs to them. So are lines that
+  are cut with an ellipsis.
+- A paragraph of preformatted text becomes one line: a mailing list breaks lines for terminals, its copies break them
+  elsewhere or not at all.
 
-Invariant: work is linear in the page, of which there are `MOST_NODES` at most; a page without an article has none.
+Differs from Readability and its kin, which ask for names and lengths of paragraphs: it looks for what is the same
+wherever it was copied, not for what is best read. So `fyke.search.main_text` decides what search holds.
+
+Invariant: work is linear in the page, of which at most `MOST_NODES` are read.
 """
 
 import re
@@ -19,13 +23,13 @@ from typing import Any, NamedTuple
 
 from resiliparse.parse.html import HTMLTree, NodeType
 
-Element = Any  # an ElementNode; around it is another, down from the body, which its types do not know
+Element = Any  # an ElementNode; below the body its parent is one too, which its types do not say
 
 MOST_NODES = 20_000
-ALIKE = 10  # a holder like the one that says the most is a post if it says one word of so many of its
+ALIKE = 10  # a holder that looks like the largest is a post if it has a tenth of its words
 LEAST_CARDS = 3
 CARD_WORDS = 60  # on average at most
-FOOT_WORDS = 120  # fewer, where a copyright is claimed, are the foot of a page
+FOOT_WORDS = 120  # a holder with fewer that claims a copyright is the foot of a page
 
 _HOLDERS = frozenset({"div", "article", "main", "td", "body", "form"})
 _NO_TEXT = frozenset({
@@ -47,26 +51,28 @@ _BROKEN = re.compile(r"(?<!\n)\n(?=\S)")
 
 
 class TextParts(NamedTuple):
-    """The text of a page, apart."""
+    """The text of a page, divided into parts."""
 
     article: str
-    beside: str = ""  # it once
-    repeated: str = ""  # beside it, three times and more in the same look
-    visitors: str = ""  # what they wrote, by the names of its elements; some of it may come twice
+    beside: str = ""  # beside the article, once
+    repeated: str = ""  # beside the article, three times and more in the same look
+    visitors: str = ""  # written by visitors, by the names of elements; some of it may come twice
 
 
-ARTICLE, BESIDE, REPEATED, VISITORS = range(4)  # the same as numbers
+ARTICLE, BESIDE, REPEATED, VISITORS = range(4)  # places in `TextParts`
 NO_PARTS = TextParts("")
 
 
 def mark_parts(tree: HTMLTree) -> bool:
-    """Put signs around the article of `tree` and around what is repeated beside it, for `parted`. Returns whether there
-    is an article."""
+    """Drop cards from `tree`, and put signs around its article and repeated text beside it, for `parted`.
+
+    Returns whether there is an article.
+    """
     body = tree.body
     if body is None:
         return False
     _drop_cards(body)
-    for pre in reversed(body.query_selector_all("pre")[:]):  # before holders are found: what is in it is gone then
+    for pre in reversed(body.query_selector_all("pre")[:]):  # before holders are found: this removes its elements
         pre.text = _BROKEN.sub(" ", pre.text or "")
     holders = _Holders(body)
     article = holders.article()
@@ -79,7 +85,7 @@ def mark_parts(tree: HTMLTree) -> bool:
 
 
 def parted(text: str) -> TextParts:
-    """The text of a page with signs around its parts, apart."""
+    """Return the parts of `text`, a page's text with signs around them."""
     found: dict[str, list[str]] = {sign: [] for sign in ("", _ARTICLE[0], _REPEATED[0])}
     around = [""]
     for at, part in enumerate(_SIGNS.split(text)):
@@ -94,29 +100,29 @@ def parted(text: str) -> TextParts:
 
 
 def drop(body: Element, selector: str) -> None:
-    """Take out of `body` what the selector finds."""
-    for node in reversed(body.query_selector_all(selector)[:]):  # to go through what is found is quadratic
+    """Take out of `body` the elements that the selector finds."""
+    for node in reversed(body.query_selector_all(selector)[:]):  # iterating over matches without [:] is quadratic
         node.decompose()
 
 
 def without_cut_lines(text: str) -> str:
-    """The lines of `text` that are whole: a teaser is cut in a sentence, and ends with an ellipsis."""
+    """Return the lines of `text` that are whole. A teaser is cut in a sentence, and ends with an ellipsis."""
     return "\n".join(line for line in text.split("\n") if not (line.endswith(_CUT) and _in_a_sentence(line)))
 
 
 def _in_a_sentence(line: str) -> bool:
-    """Whether `line` ends with several words of one: "More..." is not cut."""
+    """Return whether `line` ends with several words of one sentence; "More..." is not cut."""
     return len(_SENTENCE_END.split(line[-_LONGEST_END:].rstrip("….")).pop().split()) >= _CUT_WORDS
 
 
 class _Holders:
-    """The elements of `body` that hold text: how many words each has by itself, and what it looks like."""
+    """Elements of `body` that hold text: how many words each has by itself, and its look."""
 
     def __init__(self, body: Element) -> None:
         self._body = body
         self._words: dict[Element, int] = defaultdict(int)
-        self._of: dict[Element, Element | None] = {}  # the holder of an element; none where nothing counts
-        self._owned: set[Element] = set()  # where a right in what is said is claimed
+        self._of: dict[Element, Element | None] = {}  # the holder of an element; None if its text does not count
+        self._owned: set[Element] = set()  # holders whose text claims a copyright
         self._looks: dict[Element, int] = {body: 0}
         for count, node in enumerate(body):
             if count >= MOST_NODES:
@@ -129,7 +135,7 @@ class _Holders:
                         self._owned.add(holder)
 
     def article(self) -> Element | None:
-        """The element around what holds the article; None where there are no words."""
+        """Return the element around all holders of the article; None if there are no words."""
         for holder in self._owned:
             if self._words[holder] < FOOT_WORDS:
                 self._words[holder] = 0
@@ -146,7 +152,7 @@ class _Holders:
         return next(node for node in self._up(posts[-1]) if node in around)
 
     def repeated(self, article: Element) -> list[Element]:
-        """Holders outside of `article` that look alike, three or more, and say little each."""
+        """Return holders outside `article` that look alike, three or more, and say little each."""
         around = set(self._up(article))
         inside = dict.fromkeys(around, False) | {article: True}
         alike: dict[int, list[Element]] = defaultdict(list)
@@ -161,7 +167,7 @@ class _Holders:
         ]
 
     def _is_inside(self, node: Element, inside: dict[Element, bool]) -> bool:
-        """Whether `node` is within the article; `inside` has this of some elements around it, and of more then."""
+        """Return whether `node` is within the article. `inside` has the answer for some elements, and learns more."""
         below = []
         while node not in inside:
             below.append(node)
@@ -170,14 +176,14 @@ class _Holders:
         return inside[node]
 
     def _up(self, node: Element) -> list[Element]:
-        """`node` and what is around it, the body last."""
+        """Return `node` and the elements around it, the body last."""
         out = [node]
         while out[-1] != self._body:
             out.append(out[-1].parent)
         return out
 
     def _holder(self, node: Element) -> Element | None:
-        """The nearest holder at `node` or around it; None in a link, or where no text is shown."""
+        """Return the nearest holder at `node` or around it; None in a link, or if no text is shown."""
         below = []
         while node not in self._of and node.tag not in _HOLDERS and node.tag != "a" and node.tag not in _NO_TEXT:
             below.append(node)
@@ -189,7 +195,7 @@ class _Holders:
         return found
 
     def _look(self, node: Element) -> int:
-        """A number for the tags and classes from the body down to `node`, but for digits."""
+        """Return a number for the tags and classes from the body down to `node`, without digits."""
         below = []
         while node not in self._looks:
             below.append(node)
@@ -201,7 +207,7 @@ class _Holders:
 
 
 def _drop_cards(body: Element) -> None:
-    """Take out headings that lead elsewhere, with what belongs to each, where several of a kind are together."""
+    """Take out headings that lead elsewhere, with their cards, if several of a kind stand together."""
     children: dict[Element, Counter[tuple[str, str]]] = {}
     cards: dict[tuple[Element, str, str], list[Element]] = defaultdict(list)
     for heading in body.query_selector_all(_HEADINGS)[:_MOST_HEADINGS]:
@@ -226,7 +232,7 @@ def _drop_cards(body: Element) -> None:
 
 
 def _leads_elsewhere(heading: Element) -> bool:
-    """Whether `heading` is in a link to another page, or most of it is one."""
+    """Return whether `heading` is in a link to another page, or most of it is one."""
     node: Element | None = heading
     for _ in range(_ABOVE):
         if node is None:

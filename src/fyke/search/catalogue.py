@@ -1,9 +1,10 @@
-"""Which version of each page is the current one, and which of several equal pages stands for them.
+"""Which version of each page is current, and which of several equal pages stands for the others?
 
-The first half of a merge; called by `fyke.search.merge`. The catalogue is one file sorted by key, a row a page
-that was ever seen, made anew by each merge from the one before it and the lots since. Aliases are addresses
-that lead to another page: redirects, and pages with the same bytes as the one that stands for them. That
-one is the page that does not name another address as its own, with the shortest URL, then the smallest key.
+The first half of a merge; `fyke.search.merge` calls it. The catalogue is one file sorted by key, with a row for each
+page ever seen. Each merge makes it anew from the one before and the lots since. Aliases are addresses that lead to
+another page: redirects, and pages with the same bytes as the page that stands for them. To stand for others, a page
+that names no other address as its own comes first, then the shortest URL, then the smallest key.
+
 Invariant: the catalogue and the aliases depend on the pages alone, not on how they came in lots and merges.
 """
 
@@ -19,7 +20,7 @@ from fyke.search.lots import NEAR, ROWS, Fate, Lot
 
 CATALOGUE = np.dtype(
     [*ROWS.descr, *NEAR.descr, ("lot", "<u4"), ("row", "<u4"), ("written", "<u8")]
-)  # written: see merge
+)  # written: signature of its document, or 0
 FIRST = np.dtype([("key", "<u8"), ("near_of", "<u8"), ("said", "<u8"), ("apart", "u1")])
 ALIASES = np.dtype([("key", "<u8"), ("page", "<u8")])
 _CANDIDATES = np.dtype([("fingerprint", "<u8"), ("other", "u1"), ("url_chars", "<u2"), ("key", "<u8")])
@@ -28,7 +29,7 @@ MAX_HOPS = 8
 
 
 def merge_catalogue(before: Array, lots: list[Lot], path: Path, ranges: int) -> None:
-    """The catalogue `before` with the rows of `lots` laid over it, as the file `path`."""
+    """Write the catalogue `before`, with the rows of `lots` laid over it, to the file `path`."""
     path.unlink(missing_ok=True)
     for at in range(ranges):
         rows = np.concatenate(
@@ -45,7 +46,7 @@ def merge_catalogue(before: Array, lots: list[Lot], path: Path, ranges: int) -> 
 
 
 def _carried(rows: Array, last: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
-    """The `written` of each page: only its row of the catalogue before has one, its other rows have 0."""
+    """Return the `written` of each page. Only its row of the earlier catalogue has one; others have 0."""
     group = np.concatenate([[0], np.cumsum(last)[:-1]]) if len(rows) else np.zeros(0, np.int64)
     written = np.zeros(int(last.sum()), np.uint64)
     np.maximum.at(written, group, rows["written"])
@@ -57,7 +58,7 @@ def _catalogued(lot: Lot, rows: Array) -> Array:
     for name in ROWS.names or ():
         out[name] = rows[name]
     out["lot"] = lot.number
-    if len(rows):  # a slice of a sorted table without repeats
+    if len(rows):  # they are a slice of a sorted table without repeats
         begin = int(np.searchsorted(lot.rows["key"], rows["key"][0]))
         out["row"] = np.arange(begin, begin + len(rows))
         for name in NEAR.names or ():
@@ -66,7 +67,7 @@ def _catalogued(lot: Lot, rows: Array) -> Array:
 
 
 def mark_current(catalogue: Array, offsets: npt.NDArray[np.int64], path: Path, ranges: int) -> npt.NDArray[np.bool_]:
-    """For each row of each lot whether it is current, bool[all rows], as a mapped file; a lot begins at its offset."""
+    """Return whether each row of each lot is current: bool[all rows], mapped. A lot begins at its offset."""
     if not offsets[-1]:
         return np.zeros(0, np.bool_)
     current = mapped_zeros(path, np.bool_, (int(offsets[-1]),))
@@ -77,8 +78,11 @@ def mark_current(catalogue: Array, offsets: npt.NDArray[np.int64], path: Path, r
 
 
 def find_firsts(catalogue: Array, scratch: Path, ranges: int) -> Buckets:
-    """The pages that others are near to, by ranges of their keys, `FIRST` with their keys alone; and those which a page
-    that is near them too brings to the cluster of `near_of`, if they say what they `said` and are of no other."""
+    """Return the pages that others are near to (`FIRST` with the key alone), by ranges of their keys.
+
+    Also pages that a page near both brings to the cluster `near_of`: they join if they still say what they `said` and
+    have no other cluster.
+    """
     found = Buckets(scratch, "firsts", FIRST, ranges)
     for at in range(ranges):
         rows = sliced(catalogue, "key", at, ranges)
@@ -93,10 +97,10 @@ def find_firsts(catalogue: Array, scratch: Path, ranges: int) -> Buckets:
 
 
 def near_pages(rows: Array, firsts: Array) -> tuple[Array, npt.NDArray[np.uint64]]:
-    """Of the catalogue's `rows` of a range those that are near another page, and the cluster of each: uint64[n].
+    """Return those of the catalogue's `rows` that are near another page, and the cluster of each row: uint64[n].
 
-    A cluster has the key of its first page; 0 is none. Others are near to what that page once said, so it is of no
-    other cluster, whatever it says now.
+    A cluster has the key of its first page; 0 is no cluster. Others are near to what the first page once said, so it is
+    in no other cluster, whatever it says now.
     """
     brought = firsts["near_of"] != 0
     is_first = np.isin(rows["key"], firsts["key"][~brought])
@@ -106,8 +110,8 @@ def near_pages(rows: Array, firsts: Array) -> tuple[Array, npt.NDArray[np.uint64
 
 
 def _with_brought(rows: Array, alone: npt.NDArray[np.bool_], brought: Array) -> Array:
-    """`rows`, of which those `alone` are in the nearest of the clusters that they are `brought` to, FIRST[n]."""
-    brought = brought[np.lexsort((brought["near_of"], brought["apart"]))[::-1]]  # of several the last one stays
+    """Return `rows` with each row `alone` moved to the nearest cluster that it is `brought` to (FIRST[n])."""
+    brought = brought[np.lexsort((brought["near_of"], brought["apart"]))[::-1]]  # the last of several stays
     places = looked_up(rows["key"], brought["key"])
     there = (places >= 0) & alone[places] & (rows["said"][places] == brought["said"]) if len(rows) else places >= 0
     rows = rows.copy()
@@ -117,7 +121,7 @@ def _with_brought(rows: Array, alone: npt.NDArray[np.bool_], brought: Array) -> 
 
 
 def find_aliases(catalogue: Array, scratch: Path, path: Path, ranges: int) -> Array:
-    """ALIASES sorted by key as the file `path`; each leads to its last page, redirects followed."""
+    """Write ALIASES, sorted by key, to the file `path` and return them; redirects are followed to the last page."""
     found = Buckets(scratch, "aliases", ALIASES, ranges)
     equal = Buckets(scratch, "equal", _CANDIDATES, ranges)
     for at in range(ranges):
@@ -152,7 +156,7 @@ def _candidates(rows: Array) -> Array:
 
 
 def _losers(rows: Array) -> Array:
-    """Of the pages with one fingerprint, each but the first, paired with that first."""
+    """Return the pages with one fingerprint except the first, each paired with the first."""
     rows = np.sort(rows, order=["fingerprint", "other", "url_chars", "key"])
     begins = np.append(True, rows["fingerprint"][1:] != rows["fingerprint"][:-1])[: len(rows)]
     first = np.flatnonzero(begins)[np.cumsum(begins) - 1] if len(rows) else np.zeros(0, np.int64)
@@ -160,7 +164,7 @@ def _losers(rows: Array) -> Array:
 
 
 def _followed(aliases: Array, path: Path) -> Array:
-    """`aliases` with chains of them followed to their end, as the file `path`."""
+    """Return `aliases`, with up to `MAX_HOPS` more of them followed, written to the file `path`."""
     if not len(aliases):
         return aliases
     keys = np.ascontiguousarray(aliases["key"])
@@ -177,12 +181,12 @@ def _followed(aliases: Array, path: Path) -> Array:
 
 
 def looked_up(keys: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Where in the sorted `keys` each of `wanted` is, int64[n]; -1 where it is not."""
+    """Return where in the sorted `keys` each of `wanted` is: int64[n], -1 if it is not there."""
     places = np.searchsorted(keys, wanted)
     places[places == len(keys)] = 0
     return np.where(keys[places] == wanted, places, -1) if len(keys) else np.full(len(wanted), -1)
 
 
 def ranges_of(lots: list[Lot], range_rows: int) -> int:
-    """How many ranges a merge of `lots` is done in."""
+    """Return the number of ranges for a merge of `lots`."""
     return ranges_for(sum(len(lot.rows) for lot in lots), range_rows)

@@ -1,24 +1,26 @@
-"""A question as a query of the engine, with what makes the better page come first.
+"""Compiling: a question as a query of the engine, scored so that the better page comes first.
 
-Called by the searcher for each index it answers from. A word scores by BM25 in each of the texts of a page: by stems
-in all that it says (title, headings, description, text), and in what it is called (title, headings, the words of
-links, address); and a little more where it stands as it was typed. The best of these counts, the others a quarter
-(`TIE`), so that a page that has all words comes before one that has a single word everywhere. A sum would let one word
-of the title outweigh the others; repeating the title in the text, as BM25F does (Robertson and Zaragoza 2009, section
-3.6), is lost in a long page.
+The searcher calls it for each index it answers from.
 
-Words that stand around what is asked ("how do I") are left out where there are others, by the languages of the pages.
-Of the important words that are left, three in five must be there; words that are in every fourth page are not important
-where there are others. Two neighbours may be there as one word ("data types"). A query of more than `FEW_WORDS` is a
-question: any of its words may be there, and neighbours mean less. The constants are round ones near the best for five
-sites of documentation (`tests/search/questions`) and for questions of a line (`benches/relevance.py`); the sites marked
-`held_back` there were not used to choose them. Half and double of each change little.
+- A word scores by BM25 in each text of a page: by stems in all that it says (title, headings, description, text) and in
+  what it is called (title, headings, the words of links, address), and a little more where it stands as typed. The best
+  score counts in full and the others a quarter (`TIE`), so that a page with all words comes before one with a single
+  word everywhere. A sum would let one word of the title outweigh the others. Repeating the title in the text, as BM25F
+  does (Robertson and Zaragoza 2009, section 3.6), is lost in a long page.
+- Fillers, the words around what is asked ("how do I"), are left out if others remain, by the languages of the pages.
+- Three in five of the important words must be there. A word in every fourth page is not important if there are others.
+- Two neighbours may be there as one word ("data types").
+- A query of more than `FEW_WORDS` is a question: any of its important words is enough, near others or not.
 
-Where several indexes answer as one, the rarity of a word must be that in all of them: BM25's inverse document
-frequency, ln(1 + (N - n + 1/2) / (n + 1/2)) (Robertson and Zaragoza 2009, section 3.1), is put right by a boost.
-Differs from one index: the mean length of a field stays that of each index.
+The constants are round ones near the best for five sites of documentation (`tests/search/questions`) and for questions
+of a line (`benches/relevance.py`). The sites marked `held_back` there were not used to choose them. Half and double of
+each change little.
 
-Invariant: whatever the question, a query; the engine's own limits are not met.
+If several indexes answer as one, the rarity of a word must be that in all. A boost corrects BM25's inverse document
+frequency, ln(1 + (N - n + 1/2) / (n + 1/2)) (Robertson and Zaragoza 2009, section 3.1). Differs from one index: the
+mean length of a field stays that of each index.
+
+Invariant: every question gives a query, within the engine's own limits.
 """
 
 import re
@@ -36,13 +38,13 @@ from fyke.search.schema import LANGUAGES, Analysis, schema, spelt, stem_field
 
 BOOSTS = {"title": 0.1, "headings": 0.1, "anchors": 0.1, "address": 0.1, "description": 0.04, "text": 0.12}  # as typed
 NAMED = {"title_stems": 0.4, "headings_stems": 0.3, "anchors_stems": 0.4, "address_stems": 0.2}  # all it says: 1
-TIE = 0.25  # of what the best field gives, for each other
-JOINED = 0.6  # for two words met as one
-COMMON = 0.25  # of all pages
-COMMON_PAGES = 10  # at least
-NEEDED = 0.6  # of the important words
+TIE = 0.25  # of the score of each field but the best
+JOINED = 0.6  # weight of two words met as one
+COMMON = 0.25  # of all pages; a word in more is common
+COMMON_PAGES = 10  # a word in no more than these is not
+NEEDED = 0.6  # share of the important words
 FEW_WORDS = 5
-NEAR_WORDS = 8  # this many words may be moved
+NEAR_WORDS = 8  # positions that a word may be off
 NEAR_FIELDS = ("title", "text")
 
 _RUNS = re.compile(r"[^\W_]+")
@@ -50,7 +52,7 @@ _IN = {"title": ("title",), "url": ("address",), "": tuple(BOOSTS)}
 
 
 class Statistics:
-    """How often words are met in all indexes that answer together."""
+    """Counts of words over all indexes that answer together."""
 
     def __init__(self, searchers: Sequence[tantivy.Searcher], analysis: Analysis) -> None:
         self._searchers = searchers
@@ -62,34 +64,34 @@ class Statistics:
         self._spoken = [code for code, count in spoken.items() if count > COMMON * self.pages]
 
     def common(self, term: str) -> bool:
-        """Whether `term` is in so many texts that it tells little."""
+        """Return whether so many texts have `term` that it tells little."""
         return self.frequency("text", term) > max(COMMON * self.pages, COMMON_PAGES)
 
     def is_filler(self, part: Part) -> bool:
-        """Whether `part` stands around what is asked, in a language of many pages here."""
+        """Return whether `part` is a filler in a language of many pages here."""
         if not isinstance(part, Words) or part.phrase or part.where:
             return False
         return any(self._analysis.is_filler(part.text, code) for code in self._spoken)
 
     def tells_little(self, part: Part) -> bool:
-        """Whether `part` is such a word, or a common one."""
+        """Return whether `part` is a filler or a common word."""
         if not isinstance(part, Words) or part.phrase:
             return False
         return self.is_filler(part) or all(map(self.common, self._analysis.words(part.text)))
 
     def clusters(self, key: int) -> Iterator[int]:
-        """The clusters of near-duplicates that the page `key` is of in the indexes, 0 for none."""
+        """Yield the cluster of near-duplicates of the page `key` in each index that has it; 0 for none."""
         query = tantivy.Query.term_query(schema(), "key", key)
         for searcher in self._searchers:
             found = searcher.search(query, 1).hits
             yield from (int(near or 0) for near in searcher.fast_field_values("near", [at for _, at in found]))
 
     def frequency(self, field: str, term: str) -> int:
-        """Pages with `term` in `field`."""
+        """Count pages with `term` in `field`."""
         return sum(self._frequencies(field, term))
 
     def correction(self, field: str, term: str, shard: int) -> float:
-        """What a score of index number `shard` must be multiplied by to be one of all of them."""
+        """Return the factor that makes a score of index number `shard` one of all indexes."""
         if len(self._searchers) == 1:
             return 1.0
         known = self._frequencies(field, term)
@@ -104,12 +106,12 @@ class Statistics:
 
 
 def _rarity(pages: int, having: int) -> float:
-    pages = max(pages, having)  # deleted pages are still counted in one of them
+    pages = max(pages, having)  # the engine still counts deleted pages among `having`
     return log(1 + (pages - having + 0.5) / (having + 0.5))
 
 
 class Compiler:
-    """Makes queries for index number `shard` of those that `statistics` is about."""
+    """Maker of queries for index number `shard` of those that `statistics` is about."""
 
     def __init__(self, fields: tantivy.Schema, analysis: Analysis, statistics: Statistics, shard: int) -> None:
         self._schema = fields
@@ -118,7 +120,7 @@ class Compiler:
         self._shard = shard
 
     def compile(self, question: SearchQuery) -> tantivy.Query:
-        """The query for `question`."""
+        """Return the query for `question`."""
         musts: list[tantivy.Query] = []
         nots: list[tantivy.Query] = []
         asked: list[tuple[Clause, tantivy.Query]] = []
@@ -144,7 +146,7 @@ class Compiler:
         return tantivy.Query.boolean_query(parts)
 
     def _near(self, clauses: list[Clause]) -> Iterator[tantivy.Query]:
-        """Neighbours of the query that are near each other in a page, in its order."""
+        """Yield queries for neighbours of the question that are near in a page."""
         terms = [self._analysis.words(part.text) for c in clauses for part in c.parts[:1] if isinstance(part, Words)]
         for one, other in pairwise(terms):
             if len(one) == len(other) == 1 and one != other and not all(map(self._statistics.common, one + other)):
@@ -153,7 +155,7 @@ class Compiler:
                     yield tantivy.Query.boost_query(query, BOOSTS[field])
 
     def _with_joined(self, words: list[tuple[Clause, tantivy.Query]]) -> list[tuple[Clause, tantivy.Query]]:
-        """`words`, each of two neighbours also met where pages write both as one: "data types" as "datatypes"."""
+        """Return `words`; each of two neighbours also matches both as one: "datatypes" for "data types"."""
         found = list(words)
         texts = [
             part.text if isinstance(part := clause.parts[0], Words) and part.text.isalpha() else ""
@@ -172,7 +174,7 @@ class Compiler:
         return all(map(self._statistics.is_filler, clause.parts))
 
     def _sorted_out(self, words: list[tuple[Clause, tantivy.Query]]) -> tuple[list[tantivy.Query], list[tantivy.Query]]:
-        """Important words and others; all are important where no word is."""
+        """Return important words and others; all are important if none would be."""
         common = [all(map(self._statistics.tells_little, clause.parts)) for clause, _ in words]
         if all(common):
             return [query for _, query in words], []
@@ -199,7 +201,7 @@ class Compiler:
         return tantivy.Query.const_score_query(query, 0.0)
 
     def _near_page(self, key: int) -> tantivy.Query:
-        """The page and those of its cluster, whichever index it is in."""
+        """Return a query for a page and its cluster, in whichever index they are."""
         clusters = {cluster for cluster in self._statistics.clusters(key) if cluster}
         fields = [("key", key), *(("near", cluster) for cluster in clusters)]
         return _some_of([tantivy.Query.term_query(self._schema, name, value) for name, value in fields], 1)
@@ -209,7 +211,8 @@ class Compiler:
         return tantivy.Query.range_query(self._schema, "date_s", FieldType.Integer, part.begin_s, last)
 
     def _words(self, words: Words, whole: bool) -> tantivy.Query | None:
-        """Pages with `words`; all of them if `whole`, where several were typed as one (`boundary-layer`)."""
+        """Return a query for `words`, None without a word. With `whole`, pages need all words typed as one
+        (`boundary-layer`)."""
         terms = self._analysis.words(words.text)[: grammar.MAX_CLAUSES]
         if not terms:
             return None
@@ -227,7 +230,8 @@ class Compiler:
         return tantivy.Query.boost_query(query, BOOSTS[field] * correction)
 
     def _stems(self, text: str, whole: bool) -> list[tantivy.Query]:
-        """In each language that has pages with the stem of a run of letters in `text`; of all runs if `whole`."""
+        """Return a query for each language with pages that have a stem of a run of letters in `text`; of all runs if
+        `whole`."""
         found = []
         runs = _RUNS.findall(spelt(text))
         for field in self._statistics.stem_fields:
@@ -239,7 +243,8 @@ class Compiler:
         return found
 
     def _stem(self, field: str, run: str) -> tantivy.Query | None:
-        """None where no page has the stem, or `run` is of several words, whose order the field does not know."""
+        """Return a query for the stem of `run`. None if no page has it, or `run` is several words, whose order is not
+        in the field."""
         stems = self._analysis.stems(field, run)
         if len(stems) != 1 or not self._statistics.frequency(field, stems[0]):
             return None
@@ -251,7 +256,8 @@ class Compiler:
 
 
 def _best_of(queries: list[tantivy.Query]) -> tantivy.Query | None:
-    """What any of `queries` finds. The score is that of the best of them, and a part of each other's."""
+    """Return a query for pages that any of `queries` finds. The score is the best of theirs, and `TIE` of each
+    other."""
     if len(queries) < 2:
         return queries[0] if queries else None
     return tantivy.Query.disjunction_max_query(queries, TIE)

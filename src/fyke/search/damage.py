@@ -1,11 +1,11 @@
-"""Is the index whole? Every file that its state names is there, and every byte of the engine's is as it was written.
+"""Is the index whole? Every file that its state names must be there, and every byte of the engine's as it was written.
 
-Asked by `fyke check` and its repair, also while `fyke index` runs. The engine, tantivy, ends each file of a segment
-with a footer (JSON, its length, a magic number) that has the CRC-32 of all before it. What it writes without one, and
-the version in the footers, is held against what it writes here and now.
+`fyke check` and its repair ask it, also while `fyke index` runs, and searchers after an answer failed. The engine,
+tantivy, ends each file of a segment with a footer (JSON, its length, a magic number) that has the CRC-32 of all before
+it. Files without a footer, and the version in footers, are compared with what the engine writes here and now.
 
-Invariant: a fault is told only of an index that did not change while it was looked at; who writes one takes files away.
-A file of a segment never changes, so none is read twice. Memory holds a piece of a file.
+Invariant: a fault is reported only of an index that did not change meanwhile, because its writer takes files away. A
+file of a segment never changes, so it is read once. Bounded: memory holds a piece of a file.
 """
 
 import json
@@ -37,9 +37,8 @@ _OF_MERGE = ("catalogue", "aliases", "plan", "deletes")
 
 
 def index_faults(crawl: Path) -> list[Fault]:
-    """What is damaged or gone of the index of the crawl directory `crawl`; nothing where there is none, or one that
-    `fyke index` makes anew. Raises DirectoryError where it may not be read, DiskFull.
-    """
+    """Return the damaged and missing files of the index of the crawl directory `crawl`; none if there is no index, or
+    one that `fyke index` makes anew. Raises DirectoryError if it may not be read, DiskFull."""
     folder = IndexFolder(crawl)
     look = _Look(folder)
     before, now = None, look.stamp()
@@ -52,19 +51,19 @@ def index_faults(crawl: Path) -> list[Fault]:
 
 
 class _Look:
-    """At the index in `folder`, and what was found whole of it so far."""
+    """A look at the index in `folder`, with the files found whole so far."""
 
     def __init__(self, folder: IndexFolder) -> None:
         self._folder = folder
         self._whole: set[Path] = set()
 
     def stamp(self) -> tuple[bytes, bytes]:
-        """Other whenever what the index consists of is."""
+        """Return bytes that change whenever the files of the index do."""
         state = self._state()
         return _read(self._folder.state_file), _read(self._meta(state)) if isinstance(state, IndexState) else b""
 
     def faults(self) -> Iterator[tuple[Path, str]]:
-        """Files that are damaged or gone, and how."""
+        """Yield damaged and missing files, with what is wrong."""
         state = self._state()
         if isinstance(state, str):
             yield self._folder.state_file, state
@@ -76,7 +75,7 @@ class _Look:
         return self._folder.engine(state) / ENGINE_META
 
     def _state(self) -> IndexState | str | None:
-        """What counts; in words, what is wrong with it; None where nobody uses what is there."""
+        """Return the state of the index, or in words what is wrong with it; None if nobody uses the files there."""
         path = self._folder.state_file
         try:
             with allowed(path):
@@ -89,7 +88,7 @@ class _Look:
             return OTHER
 
     def _named(self, state: IndexState) -> Iterator[Path]:
-        """The files that `state` names, without the engine's."""
+        """Yield the files that `state` names, without the engine's."""
         for number in range(state.lots):
             yield from lot_files(self._folder.lots, number, compared=number < state.merged_lots)
         if state.lots:
@@ -132,7 +131,7 @@ class _Look:
 
     @cached_property
     def _sample(self) -> tuple[Any, Any]:
-        """What does not depend on its documents in the `meta.json` of an index, and the version in a footer, as the
+        """The part of an index's `meta.json` that does not depend on its documents, and the version in a footer, as the
         engine writes them."""
         import tantivy  # noqa: PLC0415 - it is there where there is an index that it wrote, and costs time to load
 
@@ -177,14 +176,14 @@ def _form(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _files(segment: dict[str, Any]) -> list[str]:
-    """Names of the files of a segment, as `meta.json` tells of it."""
+    """Return the names of the files of a segment, as `meta.json` has it."""
     name = segment["segment_id"].replace("-", "")
     deletes = [f"{name}.{segment['deletes']['opstamp']}.del"] if segment["deletes"] else []
     return [*(f"{name}.{ending}" for ending in ENDINGS), *deletes]
 
 
 def _footer(path: Path) -> tuple[dict[str, Any], int]:
-    """What the footer of a file says, and how many bytes are before it. Raises OSError, ValueError."""
+    """Return the content of a file's footer, and how many bytes are before it. Raises OSError, ValueError."""
     with allowed(path), open_file(path) as file:
         size = path.stat().st_size
         file.seek(max(0, size - _TAIL.size))
@@ -201,7 +200,7 @@ def _footer(path: Path) -> tuple[dict[str, Any], int]:
 
 
 def _fault(path: Path, version: Any) -> str:
-    """What is wrong with a file of a segment; empty where nothing is."""
+    """Return what is wrong with a file of a segment; empty if nothing is."""
     try:
         footer, left = _footer(path)
         digest = 0

@@ -1,7 +1,7 @@
-"""When was a page written? What it says, what its server says, else when it was fetched.
+"""When was a page written? By what it says, what its server says, otherwise when it was fetched.
 
-Called once a page while indexing. A date that is nonsense (before the web, after the fetch) is passed over.
-Invariant: always a time, in unix seconds; nothing raises.
+Called once a page while indexing. A date that is nonsense (before the web, after the fetch) is passed over. Invariant:
+always a time, in unix seconds; nothing raises.
 """
 
 import re
@@ -20,7 +20,7 @@ _LEADING_DATE = re.compile(r"\s*(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2})
 
 
 def date_of(told: Iterable[str], fetched_at_s: float) -> int:
-    """The first usable of the dates `told`, in order of trust, else `fetched_at_s`; whole unix seconds."""
+    """Return the first usable of the dates `told`, in order of trust, otherwise `fetched_at_s`; whole unix seconds."""
     for text in told:
         seconds = parsed(text)
         if seconds is not None and EARLIEST_S <= seconds <= fetched_at_s + SLACK_S:
@@ -29,7 +29,8 @@ def date_of(told: Iterable[str], fetched_at_s: float) -> int:
 
 
 def parsed(text: str) -> float | None:
-    """`text` as unix seconds: an ISO 8601 date or time, or a date as HTTP has it; UTC where no zone is given."""
+    """Return `text`, an ISO 8601 date or time or an HTTP date, as unix seconds, in UTC without a zone. None if it is no
+    date."""
     match = _LEADING_DATE.match(text)
     try:
         if match:

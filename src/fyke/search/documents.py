@@ -1,8 +1,8 @@
-"""Documents written: the third phase of an increment, the plan of a merge carried out.
+"""Documents written: the fourth phase of an increment carries out the plan of a merge.
 
-Called by the indexer, again from the group where it was interrupted. Lots are read in order, each compressed
-block once. Invariant: a document is written only after the one before it was deleted in the same commit, so
-carrying out a plan twice, or half and then whole, comes to the same.
+The indexer calls it, again from the group where it was interrupted. Lots are read in order, each compressed block once.
+Invariant: a document is written only after the one before it was deleted in the same commit. So a plan carried out
+twice, or half and then whole, gives the same index.
 """
 
 import re
@@ -21,14 +21,14 @@ from fyke.search.lots import Lot
 from fyke.search.schema import NAMES, SHOWN, Analysis, engine_at, open_engine, prepared, schema, stem_field
 from fyke.search.weights import as_field
 
-LOTS_TOGETHER = 16  # of a group: a commit each
+LOTS_TOGETHER = 16  # of a group, which is one commit
 HEAP_BYTES = 96 << 20
 
 _WORDS = re.compile(r"[^\W_]+")
 
 
 class Writing:
-    """The engine of `state`, open to be written. Raises DirectoryError."""
+    """The engine of `state`, open for writing. Raises DirectoryError."""
 
     def __init__(self, folder: IndexFolder, state: IndexState) -> None:
         self._folder = folder
@@ -39,9 +39,9 @@ class Writing:
             self._writer = open_engine(self._engine, self._analysis).writer(HEAP_BYTES, 1)
 
     def carry_out(self, written: int, on_group: Callable[[int], None], *, again: bool) -> int:
-        """Write what the plan says from group `written` on; returns how many documents.
+        """Write the plan from group `written` on; return the number of documents.
 
-        `on_group` is told how many groups are safe. With `again`, this may have been begun before.
+        `on_group` is told how many groups are safe. With `again`, an earlier run may have begun this plan.
         """
         with engine_at(self._engine):
             return self._carry_out(written, on_group, again)
@@ -79,19 +79,19 @@ class Writing:
                 self._writer.add_document(document(self._analysis, key, weight, cluster, anchors, *text))
 
     def _delete(self, keys: list[int]) -> None:
-        for key in keys:  # by query: the call for a term takes every number for a signed one, and finds none
+        for key in keys:  # by query, because the call for a term takes every number as signed and finds nothing
             self._writer.delete_documents_by_query(tantivy.Query.term_query(schema(), "key", key))
 
     def close(self) -> None:
-        """Wait until nothing is written any more. Who may read the folder may read what is in it."""
+        """Wait until all is written, and let all readers of the folder read its files."""
         with engine_at(self._engine):
             self._writer.wait_merging_threads()
-            for path in self._engine.iterdir():  # some of which the engine makes for this user alone
+            for path in self._engine.iterdir():  # the engine makes some for this user alone
                 path.chmod(self._engine.stat().st_mode & 0o666)
 
 
 def _part(folder: IndexFolder, state: IndexState, lots: range) -> pa.Table:
-    """The rows of the plan for `lots`, in the order of lots and texts."""
+    """Return the rows of the plan for `lots`, in the order of lots and texts."""
     with pa.memory_map(as_file(folder.merge(state.merge, "plan"))) as file:
         reader = pa.ipc.open_file(file)
         found = [reader.schema.empty_table()]
@@ -111,7 +111,7 @@ def document(  # noqa: PLR0913 - the columns of TEXTS, as they come
     analysis: Analysis, key: int, weight: float, near: int, anchors: list[str], url: str, title: str, headings: str,
     description: str, text: str, language: str, date_s: int, fetched_at: int, fingerprint: int,
 ) -> tantivy.Document:  # fmt: skip
-    """A page as the engine gets it; all but the first five are a row of TEXTS."""
+    """Return a page as the engine's document; all parameters except the first five are a row of TEXTS."""
     out = tantivy.Document()
     out.add_unsigned("key", key)
     out.add_float("weight", weight)
@@ -144,7 +144,7 @@ def document(  # noqa: PLR0913 - the columns of TEXTS, as they come
 
 
 def sites(host: str) -> list[str]:
-    """What `site:` may say to mean a page of `host`: the host, and what it ends with down to its domain."""
+    """Return what `site:` may say to mean a page of `host`: the host and its ends, down to its domain."""
     domain = pay_level_domain(host)
     found = [host]
     while host != domain and "." in host:
@@ -154,7 +154,7 @@ def sites(host: str) -> list[str]:
 
 
 def address_words(url: str) -> str:
-    """The words in a URL: of its host without the suffix, its path and its query."""
+    """Return the words in a URL: of its host without the suffix, its path and its query."""
     parts = split(url)
     name = parts.host if parts.host[:1].isdigit() else parts.host.removeprefix("www.").rpartition(".")[0]
     return " ".join(_WORDS.findall(f"{name} {parts.target}"))

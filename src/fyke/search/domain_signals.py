@@ -1,12 +1,12 @@
-"""What is unusual about a domain, in numbers and in words: reported, and held against nobody.
+"""What is unusual about a domain, in numbers and in words? Reported, and held against nobody.
 
-The numbers are who stands behind its linkers (`fyke.search.supporters`), and what the table of pages says of its
-content at no cost: how well its pages compress, since text made by programs repeats itself, what share of them is a
+The numbers are the supporters of its linkers (`fyke.search.supporters`), and what the table of pages says of its
+content at no cost: how well its pages compress, because text made by programs repeats itself, what share of them is a
 copy, and how many links they have (Ntoulas, Najork, Manasse, Fetterly, "Detecting spam web pages through content
-analysis", WWW 2006, sections 4.4 to 4.6). Unusual is what differs from the domains of the same crawl; nothing is
+analysis", WWW 2006, sections 4.4 to 4.6). A domain is unusual if it differs from others of the same crawl; nothing is
 trained. Called by `fyke.search.linkage`, which writes them into `domainrank.parquet`.
 
-Invariant: memory holds a range of domains, and three numbers of `MOST_ASKED` of them.
+Bounded: memory holds a range of domains, and three numbers of `MOST_ASKED` of them.
 """
 
 from bisect import bisect_left
@@ -24,12 +24,12 @@ from fyke.core.visits import HTML_TYPES
 from fyke.disk.ranges import Buckets, append, mapped, ranges_for
 from fyke.search.catalogue import looked_up
 
-LEAST_LINKERS = 10  # of a domain whose in-degree is said to be nobody's choice
-DEPENDENT = 0.1  # of the independence that is usual
+LEAST_LINKERS = 10  # of a domain whose linkers may be called dependent
+DEPENDENT = 0.1  # linkers are, below this independence
 LEAST_PAGES = 10  # of a domain whose content is judged
-LEAST_DOMAINS = 30  # that say what is usual
+LEAST_DOMAINS = 30  # from which to say what is usual
 DEVIATIONS = 6.0  # from the median, in median absolute deviations as of a normal distribution
-LEAST_SHARE = 0.5  # of copies
+LEAST_SHARE = 0.5  # of copies, from which it is unusual
 MOST_ASKED = 1 << 20
 PAGE_COLUMNS = ["outcome", "media_type", "content_bytes", "warc_length", "links", "duplicate"]
 MEASURES = {"compression": "its pages compress to 1/{:.1f}", "links_per_page": "{:.0f} links a page"}
@@ -51,7 +51,7 @@ class ContentSums:
         return f"ContentSums({self._parts!r})"
 
     def add(self, pages: pa.RecordBatch, domains: U64) -> None:
-        """Pages (with `PAGE_COLUMNS`) of these `domains` (uint64[n])."""
+        """Add pages (with `PAGE_COLUMNS`) of these `domains` (uint64[n])."""
         read = pc.and_(
             pc.equal(pages.column("outcome").cast(pa.string()), Outcome.OK.value),
             pc.is_in(pages.column("media_type").cast(pa.string()), value_set=_HTML),
@@ -68,7 +68,7 @@ class ContentSums:
         self._parts.add(unique, sums)
 
     def settle(self) -> None:
-        """All pages were added."""
+        """Sum up by domain, once all pages were added."""
         self._path.unlink(missing_ok=True)
         for part in self._parts:
             unique, places = np.unique(part["domain"], return_inverse=True)
@@ -80,7 +80,8 @@ class ContentSums:
         self._parts.close()
 
     def of(self, keys: U64) -> Table:
-        """Of domains (uint64[n], sorted): `pages`, and means over them: a field each, zeros for none."""
+        """Return `pages` of the domains `keys` (uint64[n], sorted) and means over them: a field each, zeros if
+        unknown."""
         table = mapped(self._path, _ROW)
         if len(keys):
             first, last = (bisect_left(table["domain"], int(key)) for key in (keys[0], keys[-1]))
@@ -91,7 +92,7 @@ class ContentSums:
         return measured(sums)
 
     def usual(self) -> dict[str, tuple[float, float]]:
-        """Median and deviation of the logarithm of each of `MEASURES`; without those of which little is known."""
+        """Return median and deviation of the logarithm of each of `MEASURES`, if enough domains have it."""
         table = mapped(self._path, _ROW)
         some = np.asarray(table[:: max(1, len(table) // MOST_ASKED)])
         some = measured(some[some["pages"] >= LEAST_PAGES])
@@ -105,7 +106,7 @@ class ContentSums:
 
 
 def measured(sums: Table) -> Table:
-    """The means that sums over pages make: `pages`, `compression`, `links_per_page`, `copies` (a share)."""
+    """Return the means that sums over pages make: `pages`, `compression`, `links_per_page`, `copies` (a share)."""
     found = np.zeros(len(sums), [("pages", "<u4"), *((name, "<f4") for name in (*MEASURES, "copies"))])
     pages = np.maximum(sums["pages"], 1)
     found["pages"] = sums["pages"]
@@ -115,7 +116,7 @@ def measured(sums: Table) -> Table:
 
 
 def reasons(support: Table, content: Table, usual: dict[str, tuple[float, float]]) -> list[str]:
-    """What is unusual about each domain, in words; empty for most. `support` is of `supporters`, `content` of
+    """Return what is unusual about each domain, in words; empty for most. `support` is of `supporters`, `content` of
     `ContentSums.of`, [n] both."""
     words: list[list[str]] = [[] for _ in range(len(support))]
     dependent = (support["linkers"] >= LEAST_LINKERS) & (support["independence"] < DEPENDENT)

@@ -1,8 +1,8 @@
-"""What a page says, for search: title, headings, description, main text, language, date, and its anchors.
+"""Extraction: title, headings, description, main text, language, date and anchors of a page, for search.
 
-Called by the indexer once a page. Links are read in the tree that the parser made; main text and headings by
-`fyke.search.main_text`. Invariant: text is without control characters and no longer than its limit, whatever the page
-is; the main text has a line for each block of the page, all else is one line.
+The indexer calls it once a page. Links are read in the tree that the parser made; main text and headings by
+`fyke.search.main_text`. Invariant: text has no control characters and is no longer than its limit, whatever the page
+is. The main text has a line for each block of the page; all else is one line.
 """
 
 import re
@@ -44,25 +44,25 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """What search knows of a page by itself."""
+    """The content of one page, for search."""
 
     title: str
     headings: str
     description: str
     text: str
     language: str
-    date_s: int  # unix seconds: modified or published, else fetched
+    date_s: int  # unix seconds: modified or published, otherwise fetched
     canonical: int  # key of the address the page says is its own; 0 when it says nothing
     anchors: tuple[Anchor, ...]
     parts: TextParts  # for sketches
 
     def pieces(self) -> Pieces:
-        """Which are its own is told by title and links (`fyke.search.own_text`)."""
+        """Return its pieces. Title and links help to tell which are its own (`fyke.search.own_text`)."""
         return pieces_of(self.parts, (anchor.words for anchor in self.anchors), self.title)
 
 
 class TextExtractor:
-    """Reads pages. Holds the language model."""
+    """A reader of pages. It holds the language model."""
 
     def __init__(self) -> None:
         self._languages = LanguageGuesser()
@@ -73,7 +73,7 @@ class TextExtractor:
         return f"TextExtractor({self._languages!r}, {self._links!r})"
 
     def extract(self, page: Page) -> Extract | None:
-        """What `page` says; None when it is not text that people read."""
+        """Return what `page` says; None if it is not text that people read."""
         if page.media_type in HTML_TYPES:
             return self._html(page)
         return self._plain(page) if page.media_type in PLAIN_TYPES else None
@@ -120,7 +120,7 @@ class TextExtractor:
         return date_of([*told, page.exchange.header("last-modified")], page.exchange.started_at)
 
     def _anchors(self, page: Page, nodes: list[LexborNode]) -> Iterator[Anchor]:
-        """Each target with each wording once; links to the page itself are left out."""
+        """Yield each target with each wording once, without links to the page itself."""
         wordings: list[str] = []
         hrefs: list[str] = []
         seen: set[tuple[str, str]] = set()
@@ -143,7 +143,7 @@ class TextExtractor:
 
 
 def _without_signs(line: str) -> str:
-    """What a heading of Markdown says; any other line as it is."""
+    """Return the words of a Markdown heading; any other line as it is."""
     signs = _HEADING.match(line)
     said = line[signs.end() :].rstrip() if signs else line
     bare = said.rstrip("#")
@@ -157,7 +157,7 @@ def _is_markdown(page: Page) -> bool:
 
 
 def _words(node: LexborNode, attributes: dict[str, str | None]) -> str:
-    """What a link says: its text, else what its picture or label says."""
+    """Return what a link says: its text, otherwise what its picture or label says."""
     text = node.text()
     if not text.strip():
         picture = node.css_first("img[alt]")
@@ -167,7 +167,7 @@ def _words(node: LexborNode, attributes: dict[str, str | None]) -> str:
 
 
 def _meta(metas: list[dict[str, str | None]], names: tuple[str, ...]) -> str:
-    """The content of the first of `metas` that has one of `names`, the earlier name first."""
+    """Return the content of the first of `metas` that has one of `names`, the earlier name first."""
     for name in names:
         for attributes in metas:
             if (attributes.get("name") or attributes.get("property") or "").lower() == name:

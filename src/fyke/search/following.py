@@ -1,10 +1,10 @@
 """`fyke index`: one run, or one after the other while the crawl goes on.
 
-Each increment costs a pass over what the index knows, so while following, one begins when as many pages wait as
-are a tenth of those read, and some hundred at least. Then the work of all increments together is a small
-multiple of one run's, and the index is behind by a tenth at most.
+Each increment costs a pass over what the index knows. So while following, one begins when the waiting pages are a tenth
+of those read, and `LEAST_PAGES` at least. Then all increments together are a small multiple of one run's work, and the
+index is behind by a tenth at most.
 
-Invariant: the crawl is never waited for and never written to; it may end, be killed, or begin again meanwhile.
+Invariant: the crawl is never waited for and never written to. It may end, be killed, or begin again meanwhile.
 """
 
 import time
@@ -33,7 +33,7 @@ _PHASES = {
 
 
 def index_with_status(crawl: Path, console: Console, *, follow: bool, links_memory_bytes: int) -> Indexed:
-    """Index `crawl` and tell `console` how it goes. Raises as the indexer does."""
+    """Index `crawl`, tell `console` how it goes, and return the counts. Raises as the indexer does."""
     limits = IndexLimits(links_memory_bytes=links_memory_bytes)
     with Progress(console, _PHASES["read"]) as progress:
 
@@ -48,7 +48,7 @@ def index_with_status(crawl: Path, console: Console, *, follow: bool, links_memo
 
 
 def follow_crawl(indexer: Indexer, sleep: Callable[[float], None]) -> Indexed:
-    """Index what comes until the crawl is not running and nothing waits; the sum of all increments."""
+    """Index all that comes until the crawl is not running and nothing waits; return the sum of all increments."""
     directory = CrawlDirectory(indexer.folder.crawl)
     read = written = deleted = 0
     while True:

@@ -1,18 +1,18 @@
-"""What was asked: a line a person typed, taken apart.
+"""The query language takes apart a line that a person typed.
 
-    words              all of the important ones must be there        sorting dictionaries
+    words              most of the important ones must be there       sorting dictionaries
     "a phrase"         these words in this order                      "list comprehension"
     +word  -word       must be there, must not be                     python +asyncio -twisted
     a OR b             either, of the two beside it                   colour OR color pickers
     intitle:  inurl:   in the title, in the address                   intitle:howto inurl:library
     site:              on this host, or below this domain             site:docs.python.org
-    near:              says nearly what this page says                 near:https://example.org/a.html
+    near:              says nearly what this page says                near:https://example.org/a.html
     lang:              in this language                               lang:de
     after:  before:    dated from that day on, before that day        after:2024 before:2024-06-15
 
-`parse` is called by the searcher; `fyke.search.compiling` makes queries of the engine of it. Invariant: any text
-parses, or is refused with one line that says what to write instead (`after:soon`): taken as words, a filter that says
-nothing would answer another question.
+The searcher calls `parse`; `fyke.search.compiling` makes the engine's queries of the result. Invariant: any text
+parses, or is refused with one line that says what to write instead (`after:soon`). If a filter that says nothing were
+taken as words, it would answer another question.
 """
 
 import re
@@ -47,7 +47,7 @@ _INSTEAD = {
 
 
 class Occur(Enum):
-    """Whether a clause must be there."""
+    """How a clause counts: it may, must or must not be met."""
 
     SHOULD = "should"
     MUST = "must"
@@ -56,10 +56,10 @@ class Occur(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Text to be found: a word, or a phrase; `where` is title, url, or empty for anywhere."""
+    """Text to be found: a word, or a phrase. `where` is title, url, or empty for anywhere."""
 
     text: str
-    begin: int  # where in the query it stands, so that it can be replaced by a better spelling
+    begin: int  # its place in the query, so that a better spelling can replace it
     phrase: bool = False
     where: str = ""
 
@@ -73,7 +73,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """Pages that say nearly what a page says, and this page; by its key."""
+    """A page, by its key, and pages that say nearly the same."""
 
     key: int
 
@@ -87,7 +87,7 @@ class Language:
 
 @dataclass(frozen=True, slots=True)
 class Dated:
-    """Pages dated from `begin_s` on, before `end_s`; unix seconds, None for no limit."""
+    """Pages dated from `begin_s` on and before `end_s`; unix seconds, None for no limit."""
 
     begin_s: int | None = None
     end_s: int | None = None
@@ -98,7 +98,7 @@ Part = Words | Site | Near | Language | Dated
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One condition: any of its parts."""
+    """One condition, met by any of its parts."""
 
     parts: tuple[Part, ...]
     occur: Occur
@@ -112,19 +112,19 @@ class SearchQuery:
     clauses: tuple[Clause, ...]
 
     def words(self) -> Iterator[Words]:
-        """Every word and phrase that may be there."""
+        """Yield every word and phrase that may be there."""
         for clause in self.clauses:
             if clause.occur is not Occur.NOT:
                 yield from (part for part in clause.parts if isinstance(part, Words))
 
     @property
     def of_one_site(self) -> bool:
-        """Whether it asks for the pages of certain sites."""
+        """True if it asks for the pages of certain sites or clusters."""
         return self.of_one_cluster or self._asks_for(Site)
 
     @property
     def of_one_cluster(self) -> bool:
-        """Whether it asks for the pages that are near certain ones."""
+        """True if it asks for the pages that are near certain ones."""
         return self._asks_for(Near)
 
     def _asks_for(self, kind: type[Part]) -> bool:
@@ -132,8 +132,8 @@ class SearchQuery:
 
 
 def parse(text: str) -> SearchQuery:
-    """The question that `text` (as much as is reasonable of it) asks. Raises BadQuery."""
-    text = text[:MAX_CHARS].encode("utf-8", "replace").decode()  # half characters are none
+    """Return the query in `text`, cut to `MAX_CHARS`. Raises BadQuery."""
+    text = text[:MAX_CHARS].encode("utf-8", "replace").decode()  # lone surrogates become question marks
     clauses: list[Clause] = []
     either = False
     for match in _TOKEN.finditer(text):
@@ -165,7 +165,7 @@ def _part(match: re.Match[str]) -> Part:
 
 
 def _filter(field: str, value: str, begin: int) -> Part:
-    """What `field:value` narrows the answer to. Raises BadQuery."""
+    """Return what `field:value` narrows the answer to. Raises BadQuery."""
     if field == "site" and (host := _host(value.partition("://")[2] or value)):
         return Site(host)
     if field == "near" and (url := canonical(value)):
@@ -190,7 +190,7 @@ def _host(value: str) -> str:
 
 
 def _day(value: str) -> int | None:
-    """The beginning of a day, month or year, in unix seconds; None when it is no date."""
+    """Return the beginning of a day, month or year, in unix seconds; None if it is no date."""
     match = _DATE.fullmatch(value)
     if match is None:
         return None

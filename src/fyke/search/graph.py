@@ -1,12 +1,12 @@
-"""Who links to whom, on disk: a graph made from links that come in any order, as rows of its matrix.
+"""Who links to whom: a graph on disk, made from links that come in any order, as rows of its matrix.
 
-Made by `fyke.search.linkage`, multiplied by `fyke.search.pagerank`. Links go into ranges by their source, where
-repeats fall away and sources become numbers; then into ranges by their target, where each range becomes a block
-of rows in compressed form (CSR), sorted. A *group* is what a node belongs to, as a page to its domain; links
-between groups can be had on the way.
+`fyke.search.linkage` makes it, `fyke.search.pagerank` multiplies it. Links go into ranges by their source, where
+repeats fall away and sources become numbers. Then they go into ranges by their target, where each range becomes a block
+of rows in compressed form (CSR), sorted. A *group* is what a node belongs to, as a page to its domain; links between
+groups can be had on the way.
 
-Invariant: the graph depends on the set of links alone; a page's number is its place among the sorted keys. Memory
-holds one range of links, as many bytes as `memory_bytes` allows.
+Invariant: the graph depends on the set of links alone; a page's number is its place among the sorted keys. Bounded:
+memory holds one range of links, as many bytes as `memory_bytes` allows.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ OnLinks = Callable[[U64, U64], None]  # the groups of sources and of targets
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows of the matrix: who links to each of some neighbouring nodes. Files of int64."""
+    """Rows of the matrix: the nodes that link to each of some neighbouring nodes. Files of int64."""
 
     starts: Path  # [rows + 1], into `sources`
     sources: Path  # numbers of nodes
@@ -58,7 +58,7 @@ class Graph:
 
 
 class GraphBuilder:
-    """Takes links, at most about `links` of them, and makes a graph of files below `folder`."""
+    """Maker of a graph in files below `folder`, from about `links` links at most."""
 
     def __init__(self, folder: Path, name: str, links: int, memory_bytes: int) -> None:
         self._folder = folder
@@ -74,18 +74,18 @@ class GraphBuilder:
         return f"GraphBuilder({self._name}, {self._links!r})"
 
     def add_nodes(self, keys: U64, groups: U64) -> None:
-        """Nodes and their groups; what is only a source must come here."""
+        """Add nodes and their groups. Both ends of every link must be added."""
         nodes = np.unique(_together(_NODES, key=keys, group=groups))
         self._nodes.add(nodes["key"], nodes)
 
     def add_links(self, sources: U64, targets: U64) -> None:
-        """Links; what links to itself is left out. The targets must be among the nodes."""
+        """Add links, except those of a node to itself."""
         links = np.unique(_together(_LINKS, source=sources, target=targets))
         links = links[links["source"] != links["target"]]
         self._links.add(links["source"], links)
 
     def build(self, on_links: OnLinks | None = None) -> Graph:
-        """The graph. `on_links` is told the groups at both ends of every link."""
+        """Return the graph. `on_links` gets the groups at both ends of every link."""
         keys, degree = self._file("keys"), self._file("degree")
         for path in (keys, degree):
             path.unlink(missing_ok=True)
@@ -103,19 +103,19 @@ class GraphBuilder:
         return Graph(keys, degree, blocks)
 
     def _number(self, at: int, keys: Path) -> int:
-        """Append the nodes of range `at`, sorted; returns how many."""
+        """Append the sorted nodes of range `at` to `keys`; return how many."""
         nodes = distinct(self._nodes.read(at)["key"])
         append(keys, nodes)
         return len(nodes)
 
     def _groups(self, at: int, keys: U64) -> U64:
-        """The group of each of the range's nodes."""
+        """Return the group of each of the range's nodes."""
         nodes = self._nodes.read(at)
         nodes = nodes[np.argsort(nodes["key"], kind="stable")]
         return np.ascontiguousarray(nodes["group"][np.searchsorted(nodes["key"], keys)])
 
     def _leave(self, at: int, keys: U64, begin: int, degree: Path) -> None:
-        """Links of range `at` as seen from their sources: numbers instead of keys."""
+        """Write the links of range `at` as seen from their sources: numbers instead of keys."""
         links = np.unique(self._links.read(at))
         places = np.searchsorted(keys, links["source"])
         append(degree, np.bincount(places, minlength=len(keys)).astype(np.float64))
@@ -124,7 +124,7 @@ class GraphBuilder:
         self._incoming.add(rows["target"], rows)
 
     def _arrive(self, at: int, keys: U64, on_links: OnLinks | None) -> Block:
-        """Links of range `at` as seen from their targets: a block of the matrix."""
+        """Return the links of range `at` as seen from their targets: a block of the matrix."""
         links = self._incoming.read(at)
         places = np.searchsorted(keys, links["target"])
         if on_links is not None and len(links):

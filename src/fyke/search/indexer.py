@@ -1,15 +1,15 @@
-"""From an archive to an index: the four phases of an increment, one after the other.
+"""The indexer: from an archive to an index, in increments of four phases.
 
     read    new rows of the pages table → pages of the archive → lots      (arrivals, archived, extract, own_text, lots)
-    near    lots → which pages say nearly what an earlier one said          (near)
-    merge   lots → which pages are current, what others call them → a plan  (merge), with PageRank (linkage)
+    near    lots → pages that say nearly what an earlier one said           (near)
+    merge   lots → the current pages, what others call them → a plan        (merge), with PageRank (linkage)
     write   the plan → documents of the tantivy index                       (documents)
 
-`fyke index` calls `run`; with `--follow`, again and again while the crawl goes on, each time when enough has come
-that the work of a merge is worth it. The indexer is a process of its own and only reads the crawl's files.
+`fyke index` calls `run`. With `--follow` it does so again while the crawl goes on, each time when enough pages have
+come to be worth a merge. The indexer is a process of its own and only reads the crawl's files.
 
-Invariant: the state is saved after each lot, each merge and each group of documents, and each is a function of what
-it is made of. So an index that was killed at any instant goes on to be the one that was never interrupted.
+Invariant: the state is saved after each lot, each merge and each group of documents, and each is a function of its
+inputs. So an index that was killed at any instant ends as if it had never been interrupted.
 """
 
 import os
@@ -50,20 +50,19 @@ COLUMNS = [
 
 @dataclass(frozen=True, slots=True)
 class IndexLimits:
-    """How much at a time. Results do not depend on it, memory does."""
+    """How much is held at a time. The limits change memory use, not results."""
 
     lot_pages: int = LOT_PAGES
     lot_bytes: int = LOT_BYTES
     range_rows: int = RANGE_ROWS
     links_memory_bytes: int = 1 << 30
-    table_memory_bytes: int = 0  # 0: as the crawl's settings have it
+    table_memory_bytes: int = 0  # 0: the crawl's own setting
 
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What a run did: pages read, documents written and deleted; and what is there now: documents, and pages in all
-    that could not be read from the archive.
-    """
+    """Counts of a run: pages read, documents written and deleted. Totals of the index: documents, and pages that could
+    not be read from the archive."""
 
     read: int
     written: int
@@ -73,7 +72,7 @@ class Indexed:
 
 
 class Indexer:
-    """The index of the crawl directory `crawl`, open to be written by this process alone.
+    """The index of the crawl directory `crawl`, open for writing by this process alone.
 
         with Indexer(Path("docs")) as indexer:
             print(indexer.run().documents)
@@ -90,7 +89,7 @@ class Indexer:
         self._extractor = TextExtractor()
         self._own_text = OwnText()
         self._read = self._written = self._deleted = 0
-        self._planned = False  # by this process, so that nothing of the plan was written before
+        self._planned = False  # the plan is of this process, so nothing of it was written before
 
     def __repr__(self) -> str:
         return f"Indexer({self.folder!r})"
@@ -111,13 +110,14 @@ class Indexer:
         self._open.close()
 
     def waiting(self) -> int:
-        """Pages that a checkpoint of the crawl holds and the index does not."""
+        """Return how many pages a checkpoint of the crawl holds that the index lacks."""
         return safe_rows(self.folder.crawl, "pages") - self.state.pages_read
 
     def run(self, *, growth: float = 0.0) -> Indexed:
-        """Index what is new, to its end. Links are ranked again if they grew by more than the share `growth`."""
+        """Index all that is new and return counts. Links are ranked again if they grew by at least the share
+        `growth`."""
         self._read = self._written = self._deleted = 0
-        self._write()  # what an earlier run had decided
+        self._write()  # the plan of an earlier run
         self._read_pages()
         self._find_near()
         self._rank(growth)
@@ -129,12 +129,13 @@ class Indexer:
     # --- where it stands
 
     def _begun(self) -> IndexState:
-        """The state to go on from: from nothing when crawl, format or engine are not those it was made of."""
+        """Return the state to go on from: an empty one if crawl or format changed. If only the engine is of another
+        version or lost documents, the lots are kept."""
         state = self.folder.state() or IndexState()
         beginning = self._beginning()
         if state.beginning not in ("", beginning) or state.pages_read > safe_rows(self.folder.crawl, "pages"):
             state = IndexState()
-        if state.engine != engine_version() or self._has_lost(state):  # the lots are ours: only the engine is made anew
+        if state.engine != engine_version() or self._has_lost(state):  # the lots stay: only the engine is made anew
             fresh = IndexState(engine=engine_version(), engine_number=self.folder.last_engine() + 1)
             same = ("pages_read", "unreadable", "lots", "links_ranked", "pages_ranked", "ranks")
             kept = {name: getattr(state, name) for name in same}
@@ -145,7 +146,7 @@ class Indexer:
         return state
 
     def _has_lost(self, state: IndexState) -> bool:
-        """Whether the engine has no longer what was written to it; it would be an empty one without a word."""
+        """Return whether the engine lost what was written. `open_engine` would make an empty one without an error."""
         path = self.folder.engine(state)
         if not (path / ENGINE_META).exists():
             return state.merge > 0
@@ -180,7 +181,7 @@ class Indexer:
         self._finished(lot, position)
 
     def _unreadable(self) -> int:
-        """Pages so far whose record could not be read, with those that the archive counted since the last time."""
+        """Return the pages so far whose record could not be read; reset the archive's count."""
         new, self._archive.unreadable = self._archive.unreadable, 0
         return self.state.unreadable + new
 
@@ -189,7 +190,7 @@ class Indexer:
             yield from batch.to_pylist()
 
     def _finished(self, lot: LotWriter, position: int) -> LotWriter:
-        """Write `lot`, and a new one to go on with."""
+        """Write `lot`, save the state, and return a new lot."""
         if len(lot):
             lot.write(self.folder.lots, self.state.lots)
             self._own_text.write(self.folder.lines(self.state.lots + 1))
@@ -200,7 +201,7 @@ class Indexer:
         return LotWriter(self._own_text)
 
     def _page(self, row: dict[str, Any]) -> Read | None:
-        """What became of a page; None when its last visit says nothing about it, so that it stays as it was."""
+        """Return what became of a page. None if its last visit says nothing about it, so that it stays as it was."""
         outcome = row["outcome"]
         if outcome == Outcome.REDIRECTED:
             return _read(row, Fate.MOVED, target=key_of(row["redirect_to"] or "") if row["redirect_to"] else 0)
@@ -226,7 +227,7 @@ class Indexer:
         find_near(self.folder.near, lots, self._limits.table_memory_bytes or _settings(self.folder.crawl)[1])
 
     def _rank(self, growth: float) -> None:
-        """Analyse the links anew if they have grown by more than the share `growth`."""
+        """Analyse the links anew if they have grown by at least the share `growth`."""
         links, pages = (safe_rows(self.folder.crawl, name) for name in ("links", "pages"))
         ranked = self.state.links_ranked
         known = (ranked, self.state.pages_ranked) == (links, pages)
@@ -263,7 +264,7 @@ class Indexer:
 
 
 def _settings(crawl: Path) -> tuple[str, int]:
-    """The name by which the crawl was made, which robots directives may address; and its memory for a table."""
+    """Return our name in robots directives, and the crawl's memory for a table."""
     config = Config()
     with suppress(NotACrawl):
         config = CrawlDirectory(crawl).config()
@@ -287,5 +288,5 @@ def _read(row: dict[str, Any], fate: Fate, target: int = 0, canonical: int = 0) 
 
 
 def be_gentle() -> None:
-    """Let others go first: a crawl on the same machine must not notice."""
+    """Lower this process's priority, so that a crawl on the same machine does not notice it."""
     os.nice(10)

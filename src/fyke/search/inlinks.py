@@ -1,7 +1,7 @@
-"""Who links to a page, and in which words: from the anchors that the index keeps.
+"""Which pages link to a page, and in which words? From the anchors that the index keeps.
 
-Called by the searcher. Only links of pages that are current, and may be found, are told. Invariant: what is
-read grows with the links to the page, not with the index (but for the list of aliases, looked through once).
+The searcher calls it. Only links of current pages that may be found are told. Invariant: reads grow with the links to
+the page, not with the index, except for one look through the list of aliases.
 """
 
 from bisect import bisect_left
@@ -16,11 +16,11 @@ from fyke.search.lots import Fate, Lot
 from fyke.search.ranks import Ranks
 from fyke.search.results import InLink
 
-MAX_PAGES = 10_000  # looked at, of a lot
+MAX_PAGES = 10_000  # looked at in a lot
 
 
 def inlinks(folder: IndexFolder, state: IndexState, key: int, limit: int) -> list[InLink]:
-    """At most `limit` of the links to the page `key`, or to an address that leads to it, of the highest rank first."""
+    """Return at most `limit` of the links to the page `key`, or to an address that leads to it, highest rank first."""
     catalogue = mapped(folder.merge(state.merge, "catalogue"), CATALOGUE)
     aliases = mapped(folder.merge(state.merge, "aliases"), ALIASES)
     targets = [key, *aliases["key"][aliases["page"] == key].tolist()]

@@ -1,7 +1,7 @@
-"""What keys stand for: names noted as they come, looked up in sorted order later.
+"""Names that keys stand for, noted as they come and looked up in sorted order later.
 
-Used by link analysis for domains. Names go to an unnamed place in the scratch folder, most of them once; a look-up
-reads them through. Invariant: memory holds the names of one look-up, and a bounded number to tell repeats by.
+Link analysis uses it for domains. Names go to a file in the scratch folder, most of them once; a look-up reads it
+through. Bounded: memory holds the names of one look-up, and about `REMEMBERED` keys to tell repeats by.
 """
 
 from pathlib import Path
@@ -44,7 +44,8 @@ class NameStore:
             self._writer.write_batch(pa.RecordBatch.from_pydict({"key": fresh.keys(), "name": fresh.values()}, _SCHEMA))
 
     def of(self, keys: U64) -> pa.Array:
-        """The name of each of the sorted `keys` (one at least), all noted before. Nothing can be added any more."""
+        """Return the name of each of the sorted `keys` (one at least), all noted before. Nothing can be added
+        afterwards."""
         if self._writer is not None:
             self._writer.close()
             self._file.close()

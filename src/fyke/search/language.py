@@ -1,10 +1,10 @@
 """Which language is a text in?
 
-Asked once a page while indexing. The model of py3langid takes 100 MB and half a second, so it is loaded at the
-first question. It reads byte by byte in Python, so it is shown a sample from the middle of the text, where
-there is less navigation; and it is not asked where the page says its language and resiliparse's guess, which costs a
-tenth and is right less often, is the same. Invariant: an ISO 639-1 code, or the empty string when there is too
-little to tell; the same for the same page.
+Asked once a page while indexing. The model of py3langid takes 100 MB and half a second, so it is loaded at the first
+question. It reads byte by byte in Python, so it is shown a sample from the middle of the text, where there is less
+navigation. It is not asked if the page says its language and resiliparse's guess agrees; that guess costs a tenth and
+is right less often. Invariant: an ISO 639-1 code, or the empty string if there is too little to tell; the same for the
+same page.
 """
 
 import os
@@ -21,10 +21,10 @@ LEAST_CHARS = 40  # with fewer the guess is worth less than what the page says o
 
 
 class LanguageGuesser:
-    """Tells languages."""
+    """A guesser of languages."""
 
     def guess(self, text: str, declared: str = "") -> str:
-        """The language of `text`; what the page `declared` (an HTML `lang`) when there is little text."""
+        """Return the language of `text`; the one that the page `declared` (an HTML `lang`) if there is little text."""
         code = declared.strip().lower().replace("_", "-").partition("-")[0]
         code = code if len(code) == 2 and code.isascii() and code.isalpha() else ""
         if len(text) < LEAST_CHARS:

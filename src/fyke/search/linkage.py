@@ -1,13 +1,13 @@
-"""Which pages and which domains others point at: link analysis of a crawl.
+"""Which pages and which domains do others point at? Link analysis of a crawl.
 
-Called by the indexer when links have come. Reads the tables `links` and `pages`, ranks the graph of pages and the
+Called by the indexer when links have come. It reads the tables `links` and `pages`, ranks the graph of pages and the
 graph of domains, and writes the ranks twice: for people as `DIR/tables/pagerank.parquet` (key, pagerank) and
-`domainrank.parquet`, and for merges as files of `fyke.search.ranks`. The second says also what is unusual about a
-domain (`fyke.search.domain_signals`).
+`domainrank.parquet`, and for merges as files of `fyke.search.ranks`. `domainrank.parquet` also has what is unusual
+about a domain (`fyke.search.domain_signals`).
 
 A link to a page or a redirect counts once, however often it is there; links to what a page needs and links that say
-nofollow do not. Of domains, that any page of one links to any page of the other counts once. Invariant: the ranks
-depend on the set of links and `memory_bytes` bounds what is in memory, not the result.
+nofollow do not count. Links between any pages of two domains count once. Invariant: the ranks depend on the set of
+links alone; `memory_bytes` bounds what is in memory, not the result.
 """
 
 from collections.abc import Iterator
@@ -82,7 +82,7 @@ def rank_links(folder: IndexFolder, number: int, rows: tuple[int, int], memory_b
 
 
 class DomainSignals(NamedTuple):
-    """What is written of domains beside their ranks."""
+    """Facts of domains that are written beside their ranks."""
 
     names: NameStore
     supporters: npt.NDArray[Any]  # dtype `SUPPORTERS`, [nodes]
@@ -90,7 +90,7 @@ class DomainSignals(NamedTuple):
     usual: dict[str, tuple[float, float]]
 
     def columns(self, keys: U64, begin: int) -> dict[str, Any]:
-        """Of the domains with these `keys` (uint64[n]), the nodes from `begin` on."""
+        """Return the columns for `keys` (uint64[n]), the domains of the nodes from `begin` on."""
         support, content = self.supporters[begin : begin + len(keys)], self.contents.of(keys)
         told = reasons(support, content, self.usual)
         numbers = {name: part[name] for part in (support, content) for name in part.dtype.names or ()}
@@ -98,13 +98,13 @@ class DomainSignals(NamedTuple):
 
 
 def _pages(crawl: Path, rows: int, names: NameStore) -> Iterator[tuple[pa.RecordBatch, U64]]:
-    """Pages, and the keys of their domains."""
+    """Yield pages, and the keys of their domains."""
     for batch in arrivals(crawl, "pages", ["key", "domain", *PAGE_COLUMNS], 0, rows):
         yield batch, _keys(batch.column("domain").dictionary_encode(), names)
 
 
 def _links(crawl: Path, rows: int, names: NameStore) -> Iterator[tuple[U64, U64, U64]]:
-    """Sources, targets, and the domains of the targets, of links that count."""
+    """Yield sources, targets, and the domains of the targets, of links that count."""
     for batch in arrivals(crawl, "links", ["source", "target", "target_url", "kind"], 0, rows):
         batch = batch.filter(pc.is_in(batch.column("kind"), _COUNTED))
         targets = batch.column("target").to_numpy()
@@ -118,7 +118,7 @@ def _links(crawl: Path, rows: int, names: NameStore) -> Iterator[tuple[U64, U64,
 
 
 def _keys(domains: pa.DictionaryArray, names: NameStore) -> U64:
-    """The key of each name, which `names` takes note of."""
+    """Return the key of each domain, and note the names in `names`."""
     known = domains.dictionary.to_pylist()
     keys = np.fromiter(map(key_of, known), np.uint64, len(known))
     names.add(keys, known)
@@ -128,7 +128,7 @@ def _keys(domains: pa.DictionaryArray, names: NameStore) -> U64:
 def _write(
     folder: IndexFolder, number: int, what: str, graph: Graph, ranks: Floats, signals: DomainSignals | None
 ) -> None:
-    """The ranks of one graph, for merges and for people."""
+    """Write the ranks of one graph, for merges and for people."""
     paths = rank_files(folder, number, what)
     for path in paths:
         path.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""One index, open to be asked; it follows what an indexer writes meanwhile.
+"""One index, open for queries; it follows what an indexer writes meanwhile.
 
-Made by the searcher, one for each directory. Invariant: a `View` stays as it was, whatever is committed to the
-index after it was given out.
+The searcher makes one for each directory. Invariant: a `View` stays as it was, whatever is committed to the index after
+it was given out.
 """
 
 import os
@@ -31,29 +31,30 @@ class View:
     engine: tantivy.Searcher
     schema: tantivy.Schema
     repeated: RepeatedLines
-    hosts: frozenset[int]  # keys of two hosts that have pages here, of one if there are no others
+    hosts: frozenset[int]  # keys of two hosts that have pages here, or of the only one
 
     def page(self, key: int) -> tantivy.DocAddress | None:
-        """Where the page with this key is; None when it is not in the index."""
+        """Return where the page with this key is; None if it is not in the index."""
         found = self.engine.search(tantivy.Query.term_query(self.schema, "key", key), 1).hits
         return found[0][1] if found else None
 
 
 class Shard:
-    """The index of the crawl directory `crawl`. Raises DirectoryError when there is none."""
+    """The index of the crawl directory `crawl`. Raises DirectoryError if there is none."""
 
     def __init__(self, crawl: Path, analysis: Analysis) -> None:
         self._folder = IndexFolder(crawl)
         self._analysis = analysis
         self._lock = Lock()
-        self._damaged = (-1, "")  # of which state of the index it is known, and in which words
+        self._damaged = (-1, "")  # stamp of the state that is known as damaged, and the message
         self._stamp, self._view = self._opened(None)
 
     def __repr__(self) -> str:
         return f"Shard({str(self._folder.crawl)!r}, {self._view.engine.num_docs} pages)"
 
     def view(self) -> View:
-        """The index as it is now. Raises DirectoryError when it is gone, StateDamaged when it is known as damaged."""
+        """Return the index as it is now. Raises DirectoryError if it is gone, StateDamaged if it is known as
+        damaged."""
         with self._lock:
             if self._damaged[0] == self._folder.stamp():
                 raise StateDamaged(self._damaged[1])
@@ -62,7 +63,8 @@ class Shard:
             return self._view
 
     def require_whole(self) -> None:
-        """Reads all of the index; asked when an answer failed. Raises StateDamaged, which `view` does from then on."""
+        """Read all of the index after an answer failed. Raises StateDamaged if it is damaged, as `view` does from then
+        on."""
         stamp, faults = self._folder.stamp(), index_faults(self._folder.crawl)
         if faults:
             self._damaged = stamp, f"{self._folder.crawl / faults[0].place}: {faults[0].what}"
@@ -92,7 +94,8 @@ class Shard:
 
 @contextmanager
 def _lockable(engine: Path) -> Iterator[Path]:
-    """The folder `engine`; where it cannot be written, one with links to its files: who opens them locks a file."""
+    """Yield the folder `engine`, or one with links to its files if it cannot be written, because opening locks a
+    file."""
     if os.access(engine, os.W_OK):
         yield engine
         return

@@ -1,18 +1,18 @@
-"""Lots: what was read in the archive, some thousand pages to a file; written once, then only read.
+"""Lots: what was read in the archive, some thousand pages to a lot; written once, then only read.
 
-The indexer writes them in the order of the pages table; merges read the numbers of all lots, the writing of
-documents reads their texts. A lot is five files:
+The indexer writes them in the order of the pages table. Merges read the numbers of all lots; the writing of documents
+reads their texts. A lot is five files:
 
     <n>.rows.npy       ROWS, sorted by key, a key once: what became of each page
     <n>.texts.arrow    TEXTS, compressed: what the pages with a text say; `ROWS.text` is the place in it
     <n>.anchors.npy    ANCHORS, sorted by target: which row calls which URL what
     <n>.words.arrow    WORDS, sorted by hash: the wordings of the anchors
-    <n>.sketches.npy   SKETCHES, one for each text in order of arrival, also where the page was read again in this lot
+    <n>.sketches.npy   SKETCHES, one for each text in order of arrival, also if a page was read again in this lot
 
-A sixth, `<n>.near.npy`, is written when its sketches were compared with those before: NEAR, a row for each of ROWS.
+A sixth, `<n>.near.npy`, is written when its sketches were compared with earlier ones: NEAR, a row for each of ROWS.
 
-Invariant: a lot is a function of the pages it was made of, its sketches also of those before. Memory-mapped, so only
-what is asked for is read.
+Invariant: a lot is a function of the pages it was made of, its sketches also of earlier pages. Its files are
+memory-mapped, so only the parts asked for are read.
 """
 
 from collections.abc import Iterator
@@ -40,14 +40,14 @@ Array = npt.NDArray[Any]
 
 FILES = ("rows.npy", "texts.arrow", "anchors.npy", "words.arrow", "sketches.npy")
 HEADER_BYTES = 1 << 10  # of an array file, at most
-TEXTS_TOGETHER = 64  # rows of a compressed block: what is read to get at one
+TEXTS_TOGETHER = 64  # rows of a compressed block, the least that is read
 
 
 class Fate(IntEnum):
-    """What became of a page at the last visit that says something of it."""
+    """What became of a page, by the last visit that says something about it."""
 
     SHOWN = 1  # it has a text, and may be found
-    HIDDEN = 2  # there, and not to be found: noindex, or nothing to read
+    HIDDEN = 2  # it is there, but may not be found: noindex, or nothing to read
     GONE = 3  # 404 or 410, twice in a row
     MOVED = 4  # a redirect
 
@@ -58,7 +58,7 @@ ROWS = np.dtype(
         ("fetched_at", "<i8"),  # microseconds
         ("fingerprint", "<u8"),  # 0 when there is none
         ("domain", "<u8"),  # key of the pay-level domain
-        ("canonical", "<u8"),  # key of the address the page says is its own, or 0
+        ("canonical", "<u8"),  # key of the address that the page says is its own, or 0
         ("target", "<u8"),  # where it moved to, or 0
         ("text", "<i4"),  # place in TEXTS, or -1
         ("sketch", "<i4"),  # place in SKETCHES, or -1
@@ -74,7 +74,7 @@ NEAR = np.dtype(  # near_of: key of the first page that says nearly the same, or
         ("near_of", "<u8"),
         ("apart", "u1"),
         ("said", "<u8"),  # 64 of its signs
-        ("also", "<u8"),  # key of another page that it is near, which said that and is so far from `near_of`; or 0
+        ("also", "<u8"),  # key of another page that it is near, or 0
         ("also_said", "<u8"),
         ("also_apart", "u1"),
     ]
@@ -97,9 +97,9 @@ WORDS = pa.schema([("hash", pa.uint64()), ("words", pa.string())])
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A page as it was read: its row (the fields of ROWS but places), its URL, and what it says if it is SHOWN.
+    """A page as it was read: its row (ROWS except places), its URL, and what it says if it is SHOWN.
 
-    `extract` is also there for a page that is HIDDEN, for the sake of its anchors.
+    `extract` is also there for a HIDDEN page, for its anchors.
     """
 
     row: dict[str, int]
@@ -108,13 +108,12 @@ class Read:
 
 
 class LotWriter:
-    """Gathers pages in memory and writes them as one lot. Their sketches are of what `own_text` leaves of them,
-    once all are met."""
+    """A lot that is gathered in memory. Its sketches are of what `own_text` leaves of each page, once all are met."""
 
     def __init__(self, own_text: OwnText) -> None:
         self._own_text = own_text
         self._pages: dict[int, Read] = {}
-        self._texts: list[tuple[int, int, Pieces]] = []  # to be sketched: key of the page, key of its host
+        self._texts: list[tuple[int, int, Pieces]] = []  # to be sketched: key of the page, key of its host, its pieces
         self.size_bytes = 0
 
     def __repr__(self) -> str:
@@ -124,12 +123,12 @@ class LotWriter:
         return len(self._pages)
 
     def add(self, page: Read) -> None:
-        """A page; one that is here already is replaced, unless it was fetched later."""
+        """Add a page. It replaces an earlier row of the same page, unless that was fetched later."""
         if page.row["fate"] == Fate.SHOWN and page.extract is not None:
             page.row["sketch"] = len(self._texts)
             host = key_of(split(page.url).host)
             pieces = page.extract.pieces()
-            page = replace(page, extract=replace(page.extract, parts=NO_PARTS))  # which has no further use
+            page = replace(page, extract=replace(page.extract, parts=NO_PARTS))  # the parts have no further use
             self._own_text.meet(host, pieces)
             self._texts.append((page.row["key"], host, pieces))
             self.size_bytes += pieces.nbytes
@@ -171,7 +170,7 @@ def _path(folder: Path, number: int, what: str) -> Path:
 
 
 def lot_files(folder: Path, number: int, *, compared: bool) -> list[Path]:
-    """The files of the lot `number`, once it was `compared` with others or before."""
+    """Return the files of lot `number`, `compared` with others or not yet."""
     return [_path(folder, number, what) for what in (*FILES, *(["near.npy"] if compared else []))]
 
 
@@ -236,16 +235,16 @@ class Lot:
 
     @property
     def sketches(self) -> Array:
-        """SKETCHES, [n]; read once, so nothing of them is kept."""
+        """SKETCHES, [n]; read once, so not kept."""
         return _mapped(_path(self._folder, self.number, "sketches.npy"))
 
     @cached_property
     def near(self) -> Array:
-        """NEAR, [n]; there when its sketches were compared."""
+        """NEAR, [n]; there once the sketches were compared."""
         return _mapped(_path(self._folder, self.number, "near.npy"))
 
     def write_near(self, near: Array) -> None:
-        """NEAR for each of its sketches, [n], made safe. Raises DiskFull or DirectoryError."""
+        """Write `near` (NEAR for each sketch) as a row for each of ROWS, safely. Raises DiskFull or DirectoryError."""
         places = _mapped(_path(self._folder, self.number, "rows.npy"))["sketch"]
         out = np.zeros(len(places), NEAR)
         out[places >= 0] = near[places[places >= 0]]
@@ -268,11 +267,11 @@ class Lot:
 
     @cached_property
     def hashes(self) -> npt.NDArray[np.uint64]:
-        """The hashes of WORDS, [n]."""
+        """Hashes of WORDS, [n]."""
         return self.words.column("hash").to_numpy()  # type: ignore[no-any-return]
 
     def texts(self, places: npt.NDArray[np.integer]) -> Iterator[pa.RecordBatch]:
-        """The TEXTS at `places` (sorted), a block at a time."""
+        """Yield the TEXTS at `places` (sorted), a block at a time."""
         with pa.memory_map(as_file(_path(self._folder, self.number, "texts.arrow"))) as file:
             reader = pa.ipc.open_file(file)
             blocks = places // TEXTS_TOGETHER
@@ -282,7 +281,8 @@ class Lot:
 
 
 def _mapped(path: Path) -> Array:
-    """An array file without reading it; one without rows, which cannot be mapped, is no longer than its header."""
+    """Return an array file without reading it; one without rows, which cannot be mapped, is no longer than its
+    header."""
     if path.stat().st_size <= HEADER_BYTES:
         return np.load(as_file(path), allow_pickle=False)  # type: ignore[no-any-return]
     return np.load(as_file(path), mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]

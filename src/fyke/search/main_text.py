@@ -1,8 +1,8 @@
-"""Which text of an HTML page is its own, as search and exports have it: without menus and what leads elsewhere.
+"""Which text of an HTML page is its own, without menus and what leads elsewhere, for search and exports?
 
-What is content is decided by resiliparse (Bevendorff et al., Elastic ChatNoir, ECIR 2018), in its own tree, after what
-is marked as navigation was taken out. It takes each list near the top of a page for a menu: so lists are put deeper,
-where it asks how much of them is links. Invariant: work is linear in the page but for its depth, which is bounded;
+resiliparse (Bevendorff et al., Elastic ChatNoir, ECIR 2018) decides what is content, in its own tree, after elements
+marked as navigation were taken out. It takes each list near the top of a page for a menu. So lists are put deeper,
+where it asks how much of them is links. Invariant: work is linear in the page except for its depth, which is bounded;
 texts are no longer than their limits.
 """
 
@@ -21,12 +21,12 @@ from fyke.search.lines import by_lines, one_line
 HTML_BYTES = 4 << 20
 TEXT_CHARS = 200_000
 HEADINGS_CHARS = 4_000
-MAX_HEADINGS = 200  # each is read with all that is in it; of comments as many
-LITTLE_TEXT = 250  # where the main text says less, in letters of an alphabet, the main part may have been missed
+MAX_HEADINGS = 200  # each is read with all that is in it; the limit of comments too
+LITTLE_TEXT = 250  # letters of an alphabet; if the main text has fewer, the main part may have been missed
 _DENSE = "\u2e80"  # the first of the scripts of China, Japan and Korea
-_DENSE_SAYS = 3  # letters, by a character of theirs
+_DENSE_SAYS = 3  # letters that one of their characters is worth
 
-# What leads elsewhere, by the roles of HTML and ARIA, and by the names that DocBook, Sphinx, WordPress and others use.
+# Elements that lead elsewhere, by roles of HTML and ARIA and by names of DocBook, Sphinx, WordPress and others.
 _NAVIGATION = (
     "nav, aside, footer, menu, "
     "[role=navigation], [role=complementary], [role=contentinfo], [role=search], [role=banner], [role=menu], "
@@ -34,10 +34,10 @@ _NAVIGATION = (
     ".navheader, .navfooter, .navbar, .breadcrumb, .breadcrumbs, .pagination, .pager, .skip-link, "
     ".mw-editsection, .widget-area, .related, #related, .related-posts"
 )
-# What visitors write beside it, by the names of HTML, schema.org, WordPress, phpBB and others.
+# Elements that visitors write, by the names of HTML, schema.org, WordPress, phpBB and others.
 _COMMENTS = (
     "#comments, .comments, .comments-area, .comment-list, .commentlist, .comment-body, .comment-content, "
-    "div.comment, li.comment, article.comment, "  # in code a span is one
+    "div.comment, li.comment, article.comment, "  # no span, which in code is a comment of it
     "#disqus_thread, #reviews, .reviews, .review, .user-reviews, .customer-reviews, .signature, "
     "[itemprop=comment], [itemprop=review], [itemprop=reviews], [itemtype$='schema.org/Comment'], "
     "[itemtype$='schema.org/Review'], [itemtype$='schema.org/UserComments']"
@@ -48,24 +48,26 @@ _DEEP = 1_000  # browsers stop at half of it
 _NESTING_TAG = re.compile(
     r"</|<(?!(?:br|img|meta|link|input|hr|wbr|p|li|td|tr|th|dd|dt|option)\b)(?=[a-z])", re.IGNORECASE
 )
-_MOST_INDENTS = 4 << 20  # levels of lists, of all lines: two blanks each
+_MOST_INDENTS = 4 << 20  # levels of lists, summed over all lines; two blanks each
 _INDENTED = re.compile(r"<(?:(/?)[uo]l\b)?", re.IGNORECASE)
 _LIST_TAG = re.compile(r"<(?:ul(?=[\s/>])|/ul[^<>]*>)", re.IGNORECASE)
-_LISTS = 1_000  # that are put deeper by three elements: resiliparse looks into a list from the fourth below the body on
+_LISTS = 1_000  # put deeper by three elements at most: resiliparse looks into lists from the fourth below the body on
 
 
 @dataclass(frozen=True, slots=True)
 class MainText:
-    """What an HTML page says."""
+    """Text of an HTML page."""
 
     text: str  # a line for each block
     headings: str  # in one line
-    parts: TextParts  # of all of it, in lines too
+    parts: TextParts  # of all its text, in lines too
 
 
 def main_text(page: Page, *, parts: bool = False) -> MainText:
-    """What `page` says without its navigation; all its text where the main part has little of it. With `parts`
-    it is also said what of it is article; else, and where that is little, all of the main text is."""
+    """Return what `page` says without its navigation; all its text if the main part has little of it.
+
+    With `parts`, the article is told apart; without, or if the parts say little, all of the main text is article.
+    """
     html = readable(page)
     tree = HTMLTree.parse(html)
     if tree.body is None:
@@ -84,7 +86,7 @@ def main_text(page: Page, *, parts: bool = False) -> MainText:
 
 
 def _parts(tree: HTMLTree, main: str) -> TextParts:
-    """The text of the article in `tree`, and what stands beside it; all is `main` where they say little."""
+    """Return the article in `tree` and the text beside it; `main` as one part if they say little."""
     assert tree.body is not None
     wrote = "\n".join(_texts(tree.body.query_selector_all(_COMMENTS)[:MAX_HEADINGS], TEXT_CHARS))
     drop(tree.body, _COMMENTS)
@@ -97,7 +99,7 @@ def _parts(tree: HTMLTree, main: str) -> TextParts:
 
 
 def readable(page: Page) -> str:
-    """The HTML of `page` as resiliparse is to read it: lists that are in no other stand deeper, the first `_LISTS`."""
+    """Return the HTML of `page` for resiliparse: lists that are in no other stand deeper, the first `_LISTS`."""
     html = page.safe_html(HTML_BYTES)
     out: list[str] = []
     done = depth = 0
@@ -112,14 +114,14 @@ def readable(page: Page) -> str:
 
 
 def is_little(text: str) -> bool:
-    """Whether `text` says less than what would be the main part of a page."""
+    """Return whether `text` says less than the main part of a page would."""
     if len(text) >= LITTLE_TEXT:
         return False
     return len(text) + (_DENSE_SAYS - 1) * sum(character >= _DENSE for character in text) < LITTLE_TEXT
 
 
 def is_deep(html: str) -> bool:
-    """Whether elements may be nested so deeply that finding the main part, quadratic in depth, takes seconds; or lists,
+    """Return whether elements nest so deeply that finding the main part, quadratic in depth, takes seconds; or lists,
     so that each of many lines begins with a thousand blanks."""
     if html.count("<") < _MANY_TAGS:
         return False
@@ -140,7 +142,7 @@ def _plain_text(tree: HTMLTree, *, main_content: bool, formatting: bool = True) 
 
 
 def _texts(nodes: Iterable[DOMNode], limit: int) -> Iterator[str]:
-    """The text of the first `nodes` until there are `limit` characters."""
+    """Yield the text of the first `nodes` until there are `limit` characters."""
     for node in nodes:
         text = node.text or ""
         yield text

@@ -1,12 +1,11 @@
-"""What must be written: the second phase of an increment.
+"""Which documents must be written? The third phase of an increment.
 
-Called by the indexer when there are new lots or new ranks. It finds the current pages (`catalogue`), what others
-call them (`anchors`) and how much they count (`weights`), and compares the signature of each document with
-the one that was written; what differs makes the plan. Nothing is decided after that: writing the plan can be
-repeated as often as it is interrupted.
+Called by the indexer when there are new lots or new ranks. It finds the current pages (`catalogue`), what others call
+them (`anchors`) and how much they count (`weights`). Documents whose signature differs from that of the written one
+make the plan. Nothing is decided after that, so writing the plan can be repeated after each interruption.
 
-Invariant: the plan's outcome, a document for each page that may be found, depends on the archive alone.
-Memory holds one range of pages.
+Invariant: the plan's outcome, a document for each page that may be found, depends on the archive alone. Bounded: memory
+holds one range of pages.
 """
 
 from collections.abc import Iterator
@@ -55,7 +54,7 @@ PLAN = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What a merge found: pages that may be found, documents to write and to delete."""
+    """Counts of a merge: pages that may be found, documents to write and to delete."""
 
     pages: int
     writes: int
@@ -91,7 +90,7 @@ def merge(folder: IndexFolder, state: IndexState, number: int, range_rows: int =
 
 @dataclass(frozen=True, slots=True)
 class _KnownOfPages:
-    """What is known of pages besides their own rows."""
+    """Facts about pages besides their own rows."""
 
     standing: CurrentRows
     aliases: Array
@@ -100,13 +99,13 @@ class _KnownOfPages:
     ranks: Ranks
 
     def is_alias(self, keys: Array, at: int) -> npt.NDArray[np.bool_]:
-        """Whether each of `keys`, of range `at`, leads to another page."""
+        """Return whether each of `keys`, of range `at`, leads to another page."""
         aliases = sliced(self.aliases, "key", at, self.moved.ranges)
         found: npt.NDArray[np.bool_] = looked_up(np.ascontiguousarray(aliases["key"]), keys) >= 0
         return found
 
     def anchors(self, keys: U64, at: int) -> Array:
-        """COUNTED for the pages `keys`, of range `at`."""
+        """Return COUNTED for the pages `keys`, of range `at`."""
         return gathered(self.standing, keys, self.moved.read(at), at, self.moved.ranges)
 
 
@@ -131,7 +130,7 @@ def _plan_range(plan: "_PlanWriter", evidence: _KnownOfPages, rows: Array, at: i
 
 
 def _near_batches(catalogue: Array, firsts: Buckets) -> Iterator[pa.RecordBatch]:
-    """The rows of the table of near-duplicates."""
+    """Yield the rows of the table of near-duplicates."""
     for at in range(firsts.ranges):
         near, _ = near_pages(sliced(catalogue, "key", at, firsts.ranges), firsts.read(at))
         distance = near["apart"].astype(np.float32) * np.float32(2 / SIGNS)
@@ -141,14 +140,15 @@ def _near_batches(catalogue: Array, firsts: Buckets) -> Iterator[pa.RecordBatch]
 
 
 def _signatures(pages: Array, factor: Array, others: U64) -> U64:
-    """For each document a number that changes when it does, never 0, uint64[n]; `others`: by what comes from others."""
+    """Return a number for each document that changes when it does, never 0: uint64[n]. `others`: numbers for facts of
+    other pages."""
     place = pages["lot"].astype(np.uint64) << np.uint64(32) | pages["text"].astype(np.uint64)
     signatures: U64 = mixed(mixed(mixed(place) + others) + factor.view(np.uint64)) | np.uint64(1)
     return signatures
 
 
 class _PlanWriter:
-    """Writes `plan`, `deletes`, and the signatures into the catalogue."""
+    """Writer of `plan`, `deletes`, and the catalogue's signatures."""
 
     def __init__(self, folder: IndexFolder, number: int) -> None:
         self._paths = {what: folder.merge(number, what) for what in ("plan", "deletes", "written")}
@@ -169,7 +169,7 @@ class _PlanWriter:
             self._file.close()
 
     def write(self, pages: Array, factor: Array, clusters: U64, anchors: list[list[str]]) -> None:
-        """Documents to write, in the order of lots."""
+        """Add documents to write, in the order of lots."""
         self._writes += len(pages)
         order = np.lexsort((pages["text"], pages["lot"]))
         pages = pages[order]
@@ -180,17 +180,17 @@ class _PlanWriter:
             self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=PLAN))
 
     def delete(self, keys: U64) -> None:
-        """Documents to delete."""
+        """Add documents to delete."""
         self._deletes += len(keys)
         append(self._paths["deletes"], np.ascontiguousarray(keys))
 
     def note(self, written: U64, pages: int) -> None:
-        """The signatures of the next rows of the catalogue, `pages` of which may be found."""
+        """Note the signatures of the next rows of the catalogue; `pages` of these may be found."""
         self._pages += pages
         append(self._paths["written"], written)
 
     def finish(self, catalogue: Path) -> Merged:
-        """Put the signatures into the catalogue and make all of it safe."""
+        """Put the signatures into the catalogue, make all files safe, and return the counts."""
         signatures = mapped(self._paths["written"], np.uint64)
         with writing(catalogue):
             if len(signatures):

@@ -1,23 +1,26 @@
-"""Which pages say nearly what an earlier one said: sketches go in, and out comes the first page of each cluster.
+"""Which pages say nearly what an earlier one said? Sketches go in, the first page of each cluster comes out.
 
     lots ─► bands ─► Drum ─► candidates ─► signs ─► first page ─► <lot>.near.npy
 
-Called by the indexer when there are new lots. A band is a key of a Drum, and its value the number of the text that had
-it first (`check_update`, the first is kept): who asks with a band that is there has a candidate. Texts are numbered in
-order of arrival, also those of pages that were read again. In this order it is decided what they are:
+The indexer calls it when there are new lots. A band is a key of a Drum; its value is the number of the text that had it
+first (`check_update` keeps the first). A text whose band is there already has a candidate. Texts are numbered and
+decided in order of arrival, also those of pages that were read again:
 
-    a text near a candidate joins its cluster, unless it is far from the first text there; where there are several, that
-    whose first text has the fewest signs different; any other is the first of its own
+- A text near a candidate joins its cluster, unless it is far from the first text there. Of several clusters, it joins
+  the one whose first text has the fewest signs different.
+- Any other text is the first of its own cluster.
 
-So of two that are near each other none is left alone because a third came first that is near one of them only. And a
-cluster does not drift by chains, in which each is near the one before it and the last has nothing of the first. A page
-that changed is known by each of its texts. Where there are several, and the first text of the second nearest is not far
-from that of the nearest, this is told: should nobody be near it when all are merged, it joins too
-(`fyke.search.catalogue`). So of three that are near each other by the one that came last, none is left alone.
+So of two texts near each other, neither stays alone because a third came first that is near one of them only. And no
+cluster drifts by chains, in which each text is near the one before it and the last has nothing of the first. A page
+that changed is known by each of its texts.
 
-Invariant: what a text is depends on those before it alone, not on lots, runs, or when the Drum merges. The folder
-`near/` is a checkpointed shard, and `met` in it a row of `MET` a text: both are cut back to the newest checkpoint, and
-what came later is done again. Memory: the Drum's, and `TOGETHER` texts with their candidates.
+A text with several clusters also notes the first text of the second nearest, if that is not far from the nearest's
+first. If no page is near that second one when all are merged, it joins the nearest too (`fyke.search.catalogue`). So of
+three texts that only the last connects, none stays alone.
+
+Invariant: what a text is depends on earlier texts alone, not on lots, runs, or when the Drum merges. The folder `near/`
+is a checkpointed shard, and its file `met` has a row of `MET` a text. Both are cut back to the newest checkpoint, and
+later work is done again. Bounded: memory holds the Drum's, and `TOGETHER` texts with their candidates.
 """
 
 import os
@@ -50,14 +53,14 @@ MET = np.dtype([("key", "<u8"), ("first", "<u8"), *NEAR.descr, ("signs", "u1", (
 
 class _MetText(NamedTuple):
     key: int  # of its page
-    first: int  # text of its cluster
+    first: int  # number of the first text of its cluster
     signs: int
 
 
 def find_near(folder: Path, lots: Sequence[Lot], memory_bytes: int) -> None:
-    """See that each of `lots` has its NEAR, with what is remembered in `folder` and so much memory for its table.
+    """Write NEAR for each of `lots` that lacks it. `folder` has all texts met, with `memory_bytes` for their table.
 
-    What is remembered can be made anew of the lots, and is where it was damaged. Raises DiskFull, DirectoryError.
+    A damaged `folder` is made anew from the lots. Raises DiskFull, DirectoryError.
     """
     try:
         with Clusters(folder, memory_bytes) as clusters:
@@ -85,7 +88,7 @@ class Clusters:
             self._checkpoint = opening.enter_context(Checkpoint(self._folder))
             counters, store = self._checkpoint.counters, self._checkpoint.store
             self.lots, self.rows = int(counters.get("lots", 0)), int(counters.get("rows", 0))
-            self._done = self.rows  # of which it is decided what they are
+            self._done = self.rows  # texts that are decided
             self._bands = opening.enter_context(
                 Drum(
                     store, "bands", store.participant("bands"), value=np.uint64, aux=_ROW, combine=Combine.KEEP_FIRST,
@@ -104,7 +107,7 @@ class Clusters:
         self._open.close()
 
     def take(self, lots: Sequence[Lot]) -> None:
-        """Compare the sketches of those of `lots`, all from the first on, that are not taken in yet."""
+        """Compare the sketches of the new ones among `lots`, all from the first on."""
         waiting: list[Lot] = []
         for lot in lots[self.lots :]:
             waiting.append(lot)
@@ -128,10 +131,10 @@ class Clusters:
         keys, rows = sketches["bands"][there].reshape(-1), np.repeat(numbers[there], BANDS)
         self._bands.check_update(keys, rows, pa.RecordBatch.from_arrays([pa.array(rows)], schema=_ROW))
 
-    # --- what each of the texts that wait is
+    # --- the decision about texts that wait
 
     def _decide(self, lots: list[Lot]) -> None:
-        """Decide what the texts of `lots` are, all that wait, and make it safe."""
+        """Decide about `lots`, all that wait, and make the result safe."""
         candidates = self._candidates()
         for at, found in enumerate(candidates):
             if len(found):
@@ -151,7 +154,7 @@ class Clusters:
         self._checkpoint.committed(snapshot)
 
     def _candidates(self) -> Buckets:
-        """_CANDIDATES of the texts that wait, in ranges of `TOGETHER` texts."""
+        """Return _CANDIDATES of the texts that wait, in ranges of `TOGETHER` texts."""
         bits = max(0, (self.rows - self._done - 1) >> TOGETHER_BITS).bit_length()
         found = Buckets(self._folder / "scratch", "candidates", _CANDIDATES, 1 << bits)
         for answers in self._bands.merge():
@@ -207,7 +210,7 @@ class Clusters:
 
 
 def _grouped(found: Array) -> Iterator[tuple[int, list[int]]]:
-    """The rows of the candidates in order, each with the earlier texts that it may be near."""
+    """Yield each text that has candidates, in order, with the earlier texts it may be near."""
     found = found[np.lexsort((found["earlier"], found["row"]))]
     bounds = np.flatnonzero(np.append(True, found["row"][1:] != found["row"][:-1])).tolist()
     rows, earlier = found["row"].tolist(), found["earlier"].tolist()
@@ -216,7 +219,7 @@ def _grouped(found: Array) -> Iterator[tuple[int, list[int]]]:
 
 
 def _near(met: Array) -> Array:
-    """NEAR of texts met; a page that is near an earlier text of its own is near none."""
+    """Return NEAR of texts met. A page that is near an earlier text of its own counts as near no page."""
     out = np.zeros(len(met), NEAR)
     out["said"] = met["said"]
     other: Any = met["near_of"] != met["key"]

@@ -1,16 +1,16 @@
-"""PageRank: how likely a reader who follows links at random is to be at a node.
+"""PageRank: how likely is a reader who follows links at random to be at a node?
 
-Brin and Page, "The anatomy of a large-scale hypertextual Web search engine", section 2.1.1: with damping `d`, `N`
-nodes and the nodes `u` that link to `v`,
+Brin and Page, "The anatomy of a large-scale hypertextual Web search engine", section 2.1.1: with damping `d`, `N` nodes
+and the nodes `u` that link to `v`,
 
     rank(v) = (1 - d) / N + d · (sum over u of rank(u) / out(u) + dangling / N)
 
-found by iteration from 1 / N. Differs: a reader at a node without links (*dangling*: every URL not fetched yet)
-goes anywhere next, so the ranks sum to 1. Called by `fyke.search.linkage`.
+found by iteration from 1 / N. Differs: a reader at a node without links (*dangling*: every URL not fetched yet) goes
+anywhere next, so the ranks sum to 1. Called by `fyke.search.linkage`.
 
-The matrix comes in blocks of rows, multiplied by scipy one after the other: kept in memory when they fit into
-`memory_bytes`, else read again each round. The vectors are memory-mapped files when they do not fit. Invariant: the
-result is the same bit by bit whichever it is, since each row is summed by itself, in order.
+The matrix comes in blocks of rows, which scipy multiplies one after the other. Blocks stay in memory if they fit into
+`memory_bytes`; otherwise they are read again each round. Vectors that do not fit are memory-mapped files. Invariant:
+the result is the same bit by bit either way, because each row is summed by itself, in order.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def pagerank(graph: Graph, scratch: Path, memory_bytes: int) -> Floats:
-    """The rank of each node, float64[nodes], in order of number; sums to 1. Empty for an empty graph."""
+    """Return the rank of each node in order of number: float64[nodes], with the sum 1. Empty for an empty graph."""
     nodes = graph.nodes
     if not nodes:
         return np.zeros(0)
@@ -55,7 +55,7 @@ def pagerank(graph: Graph, scratch: Path, memory_bytes: int) -> Floats:
 
 
 def _give(rank: Floats, degree: Floats, given: Floats) -> float:
-    """What each node gives along each of its links, into `given`; returns what those without links hold."""
+    """Write what each node gives along each of its links into `given`; return what nodes without links hold."""
     dangling = 0.0
     for begin in range(0, len(rank), CHUNK_NODES):
         part = slice(begin, begin + CHUNK_NODES)
@@ -66,7 +66,7 @@ def _give(rank: Floats, degree: Floats, given: Floats) -> float:
 
 
 def _follow(blocks: "_Blocks", given: Floats, base: float, rank: Floats, following: Floats) -> float:
-    """The next ranks, into `following`; returns the sum of all changes."""
+    """Write the next ranks into `following`; return the sum of all changes."""
     change, begin = 0.0, 0
     for matrix in blocks:
         end = begin + matrix.shape[0]
@@ -77,7 +77,7 @@ def _follow(blocks: "_Blocks", given: Floats, base: float, rank: Floats, followi
 
 
 class _Blocks:
-    """The blocks as matrices, each round again."""
+    """The blocks as matrices, again in each round."""
 
     def __init__(self, graph: Graph, memory_bytes: int) -> None:
         self._graph = graph
@@ -94,7 +94,7 @@ class _Blocks:
 
 
 def _vectors(nodes: int, scratch: Path, memory_bytes: int) -> Callable[[str], Floats]:
-    """How to make a vector: in memory when three of them fit."""
+    """Return a maker of vectors: in memory if three of them fit, otherwise in files."""
     if 3 * nodes * _BYTES_PER_NODE <= memory_bytes:
         return lambda name: np.zeros(nodes)
     return lambda name: mapped_zeros(scratch / f"vector.{name}", np.float64, (nodes,))

@@ -1,10 +1,12 @@
-"""Which pieces a text is made of, and what each looks like: read once, for `fyke.search.own_text`.
+"""Pieces: the sentences and lines of a text, and what each looks like; read once, for `fyke.search.own_text`.
 
-A *piece* is a sentence or a line: sentences, since a notice often shares its line with a date or a name. Its *form* is
-what it says but for names and numbers, by which dates, prices and counts are known that are written on each page of a
-host with another value. A piece is *linked* if half of its words at least are words of its page's links, which say what
-is elsewhere, or all but `REPLY_WORDS` are of its title: above each answer in a thread stands what it answers, behind
-"Re:". Of a title that is the beginning of a first sentence, the sentence is not.
+A *piece* is a sentence or a line; sentences, because a notice often shares its line with a date or a name. Its *form*
+is its text without names and numbers. It recognises pieces that stand on each page of a host with another date, price
+or count.
+
+A piece is *linked* if at least half of its words are of its page's links, which say what is elsewhere. So it is if all
+but `REPLY_WORDS` are of the title: above each answer in a thread stands what it answers, behind "Re:". A longer
+sentence that begins with the title is not linked.
 
 Invariant: time and memory are linear in the text and in the words of its links.
 """
@@ -21,9 +23,9 @@ from fyke.core.batches import U64
 from fyke.search.article import TextParts
 from fyke.search.sketch import LONG, SHINGLE_WORDS, rolled, shingles, words_and_places
 
-FORM_WORDS = 20  # of a piece that may have a form
-REPLY_WORDS = 2  # of a piece beside its title
-# Behind sentences, signs that part headings, and datelines.
+FORM_WORDS = 20  # of a piece that may have a form, at most
+REPLY_WORDS = 2  # of a piece beside the title, at most
+# A break is behind a sentence, a sign that parts headings, or a dateline.
 _BETWEEN = re.compile(r"\n|(?<=[.!?|·•])\s|(?<=[。！？])\n?|(?<=\))\s[-–—]\s|(?<=\d)\s[–—]\s")
 _WORD = re.compile(r"\w+")
 _MONTH = re.compile(r"\b0 (?:[^ 0A]+ ){1,3}0\b")  # as in 7 de enero de 2009
@@ -38,27 +40,28 @@ class Pieces:
     """A text of n words in p pieces."""
 
     words: U64  # [n], a hash each, in order
-    sizes: npt.NDArray[np.int64]  # [p], of so many words each
-    spaced: npt.NDArray[np.int64]  # [p], how many of them begin with a letter, behind a blank if blanks part them
-    keys: U64  # [p], of what each says
-    forms: U64  # [p], of its form; 0 where it has none
+    sizes: npt.NDArray[np.int64]  # [p], words of each
+    spaced: npt.NDArray[np.int64]  # [p], how many of these begin with a letter, behind a blank if blanks part them
+    keys: U64  # [p], a hash of what each says
+    forms: U64  # [p], a hash of its form; 0 if it has none
     linked: npt.NDArray[np.bool_]  # [p]
-    part: npt.NDArray[np.uint8]  # [p], of which of `TextParts`
+    part: npt.NDArray[np.uint8]  # [p], its place in `TextParts`
 
     @property
     def nbytes(self) -> int:
-        """The memory that it takes."""
+        """Memory that the arrays take."""
         return sum(
             one.nbytes for one in (self.words, self.sizes, self.spaced, self.keys, self.forms, self.linked, self.part)
         )
 
     def shingles(self, some: npt.NDArray[np.bool_] | None = None) -> U64:
-        """Those of the pieces `some`, bool[p], as they follow each other; of all without: sorted, each once."""
+        """Return the shingles of the pieces `some` (bool[p]) one after the other, by default of all: sorted, each
+        once."""
         return shingles(self.words if some is None else self.words[np.repeat(some, self.sizes)])
 
 
 def pieces_of(text: str | TextParts, links: Iterable[str] = (), title: str = "") -> Pieces:
-    """The pieces of `text`, all an article if it is one. Its links have the words `links`, each those of one."""
+    """Return the pieces of `text`; a plain text is all article. `links` has the words of each of its links."""
     parts = [_BETWEEN.split(one) for one in ((text,) if isinstance(text, str) else text)]
     shown = [piece for part in parts for piece in part]
     part = np.repeat(np.arange(len(parts), dtype=np.uint8), list(map(len, parts)))
@@ -79,7 +82,8 @@ def pieces_of(text: str | TextParts, links: Iterable[str] = (), title: str = "")
 
 
 def _counted(lines: str) -> tuple[npt.NDArray[np.uint8], U64, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """`lines` in UTF-8 and small letters, the hashes of all words, where each begins, and how many each line has."""
+    """Return `lines` in UTF-8 and small letters, the hashes of all words, where each begins, and how many each line
+    has."""
     data = np.frombuffer(lines.lower().encode("utf-8", "replace"), np.uint8)
     ends = np.append(np.flatnonzero(data == _LINE_END), len(data))
     words, places = words_and_places(data)
@@ -89,7 +93,7 @@ def _counted(lines: str) -> tuple[npt.NDArray[np.uint8], U64, npt.NDArray[np.int
 def _spaced(
     data: npt.NDArray[np.uint8], places: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """`Pieces.spaced` of lines with so many words, which begin at `places` of `data`."""
+    """Return `Pieces.spaced` of lines with `sizes` words each, which begin at `places` of `data`."""
     begins = data[places]
     apart = np.diff(np.cumsum(_BLANK[data], dtype=np.int32)[places], prepend=-1) > 0
     found = np.cumsum(np.append(False, (apart | (begins >= LONG)) & ~_DIGITS[begins]))
@@ -97,7 +101,7 @@ def _spaced(
 
 
 def _form(piece: str) -> str:
-    """`piece` with one sign for each name and another for each number, or two with the name of a month between them."""
+    """Return `piece` with "A" for each name and "0" for each number, or for two numbers around the name of a month."""
     signs = " ".join(
         "0" if word[0].isdigit() or word[-1].isdigit() else "A" if word[0].isupper() else word
         for word in _WORD.findall(piece)
@@ -106,7 +110,7 @@ def _form(piece: str) -> str:
 
 
 def _told(told: Iterable[str], words: U64, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How many words of each piece are in shingles of `told`, each of one of it: int64[p]."""
+    """Return how many words of each piece are in shingles of one of the texts `told`: int64[p]."""
     covered = np.zeros(len(words), bool)
     if lines := "\n".join(one.replace("\n", " ") for one in told):
         found, places = _within(words, sizes)
@@ -119,7 +123,7 @@ def _told(told: Iterable[str], words: U64, sizes: npt.NDArray[np.int64]) -> npt.
 
 
 def _within(words: U64, sizes: npt.NDArray[np.int64]) -> tuple[U64, npt.NDArray[np.int64]]:
-    """The shingles that lie within one piece, and where each begins among `words`."""
+    """Return the shingles that lie within one piece, and where each begins among `words`."""
     found = rolled(words)
     of_piece = np.repeat(np.arange(len(sizes)), sizes)
     inside = np.flatnonzero(of_piece[: len(found)] == of_piece[len(words) - len(found) :])

@@ -1,7 +1,7 @@
 """Results for people: on a terminal, or in a pipe.
 
-Called by `fyke search`. Invariant: nothing a page wrote can steer the terminal: control characters, and those
-that turn the direction of text, are taken out; titles and snippets are never read as markup.
+`fyke search` calls it. Invariant: nothing a page wrote can steer the terminal. Control characters, and those that turn
+the direction of text, are taken out; titles and snippets are never read as markup.
 """
 
 from rich.console import Console
@@ -12,7 +12,7 @@ from fyke.search.results import Hit, Results, Spans
 
 
 def clean(text: str) -> str:
-    """`text` in one line, without characters that steer a terminal or hide."""
+    """Return `text` in one line, without characters that steer a terminal or hide."""
     return " ".join(terminal.clean(text).split("\n")).replace("\t", " ")
 
 

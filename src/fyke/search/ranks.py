@@ -1,7 +1,7 @@
-"""PageRank as merges need it: looked up by key, as a multiple of the mean.
+"""PageRank for merges: looked up by key, as a multiple of the mean.
 
-Written by `fyke.search.linkage`, read by merges. Two raw files a ranking, sorted by key. Invariant: a key that
-is not there has rank 0, so pages are indexed before their links are analysed.
+Written by `fyke.search.linkage`, read by merges. A ranking is two raw files, sorted by key. Invariant: a key that is
+not there has rank 0, so pages are indexed before their links are analysed.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def rank_files(folder: IndexFolder, number: int, graph: str) -> tuple[Path, Path]:
-    """Where the keys and the ranks of a `graph` (pages or domains) are."""
+    """Return the paths of the keys and the ranks of a `graph` (pages or domains)."""
     return folder.path / f"ranks-{number:06}.{graph}.keys", folder.path / f"ranks-{number:06}.{graph}.values"
 
 

@@ -1,8 +1,8 @@
-"""Lines that stand on several pages of a site: menus, notices, the way from the first page to this one.
+"""Lines that stand on several pages of a site: menus, notices, breadcrumbs.
 
-Asked for each hit, so that its snippet says something of the page. Nothing of this is in the index: a few pages of a
-site stand for all of them, since what is on every page is on these. Invariant: for one state of an index the answer for
-a site is always the same.
+Asked for each hit, so that its snippet says something of the page. The index has nothing of this: a few pages of a site
+stand for all, because a line of every page is on these. Invariant: for one state of an index the answer for a site is
+always the same.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ SITES_REMEMBERED = 500
 
 
 class RepeatedLines:
-    """Of the sites in one state of an index."""
+    """Repeated lines of the sites in one state of an index."""
 
     def __init__(self, engine: tantivy.Searcher, schema: tantivy.Schema) -> None:
         self._engine = engine
@@ -24,7 +24,7 @@ class RepeatedLines:
         self.on_host = lru_cache(maxsize=SITES_REMEMBERED)(self._on_host)
 
     def _on_host(self, host: int) -> frozenset[str]:
-        """The lines that more than one of a few pages of `host`, by its key, have."""
+        """Return the lines that more than one of a few pages of `host`, by its key, have."""
         query = tantivy.Query.term_query(self._schema, "host", host)
         counts: Counter[str] = Counter()
         for _, address in self._engine.search(query, SAMPLE_PAGES, count=False).hits:
@@ -33,5 +33,5 @@ class RepeatedLines:
 
 
 def shown(page: tantivy.Document, field: str) -> str:
-    """A text of a page as it is shown: `field` is one of `fyke.search.schema.SHOWN`."""
+    """Return a text of a page as it is shown; `field` is one of `fyke.search.schema.SHOWN`."""
     return bytes(page.get_first(f"shown_{field}") or b"").decode("utf-8", "replace")

@@ -1,7 +1,7 @@
-"""What a search answers: plain data, ready for a terminal, a page or JSON.
+"""Results: the answer of a search as plain data, ready for a terminal, a page or JSON.
 
-Made by the searcher. Nothing here is escaped or marked up: a snippet is a sequence of (text, whether it is
-a matched word), so each renderer escapes in its own way.
+Made by the searcher. Nothing here is escaped or marked up: a snippet is a sequence of (text, whether it is a matched
+word), so each renderer escapes in its own way.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,7 @@ Spans = tuple[tuple[str, bool], ...]
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A page found. `more_from_site` counts further pages of its host that match and are not listed, `more_like_it`
-    those that say nearly the same.
-    """
+    those that say nearly the same."""
 
     url: str
     title: str
@@ -35,7 +34,7 @@ class Results:
     query: str
     total: int
     hits: tuple[Hit, ...]
-    suggestion: str | None  # a better spelling of the query, where one finds more
+    suggestion: str | None  # a better spelling of the query, if one finds more
     took_ms: float
 
 

@@ -1,12 +1,14 @@
 """The fields of a document, and how text becomes words: the same for pages and for queries.
 
-Used by the writing of documents and by searching. Words are runs of letters and digits, in small letters and
-without accents and points; each character of the scripts that write without blanks, and of Hangul, is a word by
-itself, and a word of a query in such a script a phrase. The signs that make a name (`c++`, `f#`, `.net`) are spelt
-out in letters first. `stem_<language>` holds the words of a page by their stems in its own language, so that
-"sorting" finds "sort"; `stem_` those of languages without a stemmer, as they are. `title_stems` and its like hold
-what the page is called, by stems of whatever language it is in. Stemmers know accents: a word that has another stem
-where it is typed without them has both. What is shown is kept apart from what is looked for.
+Used by the writing of documents and by searching.
+
+- Words are runs of letters and digits, in small letters, without accents and points. In scripts without blanks, and in
+  Hangul, each character is a word, and a word of a query is a phrase. Signs that make a name (`c++`, `f#`, `.net`) are
+  spelt in letters first.
+- `stem_<language>` holds the words of a page by their stems in its own language, so that "sorting" finds "sort";
+  `stem_` those of languages without a stemmer, as they are. `title_stems` and its like hold what the page is called, by
+  stems of its language. Stemmers know accents: a word that has another stem if typed without them has both.
+- Text that is shown is kept apart from text that is searched.
 
 Invariant: `Analysis.words` of a text gives exactly the terms under which a document with it is found.
 """
@@ -37,7 +39,7 @@ NAMES = ("title", "headings", "anchors", "address")  # what a page is called, he
 STEM_FIELDS = ("stem_", *(f"stem_{code}" for code in STEMMED))
 _ALIKE = {"nb": "no", "nn": "no"}
 LANGUAGES = (*STEMMED, *_ALIKE)
-# Words around what is asked, in any language with a list; the engine's list for English has no question words.
+# Languages with a list of fillers, words around what is asked; the engine's list for English has no question words.
 _LISTED = {"da", "nl", "fi", "fr", "de", "hu", "it", "no", "pt", "ru", "es", "sv"}
 _ENGLISH = """
     a an the this that these those i me my mine we us our ours you your yours he him his she her hers it its
@@ -52,28 +54,28 @@ _UNSPACED = re.compile(
     r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
     r"\uf900-\ufaff])"
 )
-# Accents by themselves, of which small letters leave one of a Turkish I with a dot; points of Hebrew; of Arabic, and
+# Combining accents (in small letters, a dotted Turkish I leaves one); points of Hebrew; points of Arabic, and
 # its stretch.
 _POINTS = re.compile(
     r"[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]"
 )
 _WORD = re.compile(r"[^\W_]+")
 _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")  # Latin letters
-# Signs that make another name of a name: c++, a++; c#, f#; .net. Not those of j++k, a#b, example.net, 3#.
+# Signs that make another name of a name: c++, a++; c#, f#; .net. Not those in j++k, a#b, example.net, 3#.
 _SIGNS = re.compile(r"(?<=[^\W_])\+\+(?![^\W\d]|[_+])|(?<=\b[^\W\d_])#(?![\w#])|(?<![\w.])\.(?=net\b)", re.IGNORECASE)
 _SPELT = {"++": "plusplus ", "#": "sharp ", ".": "dot"}
 
 
 def spelt(text: str) -> str:
-    """`text` with the signs that make a name in letters."""
+    """Return `text` with the signs that make a name spelt in letters."""
     if "++" in text or "#" in text or "." in text:
         text = _SIGNS.sub(lambda match: _SPELT[match[0]], text)
     return text
 
 
 def prepared(text: str) -> str:
-    """`text` as the analysers cut it best: signs spelt, blanks around what is written without, no points that may
-    be left out."""
+    """Return `text` for the analysers: signs spelt, blanks around characters that are written without, no points that
+    may be left out."""
     text = spelt(text)
     if text.isascii():
         return text
@@ -82,7 +84,7 @@ def prepared(text: str) -> str:
 
 
 def as_written(term: str) -> str:
-    """A term as people write it, in small letters: the signs that `prepared` spelt out."""
+    """Return a term as people write it, in small letters, with the signs that `prepared` spelt out."""
     for sign, letters in (("++", "plusplus"), ("#", "sharp")):
         if term.endswith(letters) and len(term) > len(letters):
             return term.removesuffix(letters) + sign
@@ -90,14 +92,14 @@ def as_written(term: str) -> str:
 
 
 def stem_field(language: str) -> str:
-    """The field of stems for a language."""
+    """Return the field of stems for a language."""
     language = _ALIKE.get(language, language)
     return f"stem_{language}" if language in STEMMED else "stem_"
 
 
 @lru_cache(maxsize=1)
 def schema() -> tantivy.Schema:
-    """The fields; raise `fyke.search.folder.FORMAT` when they change."""
+    """Return the fields. Increase `fyke.search.folder.FORMAT` when they change."""
     build = tantivy.SchemaBuilder()
     build.add_unsigned_field("key", stored=True, indexed=True, fast=True)
     build.add_unsigned_field("fingerprint", stored=True, fast=True)
@@ -107,7 +109,7 @@ def schema() -> tantivy.Schema:
     build.add_unsigned_field("host", stored=True, indexed=True, fast=True)  # key of the host
     for name in ("url", "language"):
         build.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic")
-    build.add_text_field("site", tokenizer_name="raw", index_option="basic")  # the host and all that end it
+    build.add_text_field("site", tokenizer_name="raw", index_option="basic")  # the host, its ends down to the domain
     for name in ("title", "headings", "description", "anchors", "address", "text"):
         build.add_text_field(name, tokenizer_name="words")
     for name in NAMES:
@@ -123,7 +125,7 @@ def schema() -> tantivy.Schema:
 
 
 class Analysis:
-    """The analysers, made once for an index: `words` and `stems` say what a text is looked for by."""
+    """The analysers, made once for an index. `words` and `stems` return the terms that a text is searched by."""
 
     def __init__(self) -> None:
         self._words = _analyser()
@@ -136,19 +138,19 @@ class Analysis:
         self._plain: Callable[[str, str], str] = lru_cache(maxsize=4096)(self._plain_of)
 
     def register(self, index: tantivy.Index) -> None:
-        """Make them known to `index`."""
+        """Make the analysers known to `index`."""
         index.register_tokenizer("words", self._words)
         index.register_tokenizer("stems", TextAnalyzerBuilder(Tokenizer.whitespace()).build())
         for name, analyser in self._stems.items():
             index.register_tokenizer(name, analyser)
 
     def is_filler(self, text: str, language: str) -> bool:
-        """Whether all words of `text` are such as stand around what is asked in `language`: "how", "do", "the"."""
+        """Return whether all words of `text` are fillers of `language`: "how", "do", "the"."""
         analyser = self._fillers.get(language)
         return analyser is not None and not analyser.analyze(text)
 
     def without_accents(self, field: str, text: str) -> list[str]:
-        """Words of `text` (prepared) as they are typed without accents, of those that have another stem so."""
+        """Return words of `text` (prepared) as typed without accents, if their stem is another then."""
         if text.isascii():
             return []
         accented = filter(_ACCENTED.search, _WORD.findall(text))
@@ -173,13 +175,13 @@ def _analyser(language: str | None = None) -> TextAnalyzer:
 
 
 def _fillers(language: str, words: list[str] | None = None) -> TextAnalyzer:
-    """What is left of a text without its fillers."""
+    """Return an analyser that takes fillers out of a text."""
     among = Filter.stopword(language) if words is None else Filter.custom_stopword(words)
     return TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.lowercase()).filter(among).build()
 
 
 def open_engine(path: Path, analysis: Analysis) -> tantivy.Index:
-    """The index in the folder `path`, made if there is none. Raises DirectoryError."""
+    """Return the index in the folder `path`, made if there is none. Raises DirectoryError."""
     with engine_at(path):
         path.mkdir(parents=True, exist_ok=True)
         index = tantivy.Index(schema(), str(path))
@@ -189,7 +191,7 @@ def open_engine(path: Path, analysis: Analysis) -> tantivy.Index:
 
 @contextmanager
 def engine_at(path: Path) -> Iterator[None]:
-    """Turns what the engine in the folder `path` raises, mostly for the disk, into what a person can act on."""
+    """Turn errors of the engine in the folder `path`, mostly of the disk, into ones that a person can act on."""
     try:
         yield
     except BaseException as error:
@@ -205,5 +207,5 @@ def engine_at(path: Path) -> Iterator[None]:
 
 
 def is_panic(error: BaseException) -> bool:
-    """Whether the engine gave up, as it does where a file says what cannot be; that is no `Exception`."""
+    """Return whether the engine gave up, as it does on a damaged file. A panic is no `Exception`."""
     return type(error).__name__ == "PanicException"

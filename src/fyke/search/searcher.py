@@ -1,4 +1,4 @@
-"""Questions answered: one index, or several as one.
+"""The searcher answers questions from one index, or from several as one.
 
 `fyke search` and the search page use it:
 
@@ -12,11 +12,10 @@
         for link in searcher.inlinks(results.hits[0].url):
             print(link.url, "calls it", link.words)
 
-Where the pages are of several sites (hosts), an answer holds at most two of each, and says how many more there
-are; a query with `site:` lists them all. So it is with pages that say nearly the same, of which the best is listed;
-`near:` lists those like a page.
+If the pages are of several sites (hosts), an answer lists at most two of each and says how many more there are; a query
+with `site:` lists them all. Of pages that say nearly the same, it lists the best; `near:` lists all like a page.
 
-Invariant: an answer is of one state of each index. May be called from several threads.
+Invariant: an answer is of one state of each index. Several threads may call it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,7 +45,7 @@ SIMILAR_TEXT_CHARS = 20_000
 
 
 class Searcher(Closing):
-    """Answers from the indexes of the crawl `directories`. Raises DirectoryError when one has none."""
+    """Answers from the indexes of the crawl `directories`. Raises DirectoryError if one has none."""
 
     def __init__(self, directories: Sequence[Path]) -> None:
         self._analysis = Analysis()
@@ -61,32 +60,32 @@ class Searcher(Closing):
 
     @property
     def pages(self) -> int:
-        """How many pages can be found. Raises StateDamaged."""
+        """Number of pages that can be found. Raises StateDamaged."""
         with self._asked():
             return sum(view.engine.num_docs for view in self._views())
 
     def search(self, query: str, offset: int = 0, limit: int = 10) -> Results:
-        """The pages that answer `query` (see `fyke.search.grammar`), from number `offset` on, at most `limit`.
+        """Return the pages that answer `query` (see `fyke.search.grammar`), from number `offset` on, at most `limit`.
 
-        Raises BadQuery, StateDamaged where a file of the index is damaged.
+        Raises BadQuery; StateDamaged if a file of the index is damaged.
         """
         with self._asked():
             return self._search(query, offset, limit)
 
     def similar(self, url: str, limit: int = 10) -> tuple[Hit, ...]:
-        """Pages with the words that are typical of the page at `url`; none when it is not in an index. Raises as
+        """Return pages with the words that are typical of the page at `url`; none if it is not in an index. Raises as
         `search`."""
         with self._asked():
             return self._similar(key_of(canonical(url) or url), limit)
 
     def inlinks(self, url: str, limit: int = 100) -> tuple[InLink, ...]:
-        """The links to `url` from pages that can be found, from those of the highest rank first. Raises as `search`."""
+        """Return the links to `url` from pages that can be found, highest rank first. Raises as `search`."""
         with self._asked():
             return self._inlinks(key_of(canonical(url) or url), limit)
 
     @contextmanager
     def _asked(self) -> Iterator[None]:
-        """Says of what is raised, a panic of the engine or whatever came of it, which file is damaged, if one is."""
+        """Turn an error or panic of the engine into one that names the damaged file, if there is one."""
         try:
             yield
         except FykeError:
@@ -122,7 +121,7 @@ class Searcher(Closing):
     def _inlinks(self, key: int, limit: int) -> tuple[InLink, ...]:
         views: list[View] = []
         found: list[InLink] = []
-        while views != (fresh := self._views()):  # a merge meanwhile takes away the files of the one before
+        while views != (fresh := self._views()):  # a merge meanwhile deletes the files of the one before
             views = fresh
             found = [link for view in views for link in inlinks(view.folder, view.state, key, limit)]
         return tuple(dict.fromkeys(found))[:limit]
@@ -137,7 +136,7 @@ class Searcher(Closing):
         ]
 
     def _weights(self, question: SearchQuery, statistics: Statistics) -> dict[str, float]:
-        """The words to be marked, each with how rare it is; where some are rare, not those that are everywhere."""
+        """Return the words to be marked, each with its rarity. If some are rare, common ones are left out."""
         asked = list(question.words())
         telling = [words for words in asked if not statistics.tells_little(words)]
         terms = {term for words in telling or asked for term in self._analysis.words(words.text)}
@@ -145,7 +144,7 @@ class Searcher(Closing):
         return {term: log(1 + statistics.pages / (1 + count)) for term, count in found.items()}
 
     def _suggestion(self, views: list[View], statistics: Statistics, question: SearchQuery, total: int) -> str | None:
-        """The query with its rare words spelt better, should that find more."""
+        """Return the query with its rare words spelt better, if that finds more."""
         text = question.text
         for words in sorted(question.words(), key=lambda words: -words.begin):
             text = self._respelt(views, statistics, words, text)
@@ -156,7 +155,7 @@ class Searcher(Closing):
         return text if answer.count() > total else None
 
     def _respelt(self, views: list[View], statistics: Statistics, words: Words, text: str) -> str:
-        """`text`, the query, with those of `words` spelt better that few pages have."""
+        """Return `text`, the query, with those of `words` respelt that few pages have."""
         for word in words.text.split():
             terms = self._analysis.words(word)
             if len(terms) == 1 and statistics.frequency("text", terms[0]) < FEW:
@@ -168,7 +167,7 @@ class Searcher(Closing):
 
 
 def _like(view: View, page: tantivy.Document) -> tantivy.Query:
-    """Pages like `page`, which may be of another index."""
+    """Return a query for pages like `page`, which may be in another index."""
     fields = {"title": [prepared(shown(page, "title"))], "text": [prepared(shown(page, "text")[:SIMILAR_TEXT_CHARS])]}
     return tantivy.Query.more_like_this_document_fields_query(
         view.schema, fields, min_doc_frequency=2, min_term_frequency=1, min_word_length=3, max_query_terms=30

@@ -1,10 +1,10 @@
-"""The piece of a page that answers, with the matched words marked.
+"""A snippet is the piece of a page that answers, with the matched words marked.
 
-Called by the searcher for each hit it returns. A word of the page is matched when it is one of the query's words,
-or has the same stem in the page's language. The piece is the one with the most different words, the rarer
-counting more, the earlier winning. Lines that stand on other pages of the site too (menus, notices) are left out where
-something is found without them. Invariant: the spans put together are a piece of the page's text, but for the dots
-where it was cut and the lines that were left out.
+Made for each hit of an answer. A word of the page is matched if it is one of the query's words, or has the same stem in
+the page's language. The best piece has the most different words, rarer ones counting more; of equal pieces the earlier
+wins. Lines that stand on other pages of the site too (menus, notices) are left out if something is found without them.
+
+Invariant: the spans together are a piece of the page's text, except for dots at cuts and the lines left out.
 """
 
 import re
@@ -23,18 +23,18 @@ CONTEXT_CHARS = 50  # before the first match
 SEARCHED_CHARS = 60_000
 BEGINNING_CHARS = 6_000  # the rest is read if these have too little
 ENOUGH = 0.6  # of the weight of all words, in one piece
-MAX_CANDIDATES = 200  # words looked at, for each way a word may begin
+MAX_CANDIDATES = 200  # words looked at for each prefix
 
 _REST = re.compile(r"[^\W_]*")
 _ACCENTED = re.compile(r"[\u00c0-\u024f]")
 
-_WORTH = (1.0, 0.1, 0.1, 0.1, 0.0)  # of a word where it is met so many times already
+_WORTH = (1.0, 0.1, 0.1, 0.1, 0.0)  # of a word, by how often the piece has it already
 
 Match = tuple[int, int, str]  # begin, end, the word of the query
 
 
 class Highlighter:
-    """Finds and marks the `words` of a query, each with its weight, in pages."""
+    """Marker of a query's `words`, each with its weight, in pages."""
 
     def __init__(self, analysis: Analysis, words: Mapping[str, float]) -> None:
         self._analysis = analysis
@@ -43,9 +43,9 @@ class Highlighter:
         self._by_language: dict[str, _Finder] = {}
 
     def snippet(self, text: str, description: str, language: str, repeated: Set[str] = frozenset()) -> Spans:
-        """The best piece of `text` but for its lines in `repeated`.
+        """Return the best piece of `text` without its lines in `repeated`.
 
-        Of all its lines, of `description`, or the beginning, where no word is met.
+        If no word is met there, it is a piece of all lines, of `description`, or the beginning.
         """
         finder = self._finder(language)
         for begun in (BEGINNING_CHARS, SEARCHED_CHARS):
@@ -60,7 +60,7 @@ class Highlighter:
         return piece.spans()
 
     def _piece(self, finder: "_Finder", text: str, other: "_Piece | None" = None) -> "_Piece":
-        """The best piece of `text`; `other`, if it has text, where no word is met."""
+        """Return the best piece of `text`; without matches, `other` if that has text."""
         matches = finder.matches(text)
         if other is not None and other.text and not matches:
             return other
@@ -76,7 +76,7 @@ class Highlighter:
 
 
 class _Finder:
-    """Finds words in the text of one language: candidates by how they begin, then by analysis."""
+    """A finder of words in text of one language: candidates by how they begin, then by analysis."""
 
     def __init__(self, analysis: Analysis, words: Iterable[str], stems: str) -> None:
         self._analysis = analysis
@@ -92,7 +92,7 @@ class _Finder:
         return self._analysis.stems(self._stems, word)
 
     def _prefix(self, word: str) -> str:
-        """What every word with the same stem begins with; a word with signs is all of it."""
+        """Return what every word with the same stem begins with; for a word with signs, all of it."""
         if not word.isalnum():
             return word
         length = len(word)
@@ -102,7 +102,7 @@ class _Finder:
         return word[:length]
 
     def matches(self, text: str) -> list[Match]:
-        """Where words are met, in order."""
+        """Return where words are met, in order."""
         folded = fold(text)
         found: dict[tuple[int, int], str] = {}
         for prefix in self._prefixes:  # a search each: cheaper than one expression for all of them
@@ -115,7 +115,7 @@ class _Finder:
         return [(begin, end, word) for (begin, end), word in sorted(found.items())]
 
     def _word(self, candidate: str) -> str:
-        """The query's word that `candidate` is, or the empty string."""
+        """Return the query's word that `candidate` is, or ""."""
         known = self._known.get(candidate)
         if known is None:
             known = self._words.get(candidate, "")
@@ -126,7 +126,7 @@ class _Finder:
 
 
 def _candidates(folded: str, prefix: str) -> Iterator[tuple[int, int]]:
-    """Begin and end of each `prefix`, which may stand within a word, and the letters after it; none after signs."""
+    """Yield begin and end of each `prefix`, also within a word, with following letters; after signs, without."""
     at = folded.find(prefix)
     while at >= 0:
         rest = _REST.match(folded, at + len(prefix)) if prefix.isalnum() else None
@@ -137,7 +137,7 @@ def _candidates(folded: str, prefix: str) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=1)
 def _folding() -> dict[str, str]:
-    """Letters with accents, each as one plain small letter."""
+    """Return letters with accents, each with its plain small letter."""
     table = {}
     for letter in map(chr, range(0xC0, 0x250)):
         plain = unicodedata.normalize("NFKD", letter.lower())[:1].lower()
@@ -147,15 +147,15 @@ def _folding() -> dict[str, str]:
 
 
 def fold(text: str) -> str:
-    """`text` as words are compared, every character in its place."""
+    """Return `text` as words are compared, every character in its place."""
     table = _folding()
-    text = _ACCENTED.sub(lambda match: table.get(match[0], match[0]), text)  # a tenth of translating all of it
+    text = _ACCENTED.sub(lambda match: table.get(match[0], match[0]), text)  # a tenth of the time of translating it
     lower = text.lower()
     return lower if len(lower) == len(text) else text
 
 
 def _best(matches: list[Match], weights: Mapping[str, float]) -> tuple[float, int, int]:
-    """Worth, begin and end of the matches to be shown together; zeros when there are none."""
+    """Return worth, begin and end of the matches to show together; zeros without matches."""
     best, place = 0.0, (0, 0)
     begin = 0
     value = 0.0
@@ -174,7 +174,7 @@ def _best(matches: list[Match], weights: Mapping[str, float]) -> tuple[float, in
 
 
 def _cut(text: str, begin: int, end: int) -> tuple[int, int]:
-    """The piece of `text` around a match, cut between words."""
+    """Return where to cut `text` around a match, between words."""
     begin = max(0, begin - CONTEXT_CHARS)
     if begin:
         blank = text.find(" ", begin, begin + CONTEXT_CHARS)
@@ -188,7 +188,7 @@ def _cut(text: str, begin: int, end: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """From `begin` to `end` of `text`, with what is matched there, and what that is worth."""
+    """`text` from `begin` to `end`, with its matches and their worth."""
 
     text: str
     begin: int
@@ -197,7 +197,7 @@ class _Piece:
     worth: float
 
     def spans(self) -> Spans:
-        """As it is shown."""
+        """Return the piece as it is shown."""
         text, at = self.text, self.begin
         spans: list[tuple[str, bool]] = [("… ", False)] if at else []
         for begin, end, _ in self.matches:

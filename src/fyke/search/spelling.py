@@ -1,9 +1,8 @@
 """Did you mean? A better spelling, out of the words that the pages themselves use.
 
-Called by the searcher when little was found. Candidates are the frequent words that begin with the same letter, or
-with the second one should the first be wrong; the best is near (an edit distance of two at most) and
-frequent, one edit weighing as much as a word twenty times as frequent. Invariant: what is suggested is a word of the
-index.
+The searcher calls it when little was found. Candidates are the frequent words that begin with the first letter, or with
+the second in case the first is wrong. The best is near (an edit distance of two at most) and frequent; one edit weighs
+as much as a word twenty times as frequent. Invariant: a suggestion is a word of the index.
 """
 
 from collections.abc import Iterable
@@ -20,7 +19,7 @@ TIMES_AS_FREQUENT = 3  # a suggestion must be, at least
 
 
 def better_word(word: str, searchers: Iterable[tantivy.Searcher]) -> str | None:
-    """What `word` may have been meant to be; None when nothing is near."""
+    """Return what `word` may have been meant to be; None if nothing is near."""
     if len(word) < 3 or any(map(str.isdigit, word)):
         return None
     terms: dict[str, int] = {}
@@ -46,7 +45,8 @@ def better_word(word: str, searchers: Iterable[tantivy.Searcher]) -> str | None:
 
 
 def distance(one: str, other: str, most: int) -> int:
-    """Insertions, deletions, substitutions and swaps of neighbours between two words; `most` + 1 when more.
+    """Return the insertions, deletions, substitutions and swaps of neighbours between two words; `most` + 1 if there
+    are more.
 
     Damerau's distance in the restricted form (optimal string alignment).
     """

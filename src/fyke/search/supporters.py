@@ -1,20 +1,21 @@
-"""Who stands behind those who link to a domain: what tells a link farm from a domain that others chose to link to.
+"""Who stands behind those who link to a domain? That tells a link farm from a domain that others chose to link to.
 
-Whoever makes 200 domains that link to each other has an in-degree of 200, and nobody behind it. So the supporters at
-each distance are counted: Becchetti, Castillo, Donato, Leonardi, Baeza-Yates, "Link-based characterization and
-detection of web spam", AIRWeb 2006, by probabilistic counting, the union of sketches along links. Differs: sketches are
-HyperLogLogs (Flajolet et al. 2007) of `REGISTERS`; the in-degree is exact; and nothing is trained. Instead the number
-at distance two is held against what is usual in the same graph (`independence`):
+Of 200 domains that link to each other, each has an in-degree of 200 and nobody behind it. So the supporters at each
+distance are counted: Becchetti, Castillo, Donato, Leonardi, Baeza-Yates, "Link-based characterization and detection of
+web spam", AIRWeb 2006, by probabilistic counting, the union of sketches along links. Differs: sketches are HyperLogLogs
+(Flajolet et al. 2007) of `REGISTERS`; the in-degree is exact; nothing is trained. Instead the number at distance two is
+compared with the one usual in the same graph (`independence`):
 
     expected = (L - d) · (1 - exp(-max(d · g, s) / L))
 
-for an in-degree d, with L the nodes that link at all: what d linkers would have behind them, were they drawn without
-regard to each other. Either as others are, g being the median of supporters at distance two for each at distance one:
-then those whom nobody links to count for little. Or as they are themselves, s being the sum of their in-degrees: then
-those who link to each other do.
+for an in-degree d, with L the nodes that link at all. This is the number behind d linkers drawn without regard to each
+other, by the larger of two estimates:
 
-Called by `fyke.search.linkage`. Invariant: memory is bounded by `memory_bytes` but for a chunk; what does not fit is in
-files below `scratch`.
+- The linkers are as others are: g is the median of supporters at distance two for each at distance one. Then linkers
+  that nobody links to count for little.
+- The linkers are as they are: s is the sum of their in-degrees. Then linkers that link to each other count for little.
+
+Called by `fyke.search.linkage`. Bounded: memory holds `memory_bytes` and a chunk; the rest is in files below `scratch`.
 """
 
 from collections.abc import Iterator
@@ -31,13 +32,13 @@ from fyke.search.graph import Block, Graph
 from fyke.search.sketch import mixed
 
 REGISTERS = 128
-LEAST_LINKERS = 2  # of a domain that says what is usual
-MOST_ASKED = 1 << 20  # nodes, for what is usual
+LEAST_LINKERS = 2  # of a domain that counts for what is usual
+MOST_ASKED = 1 << 20  # nodes that count for what is usual
 SUPPORTERS = np.dtype(
     [
         ("linkers", "<u4"),  # nodes that link to it
-        ("behind", "<f4"),  # nodes two links away and not one, as estimated
-        ("independence", "<f4"),  # `behind` by what is usual for so many linkers, at most 1; 1 for those with few
+        ("behind", "<f4"),  # nodes two links away and not one, estimated
+        ("independence", "<f4"),  # `behind` by what is usual for as many linkers, at most 1; 1 for few linkers
     ]
 )
 _CHUNK_BYTES = 32 << 20  # of sketches in hand
@@ -48,7 +49,7 @@ Sketches = npt.NDArray[np.uint8]
 
 
 def supporters(graph: Graph, scratch: Path, memory_bytes: int) -> Table:
-    """The supporters of each node of `graph`: dtype `SUPPORTERS`, [nodes]."""
+    """Return the supporters of each node of `graph`: dtype `SUPPORTERS`, [nodes]."""
     nodes = graph.nodes
     found = _table(scratch / "supporters", (nodes,), SUPPORTERS, memory_bytes)
     if not nodes:
@@ -80,17 +81,19 @@ def supporters(graph: Graph, scratch: Path, memory_bytes: int) -> Table:
 
 
 def usual_behind(found: Table) -> float:
-    """How many stand behind each linker, in the median of the nodes that have several (dtype `SUPPORTERS`, [n])."""
+    """Return how many stand behind each linker: the median of nodes with several (dtype `SUPPORTERS`, [n])."""
     some = found[:: max(1, len(found) // MOST_ASKED)]
     some = some[some["linkers"] >= LEAST_LINKERS]
     return float(np.median(some["behind"] / some["linkers"])) if len(some) else 0.0
 
 
 def independence(found: Table, owed: Table, usual: float, linking: int) -> Table:
-    """Who is behind (dtype `SUPPORTERS`, [n]) by how many are expected, at most 1: float64[n]. 1 for few linkers.
+    """Return the number behind (dtype `SUPPORTERS`, [n]) divided by that expected, at most 1: float64[n]. 1 for few
+    linkers.
 
-    `owed`: the sum of the in-degrees of their linkers, float64[n]; `usual`: how many there are behind a linker;
-    `linking`: nodes that link."""
+    `owed`: the sum of their linkers' in-degrees, float64[n]; `usual`: the number behind a linker; `linking`: nodes that
+    link.
+    """
     linkers, behind = found["linkers"].astype(np.float64), found["behind"].astype(np.float64)
     drawn = np.maximum(linkers * usual, owed)
     expected = np.maximum(linking - linkers, 0) * -np.expm1(-drawn / max(1, linking))
@@ -100,7 +103,7 @@ def independence(found: Table, owed: Table, usual: float, linking: int) -> Table
 
 
 def _linkers_of_linkers(graph: Graph, found: Table, owed: Table) -> Table:
-    """Of each node the sum of the in-degrees (in `found`) of those who link to it, in `owed`: float64[nodes]."""
+    """Fill `owed` with the sum of the in-degrees (in `found`) of each node's linkers, and return it: float64[nodes]."""
     begin = 0
     for block in graph.blocks:
         starts, sources = np.fromfile(block.starts, np.int64), mapped(block.sources, np.int64)
@@ -116,7 +119,8 @@ def _linkers_of_linkers(graph: Graph, found: Table, owed: Table) -> Table:
 
 
 def _sketches(keys: U64) -> Sketches:
-    """A sketch of each key by itself, uint8[n, REGISTERS]: the place of the first bit that is set, in one register."""
+    """Return a sketch of each key by itself, uint8[n, REGISTERS]: the place of the first bit that is set, in one
+    register."""
     bits = mixed(keys)
     sketches = np.zeros((len(keys), REGISTERS), np.uint8)
     rest = (bits >> np.uint64(7)).astype(np.float64)  # 57 bits
@@ -126,7 +130,7 @@ def _sketches(keys: U64) -> Sketches:
 
 
 def _spread(graph: Graph, before: Sketches, after: Sketches) -> None:
-    """Into `after` of each node the union of its own sketch and of those of its linkers, as they were `before`."""
+    """Write into `after` the union of each node's own sketch and its linkers', as they were `before`."""
     begin = 0
     for block in graph.blocks:
         _spread_block(block, before, after, begin)
@@ -140,7 +144,7 @@ def _spread_block(block: Block, before: Sketches, after: Sketches, begin: int) -
     most, row = _CHUNK_BYTES // REGISTERS, 0
     while len(sources) and row < block.rows:
         end = max(row + 1, int(np.searchsorted(starts, starts[row] + most, side="right")) - 1)
-        for first in range(int(starts[row]), int(starts[end]), most):  # more than one of a single row that has many
+        for first in range(int(starts[row]), int(starts[end]), most):  # several only for a single row that has many
             last = min(first + most, int(starts[end]))
             bounds = np.clip(starts[row : end + 1], first, last)
             there = np.flatnonzero(np.diff(bounds))
@@ -151,7 +155,7 @@ def _spread_block(block: Block, before: Sketches, after: Sketches, begin: int) -
 
 
 def _counted(sketches: Sketches) -> Table:
-    """How many different keys are in each sketch: float64[n]; few are counted by registers that are empty."""
+    """Return how many different keys are in each sketch: float64[n]. Empty registers tell small numbers."""
     raw = _ALPHA * REGISTERS**2 / np.exp2(-sketches.astype(np.float64)).sum(axis=1)
     empty = (sketches == 0).sum(axis=1)
     linear = REGISTERS * np.log(REGISTERS / np.maximum(empty, 1))
@@ -165,7 +169,7 @@ def _chunks(nodes: int) -> Iterator[slice]:
 
 
 def _table(path: Path, shape: tuple[int, ...], dtype: Any, memory_bytes: int) -> Table:
-    """Zeros: in memory when they fit, else in a file at `path`."""
+    """Return zeros: in memory if they fit, otherwise in a file at `path`."""
     if not shape[0] or int(np.prod(shape)) * np.dtype(dtype).itemsize <= memory_bytes:
         return np.zeros(shape, dtype)
     return mapped_zeros(path, dtype, shape)

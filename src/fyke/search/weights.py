@@ -1,9 +1,9 @@
-"""How much a page counts by itself, whatever is asked: what its relevance is multiplied by.
+"""How much does a page count by itself, whatever is asked? Its relevance is multiplied by that.
 
-Called by merges. Two gentle factors: of the page's and its domain's PageRank, and of its address. Rank goes
-in by the logarithm and in steps, so that a growing crawl does not write every document again; ten thousand times the
-mean rank counts about two and a half times. Long, deep addresses lose up to a quarter, and a page that names another
-address as its own a fifth.
+Called by merges. There are two gentle factors: one of the page's and its domain's PageRank, one of its address. Rank
+counts by its logarithm and in steps, so that a growing crawl does not write every document again; ten thousand times
+the mean rank counts about two and a half times. Long, deep addresses lose up to a quarter, and a page that names
+another address as its own a fifth.
 
 Invariant: a factor is at least 1 and the same for the same page and rank.
 """
@@ -26,7 +26,8 @@ Floats = npt.NDArray[np.float64]
 
 
 def factors(rows: Array, page_rank: Floats, domain_rank: Floats) -> Floats:
-    """The factor of each of the catalogue's `rows`, float64[n]; ranks are multiples of the mean, 0 where unknown."""
+    """Return the factor of each of the catalogue's `rows`: float64[n]. Ranks are multiples of the mean, 0 if
+    unknown."""
     height = (1 - DOMAIN_SHARE) * np.log2(1 + page_rank) + DOMAIN_SHARE * np.log2(1 + domain_rank)
     rank = 1 + RANK_GAIN * RANK_STEP * np.round(height / RANK_STEP)
     loss = np.minimum(STEP_LOSS * rows["steps"].astype(float) + CHAR_LOSS * rows["url_chars"], MOST_LOSS)
@@ -36,5 +37,5 @@ def factors(rows: Array, page_rank: Floats, domain_rank: Floats) -> Floats:
 
 
 def as_field(factor: Floats) -> Floats:
-    """What must be stored so that tantivy, which multiplies by log2(2 + field), multiplies by `factor`."""
+    """Return what to store so that tantivy, which multiplies by log2(2 + field), multiplies by `factor`."""
     return np.exp2(factor) - 2

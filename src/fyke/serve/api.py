@@ -1,7 +1,8 @@
 """The same as the pages, for programs: JSON, described by an OpenAPI document.
 
-Made once by the application. What is answered is what the rooms give, as dataclasses; several crawls answer as one.
-Invariant: every answer is as the document at `/api/openapi.json` says, mistakes too: `{"error": "…"}`.
+The application makes it once. Answers are the dataclasses of the other rooms; several crawls answer as one. Docstrings
+here are part of the OpenAPI document. Invariant: every answer is as the document at `/api/openapi.json` says, mistakes
+too: `{"error": "…"}`.
 """
 
 from dataclasses import asdict, dataclass
@@ -31,7 +32,7 @@ Filter = Annotated[str, Query(max_length=200)]
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What was wrong, in one line."""
+    """What is wrong with a request, in one line."""
 
     error: str
 
@@ -52,7 +53,7 @@ class CopyFacts:
 
 @dataclass(frozen=True, slots=True)
 class CrawlFacts:
-    """What one crawl knows of a URL."""
+    """Facts of one crawl about a URL."""
 
     crawl: str
     verdict: str
@@ -61,7 +62,7 @@ class CrawlFacts:
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """What is known of a URL."""
+    """All facts about a URL."""
 
     url: str  # in its canonical form
     crawls: list[CrawlFacts]
@@ -82,7 +83,7 @@ class Similar:
 
 @dataclass(frozen=True, slots=True)
 class StatusResponse:
-    """How a crawl stands; `figures` are those of its control socket, or of its newest checkpoint."""
+    """The state of a crawl; `figures` are those of its control socket, or of its newest checkpoint."""
 
     name: str
     directory: str
@@ -110,7 +111,7 @@ _MISTAKES: dict[int | str, dict[str, Any]] = {
 
 
 def router(shelf: Shelf, pages: Templates) -> APIRouter:
-    """The addresses under `/api`."""
+    """Return the addresses under `/api`."""
     api = APIRouter(prefix="/api", responses=_MISTAKES)
     answers = _Endpoints(shelf)
     for path, function in (
@@ -146,11 +147,11 @@ class _Endpoints:
         after: Filter = "",
         before: Filter = "",
     ) -> Results:
-        """Which pages answer a query."""
+        """Return the pages that answer a query."""
         return SearchForm(q, site, lang, after, before).answer(self._shelf.searcher(), offset, limit)
 
     def page(self, url: Url) -> PageFacts:
-        """What happened to a URL, and which copies of it there are."""
+        """Return what happened to a URL, and its copies."""
         known = _canonical(url)
         answers = [(crawl.name, answer) for crawl in self._shelf if (answer := crawl.why(known)) is not None]
         crawls = [CrawlFacts(name, answer.verdict, answer.facts) for name, answer in answers]
@@ -163,17 +164,17 @@ class _Endpoints:
         return PageFacts(known, crawls, copies)
 
     def inlinks(self, url: Url, limit: Limit = MOST) -> LinksResponse:
-        """Who links to a page, and in which words."""
+        """Return the links to a page, each with its words."""
         known = _canonical(url)
         return LinksResponse(known, list(self._shelf.searcher().inlinks(known, limit)))
 
     def similar(self, url: Url, limit: Limit = PER_PAGE) -> Similar:
-        """Pages like a page."""
+        """Return pages like a page."""
         known = _canonical(url)
         return Similar(known, list(self._shelf.searcher().similar(known, limit)))
 
     def status(self) -> list[StatusResponse]:
-        """How each crawl stands."""
+        """Return the state of each crawl."""
         return [
             StatusResponse(crawl.name, str(crawl.path), crawl.indexed, **asdict(crawl.watch.standing))
             for crawl in self._shelf
@@ -186,14 +187,14 @@ class _Endpoints:
         failing: Annotated[bool, Query(description="Only hosts that fail or were given up.")] = False,
         limit: Limit = MOST,
     ) -> list[KnownHost]:
-        """Hosts that were met."""
+        """Return hosts that were met."""
         found = [
             host for one in self._crawls(crawl) for host in known_hosts(one.name, one.directory, limit, q, failing)
         ]
         return found[:limit]
 
     def domains(self, crawl: CrawlName = "", q: Within = "", limit: Limit = MOST) -> list[CrawlDomain]:
-        """The pay-level domains that most others link to, with their budgets."""
+        """Return the pay-level domains that most others link to, with their budgets."""
         found = []
         for one in self._crawls(crawl):
             try:
@@ -215,7 +216,7 @@ class _Endpoints:
 
 
 def _canonical(url: str) -> str:
-    """Raises BadUrl."""
+    """Return `url` in its canonical form. Raises BadUrl."""
     found = canonical(url)
     if found is None:
         raise BadUrl(f"{url[:200]!r} is not a URL: say http://, https://, ftp:// or gopher:// and a host")

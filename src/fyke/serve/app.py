@@ -1,6 +1,6 @@
 """The application: all rooms of the house behind one door.
 
-Made by `fyke.serve.server`, and by tests. Addresses under `/api/` answer mistakes in JSON, all others with a page.
+`fyke.serve.server` makes it, and tests do. Addresses under `/api/` answer mistakes in JSON, all others with a page.
 Invariant: a person's mistake is a 4xx with one line that says what to do, whatever was sent.
 """
 
@@ -31,7 +31,7 @@ API = "/api/"
 
 
 def application(shelf: Shelf, token: Token, host: str = "127.0.0.1") -> ASGIApp:
-    """Everything that is served of `shelf`; commands need `token`; `host` is the address that we listen on."""
+    """Return all that is served of `shelf`; orders need `token`; `host` is the address that we listen on."""
     pages = Templates()
 
     @asynccontextmanager
@@ -67,7 +67,7 @@ def _answer_mistakes(app: FastAPI, pages: Templates) -> None:
         return pages.wrong(status, what)
 
     def ours(request: Request, error: Exception) -> Response:
-        status = 503  # a disk, or a crawl that is just writing: ask again
+        status = 503  # the disk, or a crawl that is just writing; ask again
         if isinstance(error, BadUrl | ConfigurationError):
             status = 400
         elif isinstance(error, DirectoryError) and not isinstance(error, DirectoryInUse | StateDamaged):

@@ -1,9 +1,9 @@
-"""The archived copy of a page, as it is put in a frame: to be looked at, and dead.
+"""The archived copy of a page in a frame: to be looked at, and dead.
 
-Called by `fyke.serve.pages`. The frame is sandboxed and its policy forbids script and loading (`COPY_POLICY`); that is
-what keeps us safe from all but links, for which there is no policy. Beside it, what would only fail is taken out of
-HTML here: scripts, frames, refreshes; and where links lead, which is told as their title. Style sheets and images are
-put in where the archive has them.
+Called by `fyke.serve.pages`. The frame is sandboxed and its policy forbids script and loading (`COPY_POLICY`). That
+keeps us safe from all but links, for which there is no policy: they lead nowhere, and have their target as a title.
+Elements that would only fail are taken out of HTML (scripts, frames, refreshes). Style sheets and images are put in if
+the archive has them.
 
 Invariant: no byte is fetched from anywhere for a copy.
 """
@@ -35,9 +35,9 @@ MOST_PART_BYTES = 2 << 20  # of an image or a style sheet in a page
 MOST_PARTS_BYTES = 12 << 20
 MOST_PARTS = 80
 MOST_IMPORTS_DEEP = 3
-PARTS_S = 1.0  # how long parts are looked for
+PARTS_S = 1.0  # for the search for parts
 
-_OUT = (  # what is in a template may be shown, and we cannot look into it; animations may set where a link leads
+_OUT = (  # templates may be shown, and we cannot look into them; animations may set where a link leads
     "script,iframe,frame,object,embed,applet,portal,base,link,meta[http-equiv],audio,video,source,template,animate,set"
 )
 _LINKS = frozenset({"a", "area"})
@@ -55,16 +55,16 @@ Find = Callable[[str], Page | None]
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What goes into the frame."""
+    """Content of the frame."""
 
     content: bytes
     content_type: str
-    shown: bool = True  # False where it can only be saved
+    shown: bool = True  # False if it can only be saved
     cut: bool = False
 
 
 def copy_of(page: Page, find: Find) -> Copy:
-    """`page` as it may be shown; `find` gives what the archive has for a URL."""
+    """Return `page` as it may be shown; `find` returns the archived page of a URL."""
     kind = page.media_type
     if kind in HTML_TYPES:
         return _html(page, find)
@@ -91,7 +91,7 @@ def _html(page: Page, find: Find) -> Copy:
     parts = _Requisites(page.links.base or page.url, page.charset, find)
     styles = "".join(parts.styles(tree.css("link[href]")))
     parts.put_images(tree.css("img[src]"))
-    for node in reversed(tree.css(_OUT)):  # what is within others first
+    for node in reversed(tree.css(_OUT)):  # inner elements first
         node.decompose()
     for node in tree.css(r"[href],[xlink\:href],[ping]"):
         _deaden(node)
@@ -102,7 +102,7 @@ def _html(page: Page, find: Find) -> Copy:
 
 
 def _deaden(node: LexborNode) -> None:
-    """Let a link lead nowhere, but for places in the page itself."""
+    """Let a link lead nowhere, except to places in the page itself."""
     written = node.attributes
     within = ("#", "data:image/") if node.tag == "image" else ("#",)
     hrefs = [written[name] or "" for name in _LEADS if name in written]
@@ -116,7 +116,7 @@ def _deaden(node: LexborNode) -> None:
 
 
 class _Requisites:
-    """What a page needs to be shown, out of the archive, within bounds of number, size and time."""
+    """What a page needs to be shown, from the archive, with limits of number, size and time."""
 
     def __init__(self, base: str, charset: str, find: Find) -> None:
         self._base = base
@@ -140,7 +140,7 @@ class _Requisites:
         return found
 
     def styles(self, links: list[LexborNode]) -> list[str]:
-        """The style sheets among `links`, each as an element."""
+        """Return the style sheets among `links`, each as an element."""
         found = []
         for node in links:
             attributes = node.attributes
@@ -153,7 +153,7 @@ class _Requisites:
         return found
 
     def _with_imports(self, sheet: Page, depth: int = 0) -> str:
-        """The text of a style sheet, with those it imports in their places."""
+        """Return the text of a style sheet, with the sheets it imports in their places."""
 
         def put(match: re.Match[str]) -> str:
             part = self._part(match[1], sheet.url) if depth < MOST_IMPORTS_DEEP else None
@@ -162,7 +162,7 @@ class _Requisites:
         return _IMPORT.sub(put, sheet.text)
 
     def put_images(self, images: list[LexborNode]) -> None:
-        """Put into `images` what the archive has."""
+        """Put the archived content into `images`, if there is any."""
         for node in images:
             part = self._part(node.attributes.get("src") or "")
             if part is not None and part.media_type in IMAGES:

@@ -1,7 +1,7 @@
-"""The crawls, watched and steered: an overview, a page for each, a page for each host, a stream of events, orders.
+"""The crawls, watched and steered: an overview, a page for each crawl and host, a stream of events, orders.
 
-The page says in tables what its script draws; the script only keeps it fresh. Orders go to the crawl's process by its
-control socket. Invariant: nothing here changes anything but `order`, which asks for the token first.
+A page says in tables what its script draws; the script only keeps it fresh. Orders go to the crawl's process by its
+control socket. Invariant: nothing here changes anything except `order`, which asks for the token first.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ TOP_DOMAINS = 15
 LISTED_HOSTS = 100
 VISITS = 50
 ORDER_BYTES = 1 << 20
-BEAT_S = 15.0  # between signs of life on a stream with nothing new
+BEAT_S = 15.0  # between signs of life on a stream without news
 STREAMS = 64  # at a time
 ORDERS = ("pause", "resume", "stop", "seeds", "block", "unblock")
 QUEUES = {
@@ -80,13 +80,13 @@ class Dashboard:
     # --- pages
 
     async def overview(self, request: Request) -> Response:
-        """All crawls; straight to the one where there is only one."""
+        """Answer with all crawls; if there is only one, redirect to it."""
         if len(self._shelf) == 1:
             return RedirectResponse(f"/crawl/{next(iter(self._shelf)).name}", 302)
         return self._pages.page("crawls.html", crawls=list(self._shelf))
 
     async def crawl(self, request: Request) -> Response:
-        """The dashboard of a crawl."""
+        """Answer with the dashboard of a crawl."""
         crawl = self._crawl(request)
         domains = await run_in_threadpool(crawl.top_domains, TOP_DOMAINS)
         return self._pages.page(
@@ -95,7 +95,7 @@ class Dashboard:
         )  # fmt: skip
 
     async def hosts(self, request: Request) -> Response:
-        """The hosts that were met, some of them."""
+        """Answer with some of the hosts that were met."""
         crawl = self._crawl(request)
         within = request.query_params.get("q", "").strip().lower()[:200]
         failing = request.query_params.get("failing", "") == "1"
@@ -107,7 +107,7 @@ class Dashboard:
         )
 
     async def host(self, request: Request) -> Response:
-        """All that is known of a host."""
+        """Answer with all that is known of a host."""
         crawl = self._crawl(request)
         name = host_named(request.path_params["host"])
         live: Any = None
@@ -115,7 +115,7 @@ class Dashboard:
             try:
                 done, said = await crawl.watch.order("host", host=name)
                 live = said if done else None
-            except NotACrawl:  # it ended this very moment
+            except NotACrawl:  # it has just ended
                 live = None
         return await run_in_threadpool(self._host, crawl, name, live)
 
@@ -137,7 +137,7 @@ class Dashboard:
     # --- events
 
     async def events(self, request: Request) -> Response:
-        """How the crawl stands, as server-sent events: the history first, then each change."""
+        """Answer with the state of the crawl as server-sent events: the history first, then each change."""
         crawl = self._crawl(request)
         if self._streams >= STREAMS:
             raise HTTPException(429, "Too many dashboards are open: close one.")
@@ -169,7 +169,7 @@ class Dashboard:
     # --- orders
 
     async def order(self, request: Request) -> Response:
-        """Have the crawl do something; needs the token, in the header X-Fyke-Token or the field `token`."""
+        """Have the crawl carry out an order. Needs the token, in the header X-Fyke-Token or the field `token`."""
         crawl = self._crawl(request)
         fields = await _fields(request)
         if not self._token.fits(request.headers.get("x-fyke-token") or fields.get("token", "")):
@@ -196,7 +196,7 @@ class Dashboard:
 
 
 async def _fields(request: Request) -> dict[str, str]:
-    """The fields of a form, or of a JSON object. Raises HTTPException."""
+    """Return the fields of a form, or of a JSON object. Raises HTTPException."""
     body = bytearray()
     async for piece in request.stream():
         body += piece

@@ -1,8 +1,8 @@
-"""What is another in a second version of a text: the longest lines in common, and within what is left, words.
+"""Differences between two versions of a text: by lines, and within changed lines by words.
 
-Called by `fyke.serve.pages` for two versions of an archived page. The longest common subsequence is found row by row of
-its table (Wagner and Fischer 1974), after what is common at both ends. Invariant: work and memory are bounded whatever
-the texts are: of each the first `MOST_LETTERS` count, and what is too much to compare is told as replaced.
+`fyke.serve.pages` calls it for two versions of an archived page. It takes away what is common at both ends, and finds
+the longest common subsequence of the rest row by row of its table (Wagner and Fischer 1974). Bounded: only the first
+`MOST_LETTERS` of each text are read. What is too much to compare is shown as replaced.
 """
 
 import re
@@ -13,9 +13,9 @@ from itertools import groupby
 
 import numpy as np
 
-MOST_LETTERS = 1 << 18  # of a text: each line and word of it takes some 100 bytes
+MOST_LETTERS = 1 << 18  # of a text; each line or word takes some 100 bytes
 MOST_PIECES = 1500  # lines or words that are compared, of each text
-MOST_CELLS = 4 * MOST_PIECES * MOST_PIECES  # of all tables together: a second
+MOST_CELLS = 4 * MOST_PIECES * MOST_PIECES  # of all tables together; takes a second
 AROUND = 2  # lines shown beside a change
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
@@ -26,19 +26,20 @@ class ChangeKind(StrEnum):
     SAME = "same"
     OLD = "old"
     NEW = "new"
-    LEFT_OUT = "left_out"  # lines that are the same, and too many to be shown
+    LEFT_OUT = "left_out"  # equal lines, too many to be shown
 
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """Some text of one kind; of what is left out, how many lines."""
+    """Some text of one kind. For LEFT_OUT, the number of lines."""
 
     kind: ChangeKind
     text: str
 
 
 def differences(old: str, new: str) -> list[list[TextPiece]]:
-    """Blocks of lines: what is the same in one piece, what changed in pieces word by word; empty when nothing did."""
+    """Return blocks of lines: equal lines in one piece, changed lines in pieces word by word. Empty if nothing
+    changed."""
     room = _TableRoom(MOST_CELLS)
     steps = compared(old[:MOST_LETTERS].split("\n"), new[:MOST_LETTERS].split("\n"), room)
     blocks = [(same, list(block)) for same, block in groupby(steps, key=lambda step: step[0] is ChangeKind.SAME)]
@@ -59,7 +60,7 @@ def differences(old: str, new: str) -> list[list[TextPiece]]:
 
 
 def _around(lines: Sequence[str], *, first: bool, last: bool) -> Iterator[list[TextPiece]]:
-    """Lines that are the same: those beside changes, and how many are left out."""
+    """Yield the ends of a block of equal lines that are beside changes, and how many are left out."""
     head, tail = (0 if first else AROUND), (0 if last else AROUND)
     if len(lines) <= head + tail + 1:
         yield [TextPiece(ChangeKind.SAME, "\n".join(lines))]
@@ -73,12 +74,12 @@ def _around(lines: Sequence[str], *, first: bool, last: bool) -> Iterator[list[T
 
 @dataclass(slots=True)
 class _TableRoom:
-    """How many cells all further tables may have together."""
+    """Number of cells that all further tables may have together."""
 
     cells: int
 
     def take(self, cells: int) -> bool:
-        """Whether a table of so many cells may be made; if so, they are taken."""
+        """Take `cells` for a table; return whether there were enough."""
         if cells > self.cells:
             return False
         self.cells -= cells
@@ -86,7 +87,7 @@ class _TableRoom:
 
 
 def compared(old: Sequence[str], new: Sequence[str], room: _TableRoom) -> list[tuple[ChangeKind, str]]:
-    """All pieces of both, in order, those in common once."""
+    """Return all pieces of both, in order, those in common once."""
     least = min(len(old), len(new))
     begin = next((at for at in range(least) if old[at] != new[at]), least)
     end = next((at for at in range(least - begin) if old[-1 - at] != new[-1 - at]), least - begin)
@@ -100,7 +101,7 @@ def _middle(old: Sequence[str], new: Sequence[str], room: _TableRoom) -> list[tu
         return [*((ChangeKind.OLD, piece) for piece in old), *((ChangeKind.NEW, piece) for piece in new)]
     numbers: dict[str, int] = {}
     first, second = (np.array([numbers.setdefault(piece, len(numbers)) for piece in side]) for side in (old, new))
-    table = np.zeros((len(old) + 1, len(new) + 1), np.int16)  # pieces in common of what follows from there
+    table = np.zeros((len(old) + 1, len(new) + 1), np.int16)  # most pieces that both have in common from there on
     for row in range(len(old) - 1, -1, -1):
         with_this = table[row + 1, 1:] + (second == first[row])
         best = np.maximum(with_this, table[row + 1, :-1])

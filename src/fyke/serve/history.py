@@ -1,7 +1,7 @@
-"""Figures over time, for the plots: a bounded number of samples over a time without bound.
+"""Figures over time, for the plots: a bounded number of samples over any time.
 
-Filled by `fyke.serve.watch`. When it is full every second sample goes, and from then on one is taken half as often;
-so it always spans the whole time watched. Invariant: at most `MOST` samples, in order of time.
+`fyke.serve.watch` fills it. When it is full, every second sample goes, and from then on samples are taken half as
+often. So it always spans the whole time watched. Invariant: at most `MOST` samples, in order of time.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,7 @@ MOST = 600
 
 
 class HistoryPoint(NamedTuple):
-    """What is plotted of an instant."""
+    """Figures of an instant that are plotted."""
 
     at: float  # unix seconds
     pages_s: float

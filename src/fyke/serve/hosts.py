@@ -1,8 +1,8 @@
 """What is remembered of hosts: the host book, their robots.txt, and the last visits to them.
 
-Asked by the dashboard and the API. Reads only, beside a crawl that runs. Invariant: what is taken up is bounded,
-whatever the size of the tables. SQLite searches for hosts, and gives the first that are meant; a host's last visits are
-looked for among the newest rows only, and it is said of how many.
+Asked by the dashboard and the API. It only reads, beside a running crawl. Invariant: work is bounded, whatever the size
+of the tables. SQLite searches for hosts and returns the first that match. A host's last visits are looked for only
+among the newest rows, and the answer says how many those were.
 """
 
 import re
@@ -40,7 +40,7 @@ class KnownHost:
     pages: int
     failures: int  # in a row
     retired: str
-    trouble: str  # what became of its last request, where that is why it rests
+    trouble: str  # outcome of its last request, if it rests for that
     rests_until: float
     crawl_delay_s: float | None
     first_seen: float
@@ -52,18 +52,18 @@ class HostRules:
     """The robots.txt of an origin."""
 
     origin: str
-    state: str  # what it says: rules, allow all, disallow all
+    state: str  # rules, allow all, disallow all
     reason: str
     fetched_at: float
     expires_at: float
     crawl_delay_s: float | None
     sitemaps: list[str]
-    text: str  # of the file, its beginning
+    text: str  # beginning of the file
 
 
 @dataclass(frozen=True, slots=True)
 class HostVisits:
-    """The last visits to a host, the newest first, found among the `among` newest rows of the pages table."""
+    """The last visits to a host, newest first, found among the `among` newest rows of the pages table."""
 
     rows: list[dict[str, Any]]
     among: int
@@ -72,13 +72,14 @@ class HostVisits:
 def known_hosts(
     crawl: str, directory: CrawlDirectory, limit: int, within: str = "", failing: bool = False
 ) -> list[KnownHost]:
-    """Hosts in no order, `limit` at most: with `within` in their names, and if asked only those that fail."""
+    """Return at most `limit` hosts, in no order: with `within` in their names, and if `failing`, only those that
+    fail."""
     with ReadBooks(part.hosts for part in directory.parts) as book:
         return [_known(crawl, host) for host in islice(book.hosts(within, failing), limit)]
 
 
 def known_host(crawl: str, directory: CrawlDirectory, name: str) -> KnownHost | None:
-    """What the book has of the host `name`."""
+    """Return what the book has of the host `name`."""
     with ReadBooks(part.hosts for part in directory.parts) as book:
         host = book.host(name)
     return None if host is None else _known(crawl, host)
@@ -92,7 +93,7 @@ def _known(crawl: str, host: Host) -> KnownHost:
 
 
 def rules_of(directory: CrawlDirectory, name: str, visits: HostVisits) -> list[HostRules]:
-    """The robots.txt of each origin of the host `name`: those it was visited at, and the usual ones."""
+    """Return the robots.txt of each origin of the host `name`: those it was visited at, and the usual ones."""
     origins = {split(row["url"]).origin for row in visits.rows}
     origins |= {split(f"{scheme}://{name}/").origin for scheme in ("https", "http")}
     product = directory.config().agent.user_agent if directory.holds_crawl else "fyke"
@@ -112,7 +113,7 @@ def _rules(record: RobotsRecord, product: str) -> HostRules:
 
 
 def last_visits(folder: Path, name: str, limit: int) -> HostVisits:
-    """The last visits to the host `name`, `limit` at most."""
+    """Return the last visits to the host `name`, at most `limit`."""
     rows: list[dict[str, Any]] = []
     among = 0
     for batch in _newest(folder):
@@ -124,7 +125,7 @@ def last_visits(folder: Path, name: str, limit: int) -> HostVisits:
 
 
 def _newest(folder: Path) -> Iterator[pa.RecordBatch]:
-    """The rows still in journals, and those of the newest files."""
+    """Yield the rows still in journals, and those of the newest files."""
     there = segments(folder, "pages")
     sealed = [segment for segment in there if not segment.journal]
     for segment in [*(segment for segment in there if segment.journal), *sealed[-NEWEST_FILES:]]:

@@ -1,7 +1,7 @@
-"""The domains that a crawl knows, as its newest checkpoint has them: a running crawl keeps their names on disk.
+"""The domains that a crawl knows, as of its newest checkpoint: a running crawl keeps their names on disk.
 
-Reads only, takes no lock, and slows no crawl. Invariant: a file that goes while it is read (the crawl took another
-checkpoint) is met by looking again.
+It only reads, takes no lock, and slows no crawl. Invariant: if a file disappears while it is read, because the crawl
+took another checkpoint, it looks again.
 """
 
 import heapq
@@ -38,7 +38,7 @@ class Domain:
 
 
 def top_domains(directory: CrawlDirectory, limit: int, within: str = "") -> list[Domain]:
-    """The domains that most others link to, `limit` at most; those with `within` in their name. Raises NotACrawl."""
+    """Return at most `limit` domains that most others link to, with `within` in their names. Raises NotACrawl."""
 
     def read(frontier: FrontierSeen) -> list[Domain]:
         found = (domain for known in frontier.domains() for domain in _told(known) if within in domain.domain)
@@ -52,7 +52,7 @@ def top_domains(directory: CrawlDirectory, limit: int, within: str = "") -> list
 
 
 def one_domain(directory: CrawlDirectory, name: str) -> Domain | None:
-    """What the crawl knows of the domain `name`; None when it never met it. Raises NotACrawl."""
+    """Return what the crawl knows of the domain `name`; None if it never met it. Raises NotACrawl."""
 
     def read(frontier: FrontierSeen) -> Domain | None:
         known = frontier.domain(name)
@@ -63,7 +63,8 @@ def one_domain(directory: CrawlDirectory, name: str) -> Domain | None:
 
 
 def _looked(directory: CrawlDirectory, shard: Path, read: Callable[[FrontierSeen], _Found]) -> _Found:
-    """What `read` makes of one `shard` of the frontier, in its newest checkpoint. Raises NotACrawl, StateDamaged."""
+    """Return what `read` makes of one `shard` of the frontier, in its newest checkpoint. Raises NotACrawl,
+    StateDamaged."""
     config = directory.config()
     for left in reversed(range(LOOKS)):
         try:
@@ -84,7 +85,7 @@ def _told(known: Known) -> Iterator[Domain]:
 
 
 def _from_table(directory: CrawlDirectory, limit: int, within: str) -> list[Domain]:
-    """As `top_domains`, from the table that a crawl leaves when it closes."""
+    """Return the same as `top_domains`, from the table that a crawl leaves when it closes."""
     names = list(asdict(Domain("", 0, 0, 0, 0, 0, 0)))
     rows = read_table(directory.path, "domains", names).to_pylist()
     found = (Domain(**row) for row in rows if within in row["domain"])

@@ -1,6 +1,6 @@
-"""The figures for Prometheus, and a word for whoever asks whether we live.
+"""The figures for Prometheus, and an answer for programs that ask whether the server lives.
 
-Read from what the watches know already, so that being scraped costs a crawl nothing.
+They are read from what the watches know already, so a scrape costs a crawl nothing.
 """
 
 from starlette.requests import Request
@@ -12,7 +12,7 @@ from fyke.serve.shelf import Shelf
 
 
 def routes(shelf: Shelf) -> list[Route]:
-    """`/metrics` and `/healthz`."""
+    """Return `/metrics` and `/healthz`."""
 
     async def metrics(request: Request) -> Response:
         standings = [(crawl.name, crawl.watch.standing) for crawl in shelf]

@@ -1,6 +1,7 @@
 """The pages of the archive: search, the copy of a page, and what is known of it.
 
-Each function answers one address and is run in a thread, since it reads files. Invariant: they only read.
+Each method of `ArchivePages` answers one address, and runs in a thread because it reads files. Invariant: they only
+read.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ from fyke.serve.shelf import Shelf, ShelvedCrawl
 from fyke.serve.wording import query_string
 
 INLINKS = 300
-COPIES_AT_ONCE = 2  # that are read or made: each may take some 100 MB while it is
+COPIES_AT_ONCE = 2  # are read or made; each may take some 100 MB meanwhile
 SIMILAR = 8
 Held = tuple[ShelvedCrawl, Capture]
 _UNSAFE_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
@@ -63,7 +64,7 @@ class ArchivePages:
     # --- search
 
     def search(self, request: Request) -> Response:
-        """The search box, and the answer to what was typed into it."""
+        """Answer with the search box, and the hits for what was typed into it."""
         given = request.query_params
         asked = SearchForm(
             clean(given.get("q", "")[:2000]),
@@ -91,14 +92,14 @@ class ArchivePages:
         )  # fmt: skip
 
     def _answer(self, asked: SearchForm, at: int) -> tuple[Results, bool]:
-        """The page `at` of an answer, and whether there is another."""
+        """Return the page `at` of an answer, and whether there is another."""
         results = asked.answer(self._shelf.searcher(), (at - 1) * PER_PAGE, PER_PAGE + 1)
         return results, len(results.hits) > PER_PAGE
 
     # --- copies
 
     def copy(self, request: Request) -> Response:
-        """The archived copy of a page in its frame, below a bar that says what it is."""
+        """Answer with the archived copy of a page in its frame, below a bar that says what it is."""
         url = self._url(request)
         found = self._shelf.captures(url)
         chosen = self._chosen(request, url)
@@ -116,7 +117,7 @@ class ArchivePages:
         )  # fmt: skip
 
     def raw(self, request: Request) -> Response:
-        """What the frame holds: the copy itself, made harmless, of an origin of its own."""
+        """Answer with the content of the frame: the copy, made harmless, of an origin of its own."""
         url = self._url(request)
         chosen = self._chosen(request, url)
         page = chosen[0].page(chosen[1]) if chosen else None
@@ -131,7 +132,7 @@ class ArchivePages:
         return Response(copy.content, 200, {**headers, "Content-Type": copy.content_type})
 
     def diff(self, request: Request) -> Response:
-        """What is another in the text of a copy than in that of an earlier one; each of a date that can be chosen."""
+        """Answer with the differences in text between a copy and an earlier one, each of a date that can be chosen."""
         url = self._url(request)
         found = _versions(one for one in self._shelf.captures(url) if one[1].whole)
         if len(found) < 2:
@@ -154,7 +155,7 @@ class ArchivePages:
     # --- what is known
 
     def about(self, request: Request) -> Response:
-        """What the crawls know of a URL, who links to it, and what is like it."""
+        """Answer with what the crawls know of a URL, which pages link to it, and which are like it."""
         url = self._url(request)
         answers = [(crawl, answer) for crawl in self._shelf if (answer := crawl.why(url)) is not None]
         links: tuple[InLink, ...] = ()
@@ -171,7 +172,7 @@ class ArchivePages:
         )  # fmt: skip
 
     def _url(self, request: Request) -> str:
-        """The URL that is asked about. Raises BadUrl."""
+        """Return the URL that is asked about. Raises BadUrl."""
         asked = request.query_params.get("url", "").strip()
         url = canonical(asked) or (canonical(f"http://{asked}") if asked and "://" not in asked else None)
         if url is None:
@@ -180,20 +181,20 @@ class ArchivePages:
 
 
 def _leads_to(page: Page | None) -> str | None:
-    """Where a redirect leads; None for nowhere that could be crawled."""
+    """Return where a redirect leads; None if it leads nowhere that could be crawled."""
     location = page.exchange.header("location") if page else ""
     return canonical(location, page.url) if page and location else None
 
 
 def _part(crawl: ShelvedCrawl, url: str, at: datetime) -> Page | None:
-    """What belongs to a copy that was taken `at` a time: the nearest to that, of two the later."""
+    """Return the part of a copy that was archived nearest to the time `at`; of two as near, the later."""
     found = [one for one in crawl.captures.of(url) if one.whole]
     nearest = min(found, key=lambda one: (abs(one.taken_at - at), at - one.taken_at), default=None)
     return crawl.page(nearest) if nearest else None
 
 
 def _versions(found: Iterable[Held]) -> list[Held]:
-    """Those of `found`, newest first, whose bytes are others than those of the one before."""
+    """Return those of `found`, newest first, whose bytes differ from the next older copy."""
     versions: list[Held] = []
     for one in found:
         if versions and versions[-1][1].digest == one[1].digest:
@@ -203,12 +204,13 @@ def _versions(found: Iterable[Held]) -> list[Held]:
 
 
 def _as_of(found: Sequence[Held], at: datetime | None) -> Held:
-    """The one of `found`, newest first, that was current at a time, or is now."""
+    """Return the one of `found`, newest first, that was current at a time, otherwise the oldest; the newest without a
+    time."""
     return next((one for one in found if at is None or one[1].taken_at <= at), found[-1])
 
 
 def _by_page(links: Sequence[InLink]) -> list[dict[str, Any]]:
-    """`links` with all words of a page together, the pages in their order."""
+    """Return `links` with all words of a page together, the pages in their order."""
     pages: dict[str, dict[str, Any]] = {}
     for link in links:
         pages.setdefault(link.url, {"url": link.url, "title": link.title, "words": []})["words"].append(link.words)
@@ -226,12 +228,12 @@ def _threaded(
 
 
 def _whole(text: str, least: int, most: int) -> int:
-    """`text` as a number between the two; the least where it is none."""
+    """Return `text` as a number between the two; `least` if it is no number."""
     return min(max(int(text), least), most) if text.isascii() and text.isdigit() and len(text) < 9 else least
 
 
 def _moment(stamp: str) -> datetime | None:
-    """The time that 14 digits say; None when they are none."""
+    """Return the time of 14 digits; None for other text."""
     try:
         return datetime.strptime(stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     except ValueError:
@@ -239,6 +241,6 @@ def _moment(stamp: str) -> datetime | None:
 
 
 def _file_name(url: str) -> str:
-    """What a saved copy is called: the end of its path, in plain letters."""
+    """Return the name of a saved copy: the end of its path, in plain letters."""
     name = unquote(split(url).target.partition("?")[0].rstrip("/").rpartition("/")[2])
     return _UNSAFE_IN_NAME.sub("-", name).strip(".-")[:80] or "page"

@@ -1,6 +1,6 @@
 """From a template and its values to a response.
 
-All pages go through `page`. Invariant: everything a template is given is escaped, but for what it is itself.
+All pages go through `page`. Invariant: everything that a template is given is escaped.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 def environment() -> Environment:
-    """The templates of the package, with our filters."""
+    """Return the templates of the package, with our filters."""
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=select_autoescape(default=True),
@@ -30,7 +30,7 @@ def environment() -> Environment:
 
 
 class Templates:
-    """Makes pages of the templates."""
+    """Maker of pages from the templates."""
 
     def __init__(self) -> None:
         self._environment = environment()
@@ -38,10 +38,10 @@ class Templates:
     def page(
         self, template: str, status: int = 200, headers: dict[str, str] | None = None, **values: Any
     ) -> HTMLResponse:
-        """The page `template` with `values`."""
+        """Return the page `template` with `values`."""
         text = self._environment.get_template(template).render(values)
         return HTMLResponse(text.encode("utf-8", "replace"), status, headers)
 
     def wrong(self, status: int, what: str, link: str = "/", words: str = "Search") -> HTMLResponse:
-        """A page that says what went wrong, with a link for what to do next."""
+        """Return a page that says what went wrong, with a link for what to do next."""
         return self.page("wrong.html", status, code=status, what=what, link=link, words=words)

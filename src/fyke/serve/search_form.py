@@ -1,7 +1,7 @@
 """A search as a person asks it on the page: words in one box, filters in others.
 
-Called by the page and by the API, so that both mean the same. Invariant: whatever is typed into the filters narrows the
-answer and never becomes part of the words.
+The page and the API call it, so that both mean the same. Invariant: filters narrow the answer and never become part of
+the words, whatever is typed into them.
 """
 
 import re
@@ -20,7 +20,7 @@ _LEADING_OR = re.compile(r"^\s*(?:(?:OR|\|)(?:\s+|$))+")
 
 @dataclass(frozen=True, slots=True)
 class SearchForm:
-    """Words, and filters; empty is none."""
+    """Words, and filters that may be empty."""
 
     words: str = ""
     site: str = ""
@@ -36,7 +36,7 @@ class SearchForm:
 
     @property
     def query(self) -> str:
-        """The question for the searcher: filters first, since it reads no more than so many characters."""
+        """The question for the searcher, filters first, because the searcher cuts long questions."""
         return f"{self._narrowing}{_LEADING_OR.sub('', self.words) if self.filters else self.words}"
 
     @property
@@ -44,14 +44,14 @@ class SearchForm:
         return "".join(f"{name}:{value} " for name, value in self.filters.items())
 
     def answer(self, searcher: Searcher, offset: int = 0, limit: int = PER_PAGE) -> Results:
-        """The answer, its query and suggestion as the words that were asked."""
+        """Return the answer, with the words that were asked as its query and suggestion."""
         results = searcher.search(self.query, offset, limit)
         better = results.suggestion and results.suggestion.removeprefix(self._narrowing)
         return replace(results, query=self.words, suggestion=better)
 
 
 def day_of(text: str) -> str:
-    """`text` if it is a day, month or year, else nothing: a person may type anything."""
+    """Return `text` if it is a day, month or year, otherwise nothing."""
     pieces = text.strip().split("-")
     try:
         date(*(int(piece) for piece in [*pieces, "1", "1"][:3]))

@@ -1,10 +1,10 @@
 """What a browser may do with our pages, and who may give orders.
 
-`Guard` wraps the whole application; `Token` is asked by every command. There are no cookies, so nothing is sent by a
-browser that a page did not mean to send; a command needs the token, in a header or a form field.
+`Guard` wraps the whole application; `order` asks `Token`. There are no cookies, so a browser sends nothing that a page
+did not mean to send; an order needs the token, in a header or a form field.
 
-Invariant: every response says which scripts and frames it allows; none allows inline script or another origin; a host
-name that is not ours (DNS rebinding) is not answered while we listen on this machine only.
+Invariant: every response says which scripts and frames it allows; none allows inline script or another origin. While we
+listen on this machine only, a foreign host name (DNS rebinding) is refused.
 """
 
 import hmac
@@ -38,7 +38,7 @@ _ALWAYS = {
 
 
 class Token:
-    """The word that commands need. Raises ConfigurationError for one that is easily guessed."""
+    """The word that orders need. Raises ConfigurationError if it is easily guessed."""
 
     def __init__(self, given: str | None = None) -> None:
         if given is not None and len(given) < LEAST_TOKEN:
@@ -49,7 +49,7 @@ class Token:
         return "Token(…)"
 
     def fits(self, offered: str) -> bool:
-        """Whether `offered` is it; takes the same time whatever is wrong with it."""
+        """Return whether `offered` is the token; takes the same time whatever is wrong with it."""
         return hmac.compare_digest(offered.encode("utf-8", "replace"), self.text.encode("utf-8", "replace"))
 
 
@@ -87,7 +87,7 @@ def _add(headers: MutableHeaders) -> None:
 
 
 def _name_of(authority: str) -> str:
-    """The host in a Host header, without its port; empty where it is none."""
+    """Return the host in a Host header, without its port; empty if there is none."""
     match = _AUTHORITY.fullmatch(authority)
     return "" if match is None else match[1] or match[2]
 

@@ -1,8 +1,8 @@
 """`fyke serve`: from directories to a server that a person can open.
 
-Called by the command line. The port is taken before anything is told, so that what is printed is true. Invariant:
-a mistake (a port in use, no such directory) is one line, before anything listens; what strangers send says nothing
-there, but for the first faults of our own that it finds.
+The command line calls it. The port is taken before anything is printed, so that what is printed is true. Invariant: a
+mistake (a port in use, no such directory) is one line, before anything listens. Requests of strangers print nothing,
+except the first `MOST_FAULTS` faults of our own that they find.
 """
 
 import errno
@@ -22,13 +22,13 @@ from fyke.serve.app import application
 from fyke.serve.security import Token
 from fyke.serve.shelf import Shelf
 
-MOST_FAULTS = 20  # of our own, whose tracebacks are said: who found one may send it again without end
-GRACE_S = 1  # for answers under way when it ends; a dashboard that is open never ends by itself
+MOST_FAULTS = 20  # of our own, printed with tracebacks; a stranger may repeat the request without end
+GRACE_S = 1  # for answers under way when it ends; an open dashboard never ends by itself
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """Where the server is, for people."""
+    """Addresses and token of the server, for people."""
 
     url: str
     dashboard: str  # with the token in its fragment, which no browser sends anywhere
@@ -50,7 +50,7 @@ def serve(folders: Sequence[Path], host: str, port: int, token: str | None, read
         logging.getLogger(name).addFilter(few)
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listening.getsockname()[1]}/"
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn ends by it, and raises it again: it is no failure
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn ends by it and raises it again, which is no failure
     serving = Serving(url, f"{url}crawl#token={word.text}", word.text)
     with listening:
         server = _AnnouncedServer(config, shelf, lambda: ready(serving))
@@ -60,7 +60,7 @@ def serve(folders: Sequence[Path], host: str, port: int, token: str | None, read
 
 
 class FirstFaults(logging.Filter):
-    """Lets the first of all records pass, and says at the last that no more are said."""
+    """Filter that lets the first records pass, and says at the last that no more are said."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,9 +74,8 @@ class FirstFaults(logging.Filter):
 
 
 class _AnnouncedServer(uvicorn.Server):
-    """One that says when it serves and minds signals, and ends the streams of dashboards when it is interrupted,
-    instead of waiting for them.
-    """
+    """A server that says when it serves. When it is interrupted, it ends the streams of dashboards instead of waiting
+    for them."""
 
     def __init__(self, config: uvicorn.Config, shelf: Shelf, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -87,7 +86,7 @@ class _AnnouncedServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         try:
             for crawl in self._shelf:
-                await crawl.watch.look()  # uvicorn would log a traceback of what fails while the application begins
+                await crawl.watch.look()  # uvicorn would log a traceback of a failure while the application begins
             await super().startup(sockets)
             if self.started:
                 self._ready()
@@ -101,11 +100,11 @@ class _AnnouncedServer(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises ConfigurationError."""
+    """Return a socket that listens. Raises ConfigurationError."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family)
-    except (socket.gaierror, UnicodeError):  # the latter of what is no name at all
+    except (socket.gaierror, UnicodeError):  # UnicodeError for text that is no name
         raise ConfigurationError(f"--host {host}: there is no such address; say 127.0.0.1 or 0.0.0.0") from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:

@@ -1,7 +1,7 @@
 """The crawls that are served: each by a name, and all of them as one archive with one index.
 
-Made once by the server; pages, API and metrics ask it. An index may be made, grow or go while we run, so which crawls
-can be searched is looked at with each question. Invariant: a crawl's name is unique, and safe in a URL.
+The server makes it once; pages, API and metrics ask it. An index may be made, grow or go meanwhile, so each question
+looks which crawls can be searched. Invariant: a crawl's name is unique, and safe in a URL.
 """
 
 import re
@@ -26,7 +26,7 @@ from fyke.serve.watch import Watch
 
 MOST_DOMAINS = 100
 LEAST_S = 5.0  # between looks at the domains
-COST_SHARE = 20  # looking takes one part in this many of the time, at most
+COST_SHARE = 20  # looking takes one part in `COST_SHARE` of the time at most
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -48,7 +48,8 @@ class ShelvedCrawl:
         return f"Crawl({self.name}, {str(self.path)!r})"
 
     def why(self, url: str) -> Explanation | None:
-        """What the crawl knows of `url` (canonical); None where there is an archive alone. Raises StateDamaged."""
+        """Return what the crawl knows of `url` (canonical); None for an archive without a crawl. Raises
+        StateDamaged."""
         for left in reversed(range(LOOKS)):
             try:
                 return why(self.directory, url)
@@ -60,7 +61,7 @@ class ShelvedCrawl:
         raise AssertionError("the last look returns or raises")
 
     def page(self, capture: Capture) -> Page | None:
-        """What was archived there, decoded and parsed; None when it cannot be read."""
+        """Return the page archived there, decoded and parsed; None if it cannot be read."""
         with ArchiveReader(self.path) as reader:
             return reader.read(
                 {
@@ -68,14 +69,14 @@ class ShelvedCrawl:
                     "warc_offset": capture.offset,
                     "warc_length": capture.length,
                     "url": capture.url,
-                    "outcome": Outcome.OK,  # so that the body of an error page is read as well
+                    "outcome": Outcome.OK,  # so that the body of an error page is read too
                     "fetched_at": capture.taken_at,
                     "status": capture.status,
                 }
             )
 
     def top_domains(self, limit: int) -> list[Domain]:
-        """The `limit` domains that most others link to, as of a while ago where looking costs much."""
+        """Return the `limit` domains that most others link to. They may be some time old if looking costs much."""
         with self._looking:
             now = time.monotonic()
             if now >= self._look_again:
@@ -93,7 +94,7 @@ class ShelvedCrawl:
 
 
 class Shelf:
-    """The crawls in `folders`. Raises DirectoryError, NotACrawl for one that is none."""
+    """The crawls in `folders`. Raises DirectoryError, and NotACrawl if one is no crawl."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self.crawls: dict[str, ShelvedCrawl] = {}
@@ -119,7 +120,7 @@ class Shelf:
         return next(free for free in names if free not in self.crawls)
 
     def searcher(self) -> Searcher:
-        """Who answers from all indexes that are there. Raises DirectoryError when none is."""
+        """Return a searcher over all indexes that are there. Raises DirectoryError if there is none."""
         with self._lock:
             indexed = tuple(crawl.name for crawl in self if crawl.indexed)
             if not indexed:
@@ -130,12 +131,12 @@ class Shelf:
             return self._searcher
 
     def captures(self, url: str) -> list[tuple[ShelvedCrawl, Capture]]:
-        """Every copy of `url` (canonical), the newest first; within a second as they were written."""
+        """Return every copy of `url` (canonical), newest first; within a second, in the reverse order of writing."""
         found = [(crawl, capture) for crawl in self for capture in crawl.captures.of(url)]
         return sorted(found, key=lambda one: one[1].order, reverse=True)
 
     def capture(self, url: str, at: datetime | None = None) -> tuple[ShelvedCrawl, Capture] | None:
-        """The copy of `url` taken at `at`, or nearest to it; without, the newest that has a page."""
+        """Return the copy of `url` taken nearest to `at`; without a time, the newest that has a page."""
         found = self.captures(url)
         if at is not None:
             moment = at if at.tzinfo else at.replace(tzinfo=UTC)

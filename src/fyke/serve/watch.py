@@ -1,9 +1,9 @@
-"""How a crawl stands: live from its process while one runs, else from its newest checkpoint.
+"""The state of a crawl: live from its process while one runs, otherwise from its newest checkpoint.
 
-Each crawl on the shelf has one, run by the server for as long as it lives; the dashboard's event streams, the API and
-the metrics read `standing`. While the crawl runs it is a listener at its control socket (`fyke.crawl.control`), once a
-second; orders go the same way, each by a connection of its own. Invariant: memory is bounded however long it watches;
-`standing` is replaced and never changed.
+Each crawl on the shelf has one, which the server runs as long as it lives. The dashboard's event streams, the API and
+the metrics read `standing`. It listens once a second at the control socket of a running crawl (`fyke.crawl.control`).
+Each order has a connection of its own there. Invariant: memory is bounded however long it watches; `standing` is
+replaced and never changed.
 """
 
 import asyncio
@@ -20,26 +20,26 @@ from fyke.archive.orders import block, connected, ordered
 from fyke.core.errors import FykeError, NotACrawl
 from fyke.serve.history import History, HistoryPoint
 
-LOOK_S = 2.0  # between looks at a crawl that is not heard
-SILENCE_S = 15.0  # without a word from a crawl that runs, it is given up until the next look
+LOOK_S = 2.0  # between looks at a crawl that tells nothing
+SILENCE_S = 15.0  # a running crawl silent for longer is left until the next look
 RATE_S = 5.0  # over which pages and bytes a second are measured
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlState:
-    """How a crawl stands at an instant. `state`: running, paused, stopped, finished, killed, …, or none."""
+    """State of a crawl at an instant. `state`: running, paused, stopped, finished, killed, …, or none."""
 
     state: str = "none"
-    live: bool = False  # told by the crawl itself, and not by its checkpoint
+    live: bool = False  # from the crawl itself, not its checkpoint
     at: float = 0.0  # unix seconds
     pages_s: float = 0.0
     bytes_s: float = 0.0
-    trouble: str = ""  # why nothing can be told
+    trouble: str = ""  # why nothing is known
     figures: dict[str, Any] = field(default_factory=dict)  # as `fyke.crawl.control.Steering.figures` has them
 
 
 class Watch:
-    """Watches the crawl in `directory`: let `run` go on in a task."""
+    """Watcher of the crawl in `directory`; its `run` must go on in a task."""
 
     def __init__(self, directory: CrawlDirectory) -> None:
         self._directory = directory
@@ -48,7 +48,7 @@ class Watch:
         self.history = History()
         self._lately: list[tuple[float, int, int]] = []
         self._ended = False
-        self._looked: Any = None  # what the checkpoint that was last looked at is
+        self._looked: Any = None  # checkpoint and state at the last look
 
     def __repr__(self) -> str:
         return f"Watch({self._directory!r}, {self.standing.state})"
@@ -63,19 +63,19 @@ class Watch:
             await asyncio.sleep(LOOK_S)
 
     async def changes(self) -> AsyncIterator[CrawlState]:
-        """The standing now, and each that comes until the end; who is slow gets the latest only."""
+        """Yield the standing now, and each new one until the end; a slow reader gets only the latest."""
         while not self._ended:
             changed = self._changed
             yield self.standing
             await changed.wait()
 
     def end(self) -> None:
-        """The server ends: let those who wait for changes go."""
+        """End the streams of all that wait for changes, because the server ends."""
         self._ended = True
         self._changed.set()
 
     async def _listen(self) -> None:
-        """Hear what the crawl says, until it says no more. Raises OSError when none listens."""
+        """Hear the crawl until it ends the stream. Raises OSError if no crawl listens."""
         async with connected(self._directory.state) as (reader, _):
             while line := await asyncio.wait_for(reader.readline(), SILENCE_S):
                 self._heard(json.loads(line)["figures"])
@@ -128,14 +128,14 @@ class Watch:
         return looked, CrawlState(status.state, False, status.taken_at, figures=figures)
 
     async def order(self, what: str, **more: Any) -> tuple[bool, Any]:
-        """Have the crawl do `what`: whether it did, and what it says. Raises NotACrawl when none runs."""
+        """Have the crawl do `what`; return whether it did, and what it says. Raises NotACrawl if none runs."""
         try:
             return await ordered(self._directory.state, what, **more)
         except (OSError, TimeoutError, ValueError):
             raise NotACrawl(f"{self._directory.path}: no crawl is running here that could be told") from None
 
     async def block(self, host: str, blocked: bool) -> tuple[bool, str]:
-        """Block `host` or take that back, also when no crawl runs: whether it was done, and what was."""
+        """Block `host`, or unblock it, also if no crawl runs. Returns whether it was done, and what was said."""
         try:
             return True, await block(self._directory, host, blocked)
         except FykeError as error:

@@ -1,7 +1,7 @@
-"""How things are said on a page: numbers, times, sizes, languages, and text that somebody else wrote.
+"""Words of a page for numbers, times, sizes, languages, and text that somebody else wrote.
 
-The templates use these as filters. Invariant: `clean` text holds no control characters and none that turn the
-direction of text, and is never longer than it may be; what it holds is escaped by the templates.
+The templates use these as filters. Invariant: `clean` text has no control characters and none that turn the direction
+of text, and is never longer than its limit; the templates escape it.
 """
 
 from datetime import UTC, datetime
@@ -32,13 +32,13 @@ STATES = {
 
 
 def clean(text: object, most: int = MOST_CHARS) -> str:
-    """`text` of a page as one may show it: nothing that steers or hides, and an end."""
+    """Return `text` of a page fit to be shown: without characters that steer or hide, and cut to `most`."""
     shown = " ".join(without_steering(str(text)[: 4 * most]).split())
     return shown if len(shown) <= most else f"{shown[: most - 1].rstrip()}…"
 
 
 def number(value: object) -> str:
-    """A count or rate with its thousands apart."""
+    """Return a count or rate with its thousands apart."""
     if isinstance(value, float) and value < 100:
         return f"{value:,.1f}"
     return f"{float(str(value)):,.0f}"
@@ -63,17 +63,17 @@ def language(code: str) -> str:
 
 
 def state(name: str) -> str:
-    """What a crawl's state is in words."""
+    """Return a crawl's state in words."""
     return STATES.get(name, name)
 
 
 def words(name: str) -> str:
-    """A name of ours as words: `robots_forbade` is `robots forbade`."""
+    """Return a name of ours as words: `robots_forbade` is `robots forbade`."""
     return name.replace("_", " ")
 
 
 def query_string(**values: object) -> str:
-    """`?a=b` of the values that say something; empty when none does."""
+    """Return `?a=b` of the values that say something; empty if none does."""
     said = {name: value for name, value in values.items() if value not in (None, "", 0)}
     return f"?{urlencode(said)}" if said else ""
 
