@@ -1,9 +1,9 @@
-"""What has come into a crawl's tables since a row: only what a checkpoint holds.
+"""The rows that came into a crawl's tables since a row, as far as a checkpoint holds them.
 
-The indexer asks for the pages it has not read yet, link analysis for the links, each of several agents for the visits
-that ended since it last planned a pass. A crawl that is killed goes back to its last checkpoint and fetches again what
-came after, so rows beyond it may never have been. Reads only; the crawl notices nothing. Invariant: row `n` of a table
-is the same row for ever, whether it is still in a journal or sealed, so a number of rows is a position.
+The indexer asks for pages that it has not read yet, link analysis for links, each of several agents for visits that
+ended since it last planned a pass. A killed crawl goes back to its last checkpoint and fetches again what came after,
+so later rows may disappear. The module only reads; the crawl does not notice. Invariant: row `n` of a table is the same
+row for ever, in a journal or sealed, so a number of rows is a position.
 """
 
 from collections import Counter
@@ -22,8 +22,10 @@ from fyke.core.errors import NotACrawl, StateDamaged
 
 
 def has_rows(crawl: Path) -> bool:
-    """Whether there are tables, or should be; none of a crawl that has just begun. Raises NotACrawl when there is no
-    crawl, or no more, StateDamaged."""
+    """Return whether there are tables, or should be; False for a crawl that has just begun.
+
+    Raises NotACrawl if there is no crawl, or no longer one, StateDamaged.
+    """
     if (crawl / TABLES).is_dir() or any(saved_state(part.shard) for part in CrawlDirectory(crawl).parts):
         return True
     if not CrawlDirectory(crawl).holds_crawl:
@@ -32,9 +34,9 @@ def has_rows(crawl: Path) -> bool:
 
 
 def safe_rows(crawl: Path, name: str) -> int:
-    """How many rows of the table `name` count: those of the newest checkpoint, or all where there is none.
+    """Return how many rows of the table `name` count: those of the newest checkpoint, or all if there is no checkpoint.
 
-    Raises NotACrawl when there are no tables, StateDamaged.
+    Raises NotACrawl if there are no tables, StateDamaged.
     """
     if not (crawl / TABLES).is_dir():
         require_rows(CrawlDirectory(crawl), name)
@@ -53,7 +55,8 @@ def _no_crawl(crawl: Path) -> NotACrawl:
 
 
 def arrivals(crawl: Path, name: str, columns: Sequence[str], begin: int, end: int) -> Iterator[pa.RecordBatch]:
-    """Rows `begin` to `end` of the table `name`, in the order of the crawl. Raises StateDamaged if there are fewer."""
+    """Return rows `begin` to `end` of the table `name`, in the order of the crawl. Raises StateDamaged if there are
+    fewer."""
     return (batch for _, batch in lots(crawl, name, columns, begin, end))
 
 
@@ -90,7 +93,7 @@ class _Taking:
         self._left: pa.RecordBatch | None = None
 
     def take(self, rows: int) -> Iterator[pa.RecordBatch]:
-        """The next so many rows."""
+        """Yield the next `rows` rows."""
         while rows:
             batch = self._left if self._left is not None else next(self._batches)
             taken = batch.slice(0, rows)
@@ -102,7 +105,8 @@ class _Taking:
 def _rows(
     crawl: Path, there: Sequence[TableFile], columns: Sequence[str], begin: int, end: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Rows `begin` to `end` of the segments `there`. Without an `end`, the caller must not take more than there are."""
+    """Yield rows `begin` to `end` of the segments `there`. Without an `end`, the caller must not take more than there
+    are."""
     position = 0
     for segment in there:
         if end is not None and position >= end:

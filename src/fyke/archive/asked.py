@@ -1,7 +1,7 @@
-"""What a person asked of a crawl after it began: seeds added later, hosts blocked.
+"""The requests of a person to a crawl after it began: seeds added later, hosts blocked.
 
-The file `asked.json` in the crawl's folder `state`. Written by the running crawl, or under its lock when none runs;
-read by both, and by those who explain. Invariant: what was asked is safe on the disk before it is answered.
+Kept in the file `asked.json` in the crawl's folder `state`. Written by the running crawl, or under its lock if none
+runs; read by both, and by explanations. Invariant: a request is safe on the disk before it is answered.
 """
 
 from collections.abc import Iterable
@@ -17,10 +17,10 @@ BLOCKED_NAMED = 5  # blocked hosts, in a line for people
 
 
 class AskedLater:
-    """What was asked of the crawl after it began: the file `asked.json` in its folder `state`."""
+    """The requests in the file `asked.json` in the crawl's folder `state`."""
 
     def __init__(self, state: Path, *, shared: bool = False) -> None:
-        """`shared`: another process writes what is asked of this one. Raises StateDamaged."""
+        """If `shared`, another process writes the file. Raises StateDamaged."""
         self._shared = shared
         self._path = state / NAME
         self._kept = self._path.is_file()
@@ -38,11 +38,11 @@ class AskedLater:
         return f"AskedLater({len(self.seeds)} seeds, {len(self.blocked)} hosts blocked)"
 
     def state(self) -> dict[str, int]:
-        """How much was asked, and whether the file is there: a checkpoint keeps it, so that its loss is noticed."""
+        """Return how much was asked, and whether the file exists; a checkpoint keeps that, so a loss is noticed."""
         return {"seeds": len(self.seeds), "blocked": len(self.blocked), "kept": int(self._kept)}
 
     def keep(self) -> None:
-        """Have the file be there before anything is asked, so that its loss is always noticed. Raises as `block`."""
+        """Make the file before anything is asked, so that a loss is noticed. Raises as `block`."""
         if not self._kept:
             self._change(self.seeds, self.blocked)
 
@@ -53,11 +53,11 @@ class AskedLater:
         return ", ".join(self.blocked[:BLOCKED_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
     def add_seeds(self, urls: Iterable[str]) -> None:
-        """`urls` are seeds from now on. Raises DiskFull or DirectoryError, as `block`: then nothing has changed."""
+        """Add `urls` to the seeds. Raises DiskFull or DirectoryError, as `block`, and then nothing has changed."""
         self._change([*self.seeds, *urls], self.blocked)
 
     def block(self, host: str, blocked: bool) -> bool:
-        """`host` is `blocked` from now on, or not any more; False when it was so before."""
+        """Block or unblock `host`; return False if nothing changed."""
         if blocked == (host in self.blocked):
             return False
         others = [one for one in self.blocked if one != host]
@@ -72,7 +72,7 @@ class AskedLater:
 
 
 def host_named(text: str) -> str:
-    """The host that a person means by `text`, a name or a URL. Raises BadUrl."""
+    """Return the host that a person means by `text`, a name or a URL. Raises BadUrl."""
     url = canonical(text if "://" in text else f"http://{text}")
     if url is None:
         raise BadUrl(f"{text[:200]!r} is not a host: say example.org")

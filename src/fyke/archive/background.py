@@ -1,8 +1,7 @@
-"""One job at a time beside the loop: what is done to a file that no longer changes.
+"""One job at a time beside the loop: work on a file that no longer changes.
 
-The WARC writer has a closed file finished here, the tables have a segment sealed. A job must touch
-nothing but its own files, since the loop goes on meanwhile. Invariant: a job that failed raises in
-the loop, at the next `finished`.
+The WARC writer has closed files finished here, the tables have segments sealed. A job must touch nothing but its own
+files, because the loop goes on meanwhile. Invariant: a job that failed raises in the loop, at the next `finished`.
 """
 
 from collections.abc import Callable
@@ -13,7 +12,7 @@ P = ParamSpec("P")
 
 
 class Background:
-    """A thread for one job; there is no thread while there is none."""
+    """A thread for one job, started when there is one."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -25,7 +24,7 @@ class Background:
 
     @property
     def busy(self) -> bool:
-        """Whether a job was started that `finished` has not yet reported."""
+        """True if a job was started that `finished` has not yet reported."""
         return self._job is not None
 
     def start(self, work: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
@@ -34,7 +33,7 @@ class Background:
         self._job = self._thread.submit(work, *args, **kwargs)
 
     def finished(self, *, wait: bool) -> bool:
-        """Whether a job has ended that was not reported before. Raises what the job raised."""
+        """Return whether a job has ended that was not reported before. Raises what the job raised."""
         if self._job is None or not (wait or self._job.done()):
             return False
         job, self._job = self._job, None

@@ -1,8 +1,8 @@
-"""Where the copies of a URL lie, by the CDXJ indexes beside the WARC files.
+"""The copies of a URL in the archive, by the CDXJ indexes beside the WARC files.
 
-Asked by whoever shows a copy, and by whoever reads a revisit record, whose body lies elsewhere. A finished file's index
-is sorted, so a URL is found by halving; that of the file still being written is read through. Invariant: what cannot
-be read is left out or None, never raised: one bad line costs one copy.
+Asked by readers that show a copy, or that read a revisit record, whose body lies elsewhere. A finished file's index is
+sorted, so a URL is found by bisection; that of the file still being written is read through. Invariant: an unreadable
+line or record is left out or None, and never raises: one bad line costs one copy.
 """
 
 import json
@@ -33,7 +33,7 @@ class Capture:
     url: str
     taken_at: datetime
     media_type: str  # as the server named it
-    status: int  # 0 where the protocol has none
+    status: int  # 0 if the protocol has none
     digest: str
     file: str  # below the crawl directory
     offset: int
@@ -46,17 +46,17 @@ class Capture:
 
     @property
     def order(self) -> tuple[datetime, str, int]:
-        """Later ones are greater, also of those that were taken within a second."""
+        """A sort key by time, also of captures within one second."""
         return self.taken_at, self.file, self.offset
 
     @property
     def whole(self) -> bool:
-        """Whether it is the page itself, and no error or redirect; a 304 that stands for it has no status."""
+        """True if it is the page itself, and no error or redirect; a 304 that stands for it has no status."""
         return self.status in (0, 200)
 
 
 class Captures:
-    """What the archive of the crawl directory `folder` has of any URL."""
+    """The copies of any URL in the archive of the crawl directory `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -65,7 +65,7 @@ class Captures:
         return f"Captures({str(self._folder)!r})"
 
     def of(self, url: str) -> list[Capture]:
-        """All copies of `url` (canonical), in no order."""
+        """Return all copies of `url` (canonical), in no order."""
         key = f"{surt(url)} ".encode()
         found = []
         for path in sorted((self._folder / "warc").glob("*.cdxj*")):
@@ -74,12 +74,13 @@ class Captures:
         return list({(one.file, one.offset): one for one in found}.values())
 
     def probe(self, url: str) -> Capture | None:
-        """The newest copy of `url` that was asked for though nothing should be there: the record beside it says so."""
+        """Return the newest copy of `url` that was fetched as a probe, by the metadata record beside it."""
         probes = [one for one in self.of(url) if self._kind(one) == Kind.PROBE.name.lower()]
         return max(probes, key=lambda one: one.order, default=None)
 
     def _kind(self, capture: Capture) -> str:
-        """The `Kind` that the metadata beside `capture` has, in small; empty where it has none, or cannot be read."""
+        """Return the `Kind` in the metadata beside `capture`, in small letters; empty if there is none or it cannot be
+        read."""
         path = self._folder / capture.file
         with suppress(Broken, OSError, zlib.error):
             itself, *others = islice(read_records(path, begin=capture.offset), 3)
@@ -89,14 +90,14 @@ class Captures:
         return ""
 
     def original(self, revisit: Original) -> Capture | None:
-        """The record whose body the one that refers to `revisit` found again: that with its digest, nearest in time."""
+        """Return the record whose body a revisit of `revisit` repeats: the one with its digest, nearest in time."""
         at = datetime.fromisoformat(revisit.date).replace(microsecond=0, tzinfo=UTC)
         same = [one for one in self.of(revisit.url) if one.media_type != REVISIT and one.digest == revisit.digest]
         return min(same, key=lambda one: abs(one.taken_at - at), default=None)
 
 
 def _lines(path: Path, key: bytes) -> deque[bytes]:
-    """The last `MOST_CAPTURES` lines of the index at `path` that begin with `key`."""
+    """Return the last `MOST_CAPTURES` lines of the index at `path` that begin with `key`."""
     found: deque[bytes] = deque(maxlen=MOST_CAPTURES)
     is_sorted = path.suffix == ".cdxj"
     with suppress(FileNotFoundError), open_file(path) as file:  # sorted meanwhile: found under its new name next time
@@ -111,7 +112,7 @@ def _lines(path: Path, key: bytes) -> deque[bytes]:
 
 
 def _near(file: BinaryIO, key: bytes) -> int:
-    """Where the first line of a sorted file begins that is not before `key`, or the line before it."""
+    """Return the offset of the first line of a sorted file that is not before `key`, or of the line before it."""
     low, high = 0, file.seek(0, 2)
     while low < high:
         middle = (low + high) // 2
@@ -128,7 +129,7 @@ def _near(file: BinaryIO, key: bytes) -> int:
 
 
 def _capture(line: bytes, url: str) -> Capture | None:
-    """What a line of an index says, if it is of `url`."""
+    """Return the capture in a line of an index, if it is of `url`."""
     try:
         _, stamp, rest = line.decode().split(" ", 2)
         fields = json.loads(rest)
@@ -149,12 +150,13 @@ def _capture(line: bytes, url: str) -> Capture | None:
 
 
 def _text(value: object) -> str:
-    """`value` as text that can be written. Raises ValueError for half a character, which JSON may hold."""
+    """Return `value` as text that can be written. Raises ValueError for half a surrogate pair, which JSON may hold."""
     return str(value).encode().decode()
 
 
 def _number(value: Any) -> int:
-    """`value` as a place in a file, or a status. Raises ValueError, TypeError and OverflowError for what is none."""
+    """Return `value` as a place in a file, or a status. Raises ValueError, TypeError and OverflowError if it is
+    neither."""
     number = int(value)
     if not 0 <= number < 1 << 63:
         raise ValueError(f"not a place in a file: {number}")

@@ -1,9 +1,8 @@
 """Is the archive whole? Every record, every index line, every table row, against each other.
 
-`fyke check` and the tests call `check_archive`. It reads everything once (rows of pages twice, however many WARC
-files there are), keeps in memory what one WARC file's index keeps and which WARC files each table file names, and
-names the file and the offset of what is wrong. A crawl that is running is checked up to the
-lengths its manifest records.
+`fyke check` and the tests call `check_archive`. It reads everything once, rows of pages twice, however many WARC files
+there are. Memory holds the index of one WARC file, and which WARC files each table file names. A fault names its file
+and offset. A running crawl is checked up to the lengths that its manifest records.
 """
 
 import re
@@ -39,7 +38,7 @@ from fyke.disk.scratch import scratch
 _STATUS_LINE = re.compile(r"HTTP/\d(\.\d)? \d{3}( |$)", re.ASCII)
 _STATUS = re.compile(rb', "status": "\d+"')
 FETCH = np.dtype([("key", np.uint64), ("file", np.uint32), ("offset", np.uint64)])
-PARTS = 64  # of which memory holds one at a time
+PARTS = 64  # memory holds one at a time
 _ROW = ["url", "digest", "warc_offset", "warc_length"]
 
 
@@ -51,17 +50,17 @@ class Fault(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """What a record says, which its line in the index and its row in the tables must say too."""
+    """Facts of a record that its line in the index and its row in the tables must repeat."""
 
     url: str
     digest: str
     length: int
     line: int  # the xxh3-64 of its line in the index; if `odd`, of that without its status
-    odd: bool  # its status line is malformed, so that readers differ about the status
+    odd: bool  # its status line is malformed, so readers differ about the status
 
 
 class _Fetches(NamedTuple):
-    """Where a file's fetches are gathered: its number, how many passes had begun, and the fetches of all files."""
+    """A file's number, the number of passes begun before it, and the fetches of all files."""
 
     file: int
     passed: int
@@ -76,11 +75,11 @@ def check_archive(
     passes: Sequence[Sequence[Begun]] = (),
     progress: Tell | None = None,
 ) -> Iterator[Fault]:
-    """The faults of the crawl directory `folder`; none when all is well.
+    """Yield the faults of the crawl directory `folder`.
 
-    `lengths` gives, by name below `folder`, how much of a file counts; files not named count whole.
-    With `once`, a URL answered with success twice is a fault (robots.txt apart), but for `passes` over the crawl,
-    those of each agent. `progress` is called with a file's name, the bytes read of it and its length.
+    `lengths` gives, by name below `folder`, how much of a file counts; other files count whole. If `once`, a second
+    successful answer for a URL (except robots.txt) is a fault, unless a pass began between them; `passes` are those of
+    each agent. `progress` is called with a file's name, the bytes read of it and its length.
     """
     names, own = sorted(path.name for path in (folder / FOLDER).glob("*.warc.gz")), real_path(folder).name
     naming = _Naming(folder)
@@ -134,7 +133,7 @@ def _check_file(
 
 
 def repeats(rows: Array) -> Iterator[tuple[Array, Array]]:
-    """The first row and another of the same URL, for each that came again."""
+    """Yield the first row and another of the same URL, for each row that came again."""
     rows = np.sort(rows, order=["key", "file", "offset"], kind="stable")
     first = 0
     for at in (np.flatnonzero(rows["key"][1:] == rows["key"][:-1]) + 1).tolist():
@@ -158,7 +157,7 @@ def _digest(line: bytes, odd: bool) -> int:
 
 
 def _is_fetch(record: Record) -> bool:
-    """Whether the record is a page's successful fetch: what may be there once."""
+    """Return whether the record is a page's successful fetch, which may be there only once."""
     if record.get("warc-target-uri").endswith("/robots.txt"):
         return False
     kind, words = record.get("warc-type"), record.first_line.split()
@@ -166,7 +165,7 @@ def _is_fetch(record: Record) -> bool:
 
 
 def _check_index(path: Path, entries: Mapping[int, _Entry], *, growing: bool) -> Iterator[Fault]:
-    """Each record has its line and each line its record, up to a length if `growing`; a closed index is sorted."""
+    """Check that records and index lines match, up to a length if `growing`; a closed index must be sorted."""
     closed = index_path(path, closed=True).exists()
     index = index_path(path, closed=closed)
     if not index.exists():
@@ -197,10 +196,10 @@ def _check_index(path: Path, entries: Mapping[int, _Entry], *, growing: bool) ->
 def _check_rows(
     naming: "_Naming", place: str, counting: ds.Expression, entries: Mapping[int, _Entry]
 ) -> Generator[Fault, None, set[int] | None]:
-    """Each row of `pages` that names this file, and is `counting`, names a record of its URL in it.
+    """Check that each row of `pages` that names this file, and is `counting`, names a record of its URL in it.
 
-    Returns where the pages are in the file, as the table has them; None without a table that can be read. What a
-    robots.txt redirects to is no page, whatever its name is.
+    Returns the offsets of the pages, by the table; None without a readable table. The target of a robots.txt redirect
+    is not a page, whatever its name.
     """
     if not (naming.folder / TABLES).is_dir():
         return None
@@ -223,14 +222,14 @@ def _check_batch(batch: pa.RecordBatch, place: str, entries: Mapping[int, _Entry
 
 
 class _Naming:
-    """Which files of the archive the rows of each file of `pages` name: each is read for those alone."""
+    """The archive files that the rows of each file of `pages` name, so that each file is read for those alone."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._named: dict[Path, set[str] | None] = {}
 
     def segments(self, place: str) -> Iterator[TableFile]:
-        """Those that may have rows of the file `place`: also journals, which grow, and what cannot be read."""
+        """Yield the segments that may have rows of the file `place`: also journals, which grow, and unreadable ones."""
         for segment in segments(self.folder, "pages"):
             named = None if segment.journal else self._names(segment)
             if named is None or place in named:
@@ -248,7 +247,7 @@ class _Naming:
 
 
 def _check_tables(folder: Path) -> Iterator[Fault]:
-    """Each file is there, readable to the last page, as it was sealed, and names files that are there."""
+    """Check that each file is there, readable to the last page, as it was sealed, and names files that are there."""
     for segment in (one for name in SCHEMAS if (folder / TABLES).is_dir() for one in segments(folder, name)):
         if not segment.path.exists():
             yield Fault(f"{TABLES}/{segment.path.name}", "it is gone")

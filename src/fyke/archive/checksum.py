@@ -1,7 +1,7 @@
 """A checksum beside every file that is finished: `<file>.xxh3`, a line that `xxhsum --check` reads.
 
-gzip and Parquet have checksums of their own, but not over headers, footers and padding. Written by
-whoever finishes a file, read by `fyke.archive.check`.
+gzip and Parquet have checksums of their own, but not over headers, footers and padding. Written when a file is
+finished, read by `fyke.archive.check`.
 """
 
 from pathlib import Path
@@ -20,7 +20,8 @@ def checksum_path(path: Path) -> Path:
 
 
 def file_hash(path: Path) -> str:
-    """The xxh3-64 of the file's bytes, 16 hexadecimal digits. Raises OSError; DirectoryError where it may not."""
+    """Return the xxh3-64 of the file's bytes, 16 hexadecimal digits. Raises OSError; DirectoryError if it may not be
+    read."""
     state = xxhash.xxh3_64()
     with allowed(path), open_file(path) as file:
         while chunk := file.read(CHUNK_BYTES):
@@ -29,36 +30,36 @@ def file_hash(path: Path) -> str:
 
 
 def checksum_line(name: str, digest: str) -> str:
-    """What is beside the file `name` whose hash is `digest`, in the form of BSD's tools."""
+    """Return the line beside the file `name` with the hash `digest`, in the form of BSD's tools."""
     return f"XXH3 ({name}) = {digest}\n"
 
 
 def line_holds(line: str, name: str, digest: str) -> bool:
-    """Whether `line` says `digest` of the file `name`; earlier crawls have the other form."""
+    """Return whether `line` gives `digest` for the file `name`, in today's form or that of earlier crawls."""
     return line in (checksum_line(name, digest), f"XXH3_{digest}  {name}\n")
 
 
 def write_checksum(source: Path, target: Path) -> None:
-    """The checksum of `source`, whole beside `target` and under its name. Raises OSError, DiskFull, DirectoryError."""
+    """Write the checksum of `source` beside `target` and under its name. Raises OSError, DiskFull, DirectoryError."""
     line = checksum_line(target.name, file_hash(source))
     with written_whole(checksum_path(target), synced=False) as part:
         part.write_text(line, encoding="utf-8")
 
 
 def recorded_line(path: Path) -> str:
-    """The text of the checksum file beside `path`. Raises as `file_hash`."""
+    """Return the text of the checksum file beside `path`. Raises as `file_hash`."""
     with allowed(checksum_path(path)):
         return read_whole(checksum_path(path), MOST_OF_LINE).decode("utf-8", "replace")
 
 
 def is_gone(path: Path) -> bool:
-    """Whether the file was finished and is there no more: only its checksum is, and nobody is just writing it."""
+    """Return whether the file was finished and is gone: only its checksum is left, and nobody is writing the file."""
     written = path.with_name(path.name + ".part").exists()
     return checksum_path(path).exists() and not written and not path.exists()
 
 
 def checksum_holds(path: Path) -> bool | None:
-    """Whether the bytes of `path` are those that were finished; None when there is no checksum."""
+    """Return whether the bytes of `path` are as they were finished; None if there is no checksum."""
     found = file_hash(path)
     try:
         return line_holds(recorded_line(path), path.name, found)

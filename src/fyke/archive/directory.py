@@ -1,14 +1,14 @@
 """A crawl's directory: where things are, and whether it may be used.
 
     fyke.toml   what was asked, complete
-    seeds.txt   the seeds of a list, where there was one
+    seeds.txt   the seeds of a list, if there was one
     warc/       the archive, with its indexes
     tables/     Parquet
     state/      what a restart needs
     logs/       what happened, one JSON object a line
 
-Used by the agent to begin or resume a crawl and by the commands that read one. Invariant: a directory
-that holds anything but a crawl is never written to.
+Used by the agent to begin or resume a crawl, and by the commands that read one. Invariant: a directory that holds
+anything but a crawl is never written to.
 """
 
 import errno
@@ -42,14 +42,14 @@ EDITED = ("allow", "deny")  # of these, what a person may edit in fyke.toml
 WRITTEN = "\n# While this is as the run wrote it, the XXH3 of all before it is"  # the last line, before the digest
 
 STORES = ("s3:", "gs:", "az:")  # how the address of an object store begins
-LEAST_ROOM_BYTES = 1 << 20  # with less it is not worth beginning
+LEAST_ROOM_BYTES = 1 << 20  # with less room no crawl begins
 
 
 def require_folder(path: Path) -> None:
-    """Raise DirectoryError where `path` was meant as the address of an object store, is a file, or would be in one."""
+    """Raise DirectoryError if `path` is the address of an object store, is a file, or would be inside a file."""
     if path.parts[:1] and path.parts[0] in STORES:
         raise DirectoryError(f"{path} is no folder of this machine: name one, and send it there with fyke copy")
-    with suppress(PermissionError):  # which whoever looks into it meets as well
+    with suppress(PermissionError):  # later reads of the folder report it
         there = next((one for one in (path, *path.parents) if one.exists()), path)
         if there.exists() and not there.is_dir():
             raise DirectoryError(f"{there} is no folder: name one")
@@ -61,7 +61,8 @@ class CrawlDirectory:
     def __init__(self, path: Path, part: int = 0) -> None:
         """`part` is the number of the agent whose state is meant (`division`).
 
-        Raises DirectoryError for a path that is not UTF-8, since Arrow takes no other, and for what is no folder.
+        Raises DirectoryError for a path that is not UTF-8, because Arrow takes no other, and for a path that is not a
+        folder.
         """
         require_folder(path)
         try:
@@ -85,7 +86,7 @@ class CrawlDirectory:
         return f"CrawlDirectory({str(self.path)!r})"
 
     def place(self, path: Path) -> str:
-        """`path`, which is below the folder, as a person is told of it: without the folder."""
+        """Return `path`, which is below the folder, without the folder, for messages."""
         return str(path.relative_to(self.path))
 
     @property
@@ -114,7 +115,7 @@ class CrawlDirectory:
         return self.settings.is_file()
 
     def config(self) -> Config:
-        """What was asked of the crawl here. Raises NotACrawl."""
+        """Return what was asked of the crawl here. Raises NotACrawl."""
         if not self.holds_crawl:
             begin = f"begin one with fyke crawl URL --into {self.path}"
             raise NotACrawl(self.settings_gone or f"{self.path} holds no crawl (no fyke.toml): {begin}")
@@ -122,24 +123,24 @@ class CrawlDirectory:
 
     @property
     def settings_gone(self) -> str:
-        """What to say where a crawl is here without its settings; empty where none is."""
+        """A message if a crawl is here without its settings; otherwise empty."""
         if self.holds_crawl or not self.shard.is_dir() or not manifests.there(self.shard):
             return ""
         return f"{self.settings} is gone, and says what was asked of the crawl here: put it back from a copy"
 
     def require_readable(self) -> None:
-        """Raises DirectoryError where this user may not read a file that would be missed."""
+        """Raise DirectoryError if this user may not read a file that is needed."""
         require_readable(self.settings, self.listed.path, self.warc, self.tables, self.state)
 
     def first_seed(self, config: Config) -> str:
-        """One of the URLs where the crawl of `config` begins."""
+        """Return the first seed of the crawl of `config`; empty without seeds."""
         return next(iter([*config.crawl.seeds, *islice(self.listed.urls(), 1)]), "")
 
     def prepare(self, config: Config) -> None:
-        """Make sure that the crawl of `config` may be here; the lock in `shard` can be taken after it.
+        """Check that the crawl of `config` may be here, and make the folder; the lock in `shard` can be taken after it.
 
-        Raises OtherCrawl when a crawl that was asked something else is here, DirectoryError when the
-        folder holds other things or cannot be written.
+        Raises OtherCrawl if a crawl that was asked something else is here, DirectoryError if the folder holds other
+        things or cannot be written.
         """
         if self.holds_crawl:
             self.compare(config)
@@ -153,9 +154,8 @@ class CrawlDirectory:
     def recorded(self, config: Config, listed: Iterable[str] | None = None) -> Iterator[None]:
         """Write down `config` and the seeds `listed`, and make the folders. The caller holds the lock.
 
-        If the block fails before a checkpoint was taken of this `config`, the `fyke.toml` of before is put back.
-
-        Raises as `prepare`.
+        If the block fails before a checkpoint with this `config`, the earlier `fyke.toml` is put back. Raises as
+        `prepare`.
         """
         before = b""
         if self.holds_crawl:
@@ -179,22 +179,25 @@ class CrawlDirectory:
             raise
 
     def _is_kept(self) -> bool:
-        """Whether a checkpoint was taken of what `fyke.toml` says."""
+        """Return whether a checkpoint was taken with the present `fyke.toml`."""
         try:
             return saved_state(self.shard).get("settings") == self.settings_digests()
         except FykeError:
             return False
 
     def settings_digests(self) -> dict[str, int]:
-        """What a checkpoint remembers of `fyke.toml`: the digest of the file, and of what makes it this crawl."""
+        """Return what a checkpoint remembers of `fyke.toml`: digests of the file, and of the settings that make it this
+        crawl."""
         config = self.config()
         same = {key: getattr(config.crawl, key) for key in SAME_CRAWL if key not in EDITED}
         words = repr((same, config.extract)).encode()
         return {"file": xxh3_64_intdigest(self.settings.read_bytes()), "crawl": xxh3_64_intdigest(words)}
 
     def settings_fault(self, saved: Mapping[str, Any]) -> str:
-        """How `fyke.toml` differs from what the last run wrote, by the checkpoint `saved`, or by its own last line if a
-        younger run wrote it; empty where it does not."""
+        """Return how `fyke.toml` differs from what the last run wrote; empty if it does not.
+
+        The checkpoint `saved` tells, or the file's own last line if a younger run wrote it.
+        """
         digests, data = saved.get("settings"), read_whole(self.settings)
         if not digests or digests["file"] == xxh3_64_intdigest(data):
             return ""
@@ -223,7 +226,7 @@ class CrawlDirectory:
             file.write(json.dumps(line).encode() + b"\n")
 
     def _barely_begun(self) -> bool:
-        """Whether nothing is here but what a start leaves that broke off before `recorded`, and rests to begin with."""
+        """Return whether the folder has only rests and leftovers of a start that broke off before `recorded`."""
         lock = self.shard / "lock"
         listed = self.listed.path, checksum_path(self.listed.path)
         parts = (path.with_name(f"{path.name}.part") for path in (self.settings, *listed))
@@ -236,9 +239,8 @@ class CrawlDirectory:
         )
 
     def compare(self, asked: Config, listed: Iterable[str] | None = None) -> None:
-        """Raises OtherCrawl when `asked` and `listed` (if given) are not the crawl that is here, BadUrl for a seed that
-        is no URL.
-        """
+        """Raise OtherCrawl if `asked` and `listed` (if given) are not the crawl here, BadUrl for a seed that is not a
+        URL."""
         if listed is not None:
             self.listed.compare(listed)
         there = self.config()
@@ -259,20 +261,17 @@ class CrawlDirectory:
 
 
 def room_bytes(folder: Path) -> int:
-    """What may still be written into `folder`; 0 where no more files may be made. Raises OSError."""
+    """Return how many bytes may still be written into `folder`; 0 if no more files may be made. Raises OSError."""
     left = os.statvfs(folder)
     return left.f_bavail * left.f_frsize if left.f_favail or not left.f_files else 0
 
 
 def crawl_clock(directory: CrawlDirectory) -> SystemClock:
-    """The clock that all agents of the crawl go on by, as the latest checkpoint noted it. Raises StateDamaged."""
+    """Return the clock that all agents of the crawl share, as the latest checkpoint noted it. Raises StateDamaged."""
     return SystemClock(max(directory.states, key=itemgetter("taken_at"), default=None))
 
 
 def saved_state(directory: Path) -> dict[str, Any]:
-    """What the newest checkpoint in the shard `directory` holds, by name; empty when there is none.
-
-    Raises StateDamaged.
-    """
+    """Return the newest checkpoint in the shard `directory`, by name; empty if there is none. Raises StateDamaged."""
     manifest = newest(directory)
     return {**manifest.participants, **manifest.counters, "number": manifest.number} if manifest.number else {}

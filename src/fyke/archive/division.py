@@ -1,8 +1,8 @@
-"""How a crawl is divided between agents: a domain belongs to a shard of the frontier, an address to an agent.
+"""The division of a crawl between agents: a domain belongs to a shard of the frontier, an address to an agent.
 
-The number of shards is that of the agents a crawl began with. The number of agents may grow later: those that come have
-a shard without domains, and addresses of their own. It never shrinks; one process may run several agents. Each has a
-part of the crawl's directory: its state, and its own series of files in archive and tables.
+There are as many shards as agents at the crawl's beginning. The number of agents may grow later, and never shrinks: a
+later agent has a shard without domains, and addresses of its own. One process may run several agents. Each has a part
+of the crawl's directory: its state, and its own series of files in archive and tables.
 """
 
 import os
@@ -21,35 +21,36 @@ from fyke.disk.sealed import sealed, unsealed_or_old
 
 
 class Division(NamedTuple):
-    """How a crawl is divided: shards of the frontier, and agents, of which each has a directory of state."""
+    """The numbers of shards of the frontier, and of agents, each of which has a directory of state."""
 
     shards: int = 1
     agents: int = 1
 
     def shard_of(self, domain: int) -> int:
-        """The shard of a domain, by its key: its top bits, so that a shard could be split into neighbours."""
+        """Return the shard of a domain, by the top bits of its key, so that a shard could be split into neighbours."""
         return (domain >> 32) * self.shards >> 32
 
     def shards_of(self, domains: U64) -> npt.NDArray[np.int64]:
-        """The same of many: int64[n]."""
+        """Return the shards of many domains: int64[n]."""
         return ((domains >> np.uint64(32)) * np.uint64(self.shards) >> np.uint64(32)).astype(np.int64)
 
     def agent_of(self, address: str) -> int:
-        """The agent that asks the server at `address`: of IPv6 the first 64 bits decide, as they are one customer's."""
+        """Return the agent that asks the server at `address`; for IPv6 by its first 64 bits, which belong to one
+        customer."""
         try:
             ip = ip_address(address)
             network = ip.packed[:8] if isinstance(ip, IPv6Address) else ip.packed
-        except ValueError:  # of a host that is asked through a proxy: its name
+        except ValueError:  # the name of a host that is asked through a proxy
             network = address.encode()
         return xxhash.xxh3_64_intdigest(network) % self.agents
 
 
 def division(state: Path) -> Division:
-    """How the crawl whose folder `state` this is is divided. Raises StateDamaged."""
+    """Return how the crawl with the folder `state` is divided. Raises StateDamaged."""
     path = state / "agents.json"
     if not os.path.lexists(path):
         with allowed(state):
-            is_divided = (state / "shard-0001").is_dir()  # made after it
+            is_divided = (state / "shard-0001").is_dir()  # made after agents.json
         if is_divided:
             raise StateDamaged(f"{path} is gone: put it back from a copy")
         return Division()
@@ -62,7 +63,7 @@ def division(state: Path) -> Division:
 
 
 def divide(state: Path, agents: int, *, begun: bool) -> Division:
-    """See to it that the crawl has `agents` at least, and write that down; `begun` says that it has run before."""
+    """Make sure that the crawl has at least `agents`, and write that down; `begun` says that it has run before."""
     before = division(state)
     wanted = Division(before.shards if begun else agents, max(agents, before.agents if begun else 1))
     if wanted != before:

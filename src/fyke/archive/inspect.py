@@ -1,7 +1,7 @@
-"""Looking at a crawl from outside: how it stands, and whether its files are whole.
+"""The state of a crawl, and faults in its files, as seen from outside.
 
-Used by `fyke status` and `fyke check`, also while the crawl runs: both read the newest manifest and
-what it names, and never write.
+Used by `fyke status` and `fyke check`, also while the crawl runs: both read the newest manifest and the files that it
+names, and never write.
 """
 
 import json
@@ -30,14 +30,14 @@ from fyke.disk.files import FULL, Reader, is_locked, open_file
 from fyke.disk.frames import verify
 from fyke.disk.sealed import NO_ROOM, UNREADABLE, database_fault, journal_fault, opened_to_read
 
-TAIL_BYTES = 64 << 10  # of the log: more than its last line
+TAIL_BYTES = 64 << 10  # of the log: longer than its last line
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlStatus:
-    """A crawl as its newest checkpoint tells it; `state` is running, stopped, killed, finished, …
+    """A crawl as its newest checkpoint describes it; `state` is running, stopped, killed, finished, …
 
-    A crawl that broke off is `killed`, with the `error` that its log names, if it had time to name one.
+    A crawl that broke off is `killed`; `error` is the one that its log names, if it had time to name one.
     """
 
     state: str
@@ -54,7 +54,7 @@ class CrawlStatus:
 
 
 def status_of(directory: CrawlDirectory) -> CrawlStatus:
-    """How the crawl in `directory` stands. Raises NotACrawl."""
+    """Return how the crawl in `directory` stands. Raises NotACrawl."""
     directory.config()
     states = directory.states
     state = states[0] if states else {}
@@ -65,20 +65,20 @@ def status_of(directory: CrawlDirectory) -> CrawlStatus:
     elif ending == "running":
         ending, error = "killed", _last_error(directory)
     elif ending == "blocked" and not asked.blocked:
-        ending = "stopped"  # they were all unblocked since
+        ending = "stopped"  # all hosts were unblocked since
     statistics = totals_of(states)
     number, taken_at = int(state.get("number", 0)), float(state.get("taken_at", 0.0))
     return CrawlStatus(ending, error, statistics, number, taken_at, asked.blocked_in_words)
 
 
 def ending_of(states: list[dict[str, Any]]) -> str:
-    """How the crawl whose agents have these states ended; running, where one of them does not say the same as all."""
+    """Return how a crawl ended, by the states of its agents; "running" if they do not all say the same."""
     endings = {str(state.get("ending", "running")) for state in states}
     return endings.pop() if len(endings) == 1 else "running"
 
 
 def _last_error(directory: CrawlDirectory) -> str:
-    """The error that the log of the crawl in `directory` ends with; empty when it does not end with one."""
+    """Return the error in the last line of the crawl's log; empty if that line has none."""
     try:
         with open_file(directory.logs / "fyke.log") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
@@ -88,18 +88,18 @@ def _last_error(directory: CrawlDirectory) -> str:
 
 
 def in_use(directory: CrawlDirectory) -> bool:
-    """Whether a process is crawling into `directory` now."""
+    """Return whether a process is crawling into `directory` now."""
     return is_locked(directory.shard / "lock") or is_locked(directory.supervised)
 
 
 def check_crawl(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
-    """Every fault in the checkpoint, the archive and the tables of `directory`. Raises NotACrawl, DirectoryError."""
+    """Yield every fault in checkpoint, archive and tables of `directory`. Raises NotACrawl, DirectoryError."""
     directory.require_readable()
     if directory.holds_crawl or not directory.state.is_dir():
         directory.config()
     try:
         lost = lost_files(directory)
-    except StateDamaged as error:  # nobody can say how many agents there are
+    except StateDamaged as error:  # the number of agents is not known
         yield Fault(directory.place(directory.state), str(error))
         return
     told = [directory.place(path) for path in lost]
@@ -113,7 +113,7 @@ def check_crawl(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
 
 
 def asked_faults(directory: CrawlDirectory, lost: Sequence[Path]) -> Iterator[Fault]:
-    """Faults in what people asked for, which no archive gives back; those of `lost` files are told already."""
+    """Yield faults of files with people's requests, which no archive gives back; skip files that are in `lost`."""
     if directory.listed.path not in lost and (what := directory.listed.fault()):
         yield Fault(directory.place(directory.listed.path), what)
     try:
@@ -129,7 +129,7 @@ def asked_faults(directory: CrawlDirectory, lost: Sequence[Path]) -> Iterator[Fa
 
 
 def _check_parts(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
-    """The faults in what agents wrote."""
+    """Yield the faults in what agents wrote."""
     states = []
     for part in directory.parts:
         try:
@@ -148,9 +148,9 @@ def _check_parts(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
 
 
 def archive_lengths(directory: CrawlDirectory, *states: dict[str, Any]) -> dict[str, int]:
-    """The lengths that count of archive files still being written, by name below the crawl directory.
+    """Return the lengths that count of archive files still being written, by name below the crawl directory.
 
-    What lies beyond a checkpoint, a run that goes on will fetch again. `states` are those of the crawl's agents.
+    A resumed crawl fetches again what lies beyond its checkpoint. `states` are those of the crawl's agents.
     """
     lengths: dict[str, int] = {}
     names = [f"{directory.warc.name}/{path.name}" for path in directory.warc.glob("*.warc.gz")]
@@ -162,14 +162,14 @@ def archive_lengths(directory: CrawlDirectory, *states: dict[str, Any]) -> dict[
 
 
 def _check_state(directory: CrawlDirectory) -> Iterator[Fault]:
-    """Two manifests, each whole, and every byte of the files that they name as it was written."""
+    """Check that there are two manifests, both whole, and that the files they name are as they were written."""
     if directory.shard.is_dir() and (number := manifests.lone(directory.shard)):
         before, after = (manifests.Manifest(one).name for one in (number - 1, number + 1))
         yield Fault(directory.place(directory.shard), f"a checkpoint is gone: {after}, or {before}")
-    told = set()  # what both name is one fault
+    told = set()  # a file that both manifests name is one fault
     for number in manifests.numbers(directory.shard) if directory.shard.is_dir() else []:
         path = directory.shard / manifests.Manifest(number).name
-        # A crawl that runs deletes the older manifest, and then what only that named.
+        # A running crawl deletes the older manifest, and then the files that only that one named.
         for fault in _manifest_faults(directory, number):
             if fault.place not in told and (path.exists() or (directory.path / fault.place).exists()):
                 told.add(fault.place)
@@ -189,19 +189,21 @@ def _manifest_faults(directory: CrawlDirectory, number: int) -> Iterator[Fault]:
 
 
 def _check_journals(directory: CrawlDirectory, state: dict[str, Any]) -> Iterator[Fault]:
-    """Every byte of the rows that are in no Parquet file yet as it was written."""
+    """Check that rows in no Parquet file yet are, to the byte, as they were written."""
     for name, table in tables_of(state).items():
         own = series(name, directory.part)
         for serial in range(table.get("sealed", 0), table.get("sealed", 0) + len(table.get("segments", []))):
             path = journal_path(directory.path, own, serial)
-            # Asked last: one that goes away meanwhile is a table file by then, and missed as one where that is gone.
+            # Asked last: a journal that goes meanwhile became a Parquet file, which is checked by itself.
             if not journal_holds(directory.path, own, table, serial) and path.exists():
                 yield Fault(directory.place(path), "its bytes are not those that were written")
 
 
 def hosts_faults(directory: CrawlDirectory) -> Iterator[tuple[Path, str]]:
-    """Which of the host book and the journal of rests beside it are damaged, and how. Raises DirectoryError where
-    that cannot be seen."""
+    """Yield path and fault of the host book and of the journal of rests beside it, if damaged.
+
+    Raises DirectoryError or DiskFull if SQLite lacks a right, or the room, to read a killed process's journal.
+    """
     try:
         fault, writes = journal_fault(directory.rests)  # before the book, which may grow meanwhile
     except OSError as error:
@@ -235,15 +237,15 @@ def _book_fault(path: Path, writes: int) -> str:
 
 
 def _require_room(path: Path, code: int) -> None:
-    """Raises DiskFull where SQLite's error `code` is not of the book at `path`, but of what it makes beside it to read
-    the journal that a process left."""
+    """Raise DiskFull if SQLite's error `code` is not about the book at `path`, but about a file it makes to read a
+    journal."""
     shared = path.with_name(f"{path.name}-shm")
     if code in NO_ROOM or (code == sqlite3.SQLITE_CANTOPEN and path.is_file() and not os.path.lexists(shared)):
         raise DiskFull(f"cannot write {shared}, without which {path.name} cannot be read; {FULL}")
 
 
 def file_faults(directory: CrawlDirectory, manifest: manifests.Manifest) -> Iterator[Fault]:
-    """What of the files that `manifest` names is not as it was written."""
+    """Yield the faults of the files that `manifest` names."""
     for name, length in manifest.files.items():
         try:
             if name in manifest.digests:

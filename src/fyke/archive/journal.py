@@ -1,9 +1,8 @@
 """Rows that are not in a Parquet file yet: an Arrow stream that can be appended to and cut.
 
-`fyke.archive.table_files` writes one segment after the other; `fyke.archive.reading` reads them while the
-crawl runs or after it was killed. A segment is the Arrow IPC stream format (`.arrows`) without its
-end mark, so any Arrow reads it; since every message is whole, cutting at a recorded length leaves a
-whole stream.
+`fyke.archive.table_files` writes one segment after the other; `fyke.archive.reading` reads them while the crawl runs or
+after it was killed. A segment is the Arrow IPC stream format (`.arrows`) without its end mark, so Arrow can read it.
+Every message is complete, so cutting at a recorded length leaves a complete stream.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from fyke.disk.files import damaged, open_append, require_file
 
 
 class Journal:
-    """One segment, open to append. `rows` and `length` say what it holds; `before` are the digests of what it held."""
+    """One segment, open to append, with its `rows` and `length`; `before` are the digests of its earlier stretches."""
 
     def __init__(
         self,
@@ -54,7 +53,7 @@ class Journal:
 
     @property
     def digests(self) -> list[Sequence[int]]:
-        """Of each stretch that was written by one process where it begins and ends, and its xxh3-64."""
+        """[begin, end, xxh3-64] of each stretch that one process wrote."""
         grown = self.length > self._begin
         return [*self._before, *([[self._begin, self.length, self._digest.intdigest()]] if grown else [])]
 
@@ -63,9 +62,9 @@ class Journal:
 
 
 def read_journal(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batches of a segment, up to the first that is not whole: a crash or a running crawl leaves such.
+    """Yield the batches of a segment, up to the first incomplete one, which a crash or a running crawl leaves.
 
-    Raises StateDamaged for one whose bytes are no rows: who would read them may die of it.
+    Raises StateDamaged for bytes that are not rows, because a reader may die of them.
     """
     require_file(path)
     with pa.OSFile(str(path)) as file:

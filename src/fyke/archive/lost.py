@@ -1,9 +1,9 @@
-"""Which finished files of a crawl that should be there are not?
+"""Which finished files of a crawl should be there and are not?
 
-Asked by `fyke check`, and by whoever reads a crawl and must not silently give less. A checkpoint says which files of
-archive and tables were finished, the state of the search index which tables are its own, a checksum is left of others.
-It looks at names alone, so it may be asked at every start; what is there and not as it was written, its checksum tells.
-Invariant: what is just being written is not lost.
+Asked by `fyke check`, and by readers of a crawl, which must not silently give less. A checkpoint names finished files
+of archive and tables, the search index's state names its own tables, and a checksum that is left names its file. Only
+names are looked at, so this may be asked at every start; checksums tell whether a file is as it was written. Invariant:
+a file that is being written is not lost.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,18 +23,20 @@ from fyke.disk.files import allowed, damaged, is_locked, read_whole, real_path
 from fyke.disk.sealed import unsealed_or_old
 
 GONE = "it is gone"
-OF_INDEX = {"near-00000": "merge", "pagerank": "ranks", "domainrank": "ranks"}  # what counts how often it was written
+OF_INDEX = {"near-00000": "merge", "pagerank": "ranks", "domainrank": "ranks"}  # the counter in `state.json`
 
 
 def lost_files(directory: CrawlDirectory) -> list[Path]:
-    """The files and folders that are gone; of a folder that is, its files are not named. Raises StateDamaged where
-    nobody can say how many agents there were."""
+    """Return the files and folders that are gone; the files of a missing folder are not named.
+
+    Raises StateDamaged if the number of agents is not known.
+    """
     found = [] if _settings_are_there(directory) else [directory.settings]
     states = {}
     for part in directory.parts:
         try:
             states[part.part] = saved_state(part.shard)
-        except StateDamaged:  # which is told by who reads it
+        except StateDamaged:  # its readers report it
             states[part.part] = {}
     found += _asked(directory, states)
     if any(states.values()):
@@ -48,19 +50,19 @@ def lost_files(directory: CrawlDirectory) -> list[Path]:
 
 
 def require_asked(directory: CrawlDirectory) -> None:
-    """Raises StateDamaged when it is gone what people asked of the crawl: a host may be blocked, and would be asked."""
+    """Raise StateDamaged if the file of what people asked is gone: a host may be blocked, and would be asked."""
     for path in _asked(directory, {part.part: saved_state(part.shard) for part in directory.parts}):
         raise damaged(path, GONE)
 
 
 def require_settings(directory: CrawlDirectory) -> None:
-    """Raises StateDamaged where `fyke.toml` is empty: nobody knows what was asked of the crawl."""
+    """Raise StateDamaged if `fyke.toml` is empty or gone: nobody knows what was asked of the crawl."""
     if not _settings_are_there(directory):
         raise StateDamaged(f"{directory.settings} is empty, and said what is crawled here: put it back from a copy")
 
 
 def require_state(directory: CrawlDirectory) -> None:
-    """Raises StateDamaged where all checkpoints are gone, and there is an archive."""
+    """Raise StateDamaged if there is an archive, and no checkpoint."""
     if not saved_state(directory.shard) and any(directory.warc.glob("*.warc.gz")):
         raise StateDamaged(
             f"{directory.shard} holds no manifest, yet {directory.warc} holds an archive: put the state back from a"
@@ -69,27 +71,29 @@ def require_state(directory: CrawlDirectory) -> None:
 
 
 def require_rows(directory: CrawlDirectory, name: str) -> None:
-    """Raises StateDamaged when files of the table `name` are gone, DirectoryError where this may not be seen."""
+    """Raise StateDamaged if files of the table `name` are gone, DirectoryError if the folder may not be read."""
     for part in directory.parts:
         for path in _files(part, name, saved_state(part.shard).get(name, {})):
             raise damaged(path, GONE)
 
 
 def require_turns(directory: CrawlDirectory) -> None:
-    """Raises StateDamaged when it is gone in which order the rows of several agents came."""
+    """Raise StateDamaged if the order of the rows of several agents (`turns`) is gone."""
     for path in _turns(directory, {part.part: saved_state(part.shard) for part in directory.parts}):
         raise damaged(path, GONE)
 
 
 def require_of_index(path: Path) -> None:
-    """Raises StateDamaged when `path`, a table that `fyke index` writes, was written and is gone."""
+    """Raise StateDamaged if `path`, a table that `fyke index` wrote, is gone."""
     if is_gone_of_index(path):
         raise damaged(path, GONE)
 
 
 def is_gone_of_index(path: Path) -> bool:
-    """Whether `fyke index` wrote the table `path`, which is there no more: by its `state.json`, or a checksum that is
-    left. Where tables were mended since, it writes all anew."""
+    """Return whether the table `path`, which `fyke index` wrote by its `state.json` or a checksum, is gone.
+
+    False if tables were mended since: then the index writes all of them anew.
+    """
     if is_gone(path) or path.exists() or path.with_name(f"{path.name}.part").exists():
         return is_gone(path)
     crawl = path.parent.parent
@@ -106,14 +110,14 @@ def _settings_are_there(directory: CrawlDirectory) -> bool:
 
 
 def _asked(directory: CrawlDirectory, states: Mapping[int, Mapping[str, Any]]) -> list[Path]:
-    """What was asked of the crawl, if it is gone."""
+    """Return the file of people's requests, if it is gone."""
     path = directory.state / ASKED
     was_there = any(any(state.get("asked", {}).values()) for state in states.values())
     return [path] if was_there and not path.is_file() else []
 
 
 def _of_part(part: CrawlDirectory, state: Mapping[str, Any], gone: list[Path]) -> list[Path]:
-    """What is gone of one agent, whose newest checkpoint has `state`."""
+    """Return the missing files of one agent, whose newest checkpoint has `state`."""
     found = [part.hosts] if state and not part.hosts.is_file() else []
     if part.warc not in gone and state.get("archive"):
         found += _archive(part, state["archive"])
@@ -125,8 +129,10 @@ def _of_part(part: CrawlDirectory, state: Mapping[str, Any], gone: list[Path]) -
 
 
 def _archive(part: CrawlDirectory, archive: Mapping[str, Any]) -> Iterator[Path]:
-    """Archive files, their indexes and the checksums of both, which only what is still being written lacks; indexes of
-    earlier versions have none."""
+    """Yield missing archive files, and missing indexes and checksums of finished ones.
+
+    Indexes of earlier versions have no checksum.
+    """
     own, agents = real_path(part.path).name, len(part.parts)
     ours = (path for path in archive_files(part.path) if part_of(path.name, own, agents) == part.part)
     there = {serial_of(path.name)[0]: path for path in ours}
@@ -146,7 +152,7 @@ def _archive(part: CrawlDirectory, archive: Mapping[str, Any]) -> Iterator[Path]
 
 
 def tables_of(state: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The tables that a checkpoint counts files of, by name."""
+    """Return the tables whose files a checkpoint counts, by name."""
     extracted = {word.removeprefix("extract "): state[word] for word in state if word.startswith("extract ")}
     return {**{name: state[name] for name in COUNTED if name in state}, **extracted}
 
@@ -155,14 +161,14 @@ def _files(part: CrawlDirectory, name: str, table: Mapping[str, Any]) -> Iterato
     sealed = table.get("sealed", 0)
     for serial in range(sealed + len(table.get("segments", []))):
         path, journal = (of(part.path, series(name, part.part), serial) for of in (parquet_path, journal_path))
-        with allowed(path.parent):  # which may not be looked into: then nobody knows what is gone
+        with allowed(path.parent):  # raises if the folder may not be read
             gone = not path.is_file() and (serial < sealed or not journal.is_file())
         if gone:
             yield path
 
 
 def _turns(directory: CrawlDirectory, states: Mapping[int, Mapping[str, Any]]) -> list[Path]:
-    """What says in which order the rows of several agents came, if it is gone; while they run it may be yet to come."""
+    """Return the file `turns` if it is gone; while the agents run it may not be written yet."""
     turns = directory.tables / "turns"
     rows = sum(rows_recorded(state, name) for state in states.values() for name in COUNTED)
     if len(states) < 2 or not rows or turns.is_file() or is_locked(directory.supervised):
@@ -171,7 +177,7 @@ def _turns(directory: CrawlDirectory, states: Mapping[int, Mapping[str, Any]]) -
 
 
 def _left_checksums(directory: CrawlDirectory, states: Mapping[int, Mapping[str, Any]]) -> Iterator[Path]:
-    """What only a checksum is left of, where no checkpoint says more: a full disk leaves some."""
+    """Yield files of which only the checksum is left, unless checkpoints count their table: a full disk leaves some."""
     counted = {name for state in states.values() for name in tables_of(state)}
     folders = [directory.path, directory.tables, *([] if any(states.values()) else [directory.warc])]
     for path in (left.with_suffix("") for folder in folders for left in sorted(folder.glob("*.xxh3"))):
@@ -180,5 +186,5 @@ def _left_checksums(directory: CrawlDirectory, states: Mapping[int, Mapping[str,
 
 
 def _table(path: Path) -> str:
-    """The table that a file of is called so, `pages` of `pages-1-00000.parquet`."""
+    """Return the table that a file belongs to by its name: `pages` for `pages-1-00000.parquet`."""
     return path.name.partition("-")[0].partition(".")[0]

@@ -1,10 +1,10 @@
-"""What of a table is whole, and the table made anew where it is not.
+"""The whole rows of a damaged table, and the table made anew from them.
 
-Used by `fyke.crawl.repair`. A segment that cannot be read is examined row group by row group; what is lost is a
-`RowsPiece` without a file, and whoever repairs fills it with rows out of the archive. Rows keep their order.
+Used by `fyke.crawl.repair`. A segment that cannot be read is examined row group by row group. Lost rows become a hole,
+a `RowsPiece` without a file, which the caller fills with rows out of the archive. Rows keep their order.
 
-Invariants: a whole file stays as it is; a damaged one goes to `damaged/`, and the new one takes its name in one step,
-so that a repair that is killed anywhere is only begun again. Memory holds one row group.
+Invariants: a whole file stays as it is. A damaged one goes to `damaged/`, and the new one takes its name in one step,
+so a killed repair is simply begun again. Memory holds one row group.
 """
 
 import os
@@ -33,7 +33,7 @@ _KEYS = {"pages": ("key", "url"), "links": ("target", "target_url")}
 
 
 class DamagedFolder:
-    """The folder for what is damaged, below the crawl directory `folder`; nothing in it is ever replaced."""
+    """The folder for damaged files, below the crawl directory `folder`; nothing in it is ever replaced."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -42,7 +42,8 @@ class DamagedFolder:
         return f"DamagedFolder({str(self._folder)!r})"
 
     def keep(self, path: Path) -> Path:
-        """Keep `path` here as well, so that another file may take its name; where it is now. Raises DirectoryError."""
+        """Keep `path` here as well, so that another file may take its name; return its new place. Raises
+        DirectoryError."""
         target = self._folder / ASIDE / path.relative_to(self._folder)
         number = 0
         with writing(target):
@@ -68,7 +69,7 @@ class DamagedFolder:
             sync_file(path.parent)
 
     def replace(self, new: Path, path: Path) -> None:
-        """Put the file `new` at `path`, and keep here what was there before."""
+        """Put the file `new` at `path`, and keep here the file that was there before."""
         if os.path.lexists(path):
             self.keep(path)
         with writing(path):
@@ -77,7 +78,8 @@ class DamagedFolder:
 
 @dataclass(frozen=True, slots=True)
 class RowsPiece:
-    """Rows of the segment `serial`: the first `rows` of the file `path` or of a row group in it; without, a hole."""
+    """The first `rows` rows of the file `path`, or of its row group `group`, in the segment `serial`; a hole without
+    `path`."""
 
     serial: int
     schema: pa.Schema  # of the table
@@ -87,7 +89,7 @@ class RowsPiece:
     whole: bool = False  # the file is as it was finished
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, with the columns of a journal. Raises StateDamaged."""
+        """Yield the rows, with the columns of a journal. Raises StateDamaged."""
         left = self.rows
         if self.path is None:
             return
@@ -114,8 +116,7 @@ def _journal(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def pieces(folder: Path, name: str, schema: pa.Schema, state: Mapping[str, Any] | None) -> list[RowsPiece]:
-    """What there is of the `series` of files `name`, in order, as far as the checkpoint `state` of it counts; None:
-    all."""
+    """Return the pieces of the series of files `name`, in order, as far as its checkpoint `state` counts; None: all."""
     table = name.partition("-")[0]
     there = [segment for segment in segments(folder, table) if series(segment.name, segment.part) == name]
     found: list[RowsPiece] = []
@@ -131,7 +132,7 @@ def pieces(folder: Path, name: str, schema: pa.Schema, state: Mapping[str, Any] 
 
 
 def journal_holds(folder: Path, name: str, state: Mapping[str, Any], serial: int) -> bool:
-    """Whether the journal `serial` of the table `name` is, as far as `state` counts it, as it was written."""
+    """Return whether the journal `serial` of the table `name` is as it was written, as far as `state` counts it."""
     digests = state.get("digests", [])
     try:
         verify_file(journal_path(folder, name, serial), digests[serial - state["sealed"]] if digests else [])
@@ -143,7 +144,7 @@ def journal_holds(folder: Path, name: str, state: Mapping[str, Any], serial: int
 def _examined(
     folder: Path, name: str, schema: pa.Schema, serial: int, rows: int | None, *, sealed: bool, as_written: bool = True
 ) -> list[RowsPiece]:
-    """The pieces of one segment: of its file or its journal, whichever is whole, the likelier first."""
+    """Return the pieces of one segment: of its file or its journal, whichever is whole; the likelier is tried first."""
     file, journal = parquet_path(folder, name, serial), journal_path(folder, name, serial)
     best: list[RowsPiece] = []
     for path in (file, journal) if sealed else (journal, file):
@@ -204,7 +205,7 @@ def _readable(piece: RowsPiece) -> bool:
 
 
 def _keys_fit(batch: pa.RecordBatch) -> bool:
-    """Whether every URL has its key, in tables with keys: a file has no other checksum when its own is gone."""
+    """Return whether every URL has its key, in tables with keys: the only check when a file's own checksum is gone."""
     name = next((name for name in _KEYS if SCHEMAS[name].names == batch.schema.names), "")
     if not name:
         return True
@@ -213,9 +214,10 @@ def _keys_fit(batch: pa.RecordBatch) -> bool:
 
 
 def fits(found: list[RowsPiece], state: Mapping[str, Any] | None) -> bool:
-    """Whether the pieces `found` are what the checkpoint `state` of the table says, so that a crawl can go on.
+    """Return whether the pieces `found` are those that the table's checkpoint `state` counts, so that a crawl can go
+    on.
 
-    Whole files are not enough: a repair that was killed may have made one anew with fewer rows than the state counts.
+    Whole files are not enough: a killed repair may have made one anew with fewer rows than the state counts.
     """
     sealed = len(found) if state is None else state.get("sealed", 0)
     if state is not None and sum(piece.rows for piece in found if piece.serial < sealed) != state.get("sealed_rows", 0):
@@ -228,7 +230,7 @@ Fill = Callable[[int], Iterator[pa.RecordBatch]]
 
 
 def write_anew(folder: Path, name: str, found: list[RowsPiece], fill: Fill, aside: DamagedFolder) -> dict[str, Any]:
-    """The series `name` as files of the pieces `found`, `fill` giving the rows of the hole with that place in `found`.
+    """Write the series `name` anew from the pieces `found`; `fill` gives the rows of the hole at an index of `found`.
 
     Returns its state, as of a crawl that has closed. Raises DiskFull, DirectoryError.
     """
@@ -249,7 +251,7 @@ def write_anew(folder: Path, name: str, found: list[RowsPiece], fill: Fill, asid
 
 
 def _write(target: Path, parts: list[tuple[int, RowsPiece]], fill: Fill, aside: DamagedFolder) -> int:
-    """One file of `parts`; how many rows it has."""
+    """Write one file of `parts`; return its number of rows."""
     schema = parts[0][1].schema
     part = target.with_name(target.name + ".part")
     batches = (batch for place, piece in parts for batch in (piece.batches() if piece.path else fill(place)))
@@ -257,7 +259,7 @@ def _write(target: Path, parts: list[tuple[int, RowsPiece]], fill: Fill, aside: 
         count = write_rows(writer, batches, schema)
     with writing(target):
         if os.path.lexists(checksum_path(target)):
-            aside.take(checksum_path(target))  # a link would be written over as well
+            aside.take(checksum_path(target))  # first, so that a kill never leaves the new file beside the old checksum
         aside.replace(part, target)
         write_checksum(target, target)
         sync_file(checksum_path(target))

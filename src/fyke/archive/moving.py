@@ -1,8 +1,8 @@
 """A crawl's directory moved to another place: `fyke move`.
 
-On the same disk it gets another name, which is all. Else every file is copied, synced, read back and compared before
-the first of the old ones goes. Invariant: at every moment one of the two folders has everything, and one at most has a
-`fyke.toml`, which makes a folder a crawl: the old one loses it before the new one gets it. Killed anywhere, the same
+On the same disk the folder is only renamed. To another disk every file is copied, synced, read back and compared before
+the first old one is deleted. Invariant: at every moment one of the two folders has everything, and at most one has a
+`fyke.toml`, which makes a folder a crawl: the old one loses it before the new one gets it. After a kill the same
 command goes on.
 """
 
@@ -19,8 +19,8 @@ from fyke.core.errors import DirectoryError, NotACrawl
 from fyke.core.telling import Tell
 from fyke.disk.files import open_file, read_whole, real_path, sync_file, write_all, write_whole, writing, written_whole
 
-MARK = "moving"  # in the new folder until it is the crawl: where from
-MOVED = "fyke.toml.moved"  # what fyke.toml is called when all is in the new folder: in the new one, then in the old
+MARK = "moving"  # in the new folder until it is the crawl; holds the old path
+MOVED = "fyke.toml.moved"  # the name of fyke.toml when all is copied: in the new folder, then in the old
 COPIED_BYTES = 1 << 20  # at a time
 FULL = "free some space there, and run the same command again"
 REFUSED = "mend it, and run the same command again, or name another folder"
@@ -28,7 +28,7 @@ REFUSED = "mend it, and run the same command again, or name another folder"
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What was done: files and bytes that were copied and compared; none where the folder got another name."""
+    """Files and bytes that were copied and compared; zeros if the folder was renamed."""
 
     files: int = 0
     size_bytes: int = 0
@@ -37,10 +37,10 @@ class Moved:
 def move(
     directory: CrawlDirectory, target: Path, told: Tell, rename: Callable[[Path, Path], None] = os.rename
 ) -> Moved:
-    """Move the crawl in `directory` to the folder `target`; `told` hears of bytes done, of how many. Where `directory`
-    is a link, what it leads to is moved, and the link goes.
+    """Move the crawl in `directory` to the folder `target`; `told` hears how many bytes are done, and of how many.
 
-    Raises NotACrawl, DirectoryInUse, DirectoryError, DiskFull.
+    If `directory` is a link, its target is moved, and the link deleted. Raises NotACrawl, DirectoryInUse,
+    DirectoryError, DiskFull.
     """
     require_folder(target)
     named = directory.path
@@ -56,7 +56,7 @@ def _moved(directory: CrawlDirectory, target: Path, told: Tell, rename: Callable
     emptied = source.is_dir() and not any(source.iterdir())
     renamed = not source.exists() and (target / MARK).is_file()
     if not directory.holds_crawl and (emptied or renamed or (source / MOVED).is_file()) and _is_ours(source, target):
-        _change(source, target)  # it was killed when all was there
+        _change(source, target)  # killed after everything was copied
         return Moved()
     if not source.exists() and CrawlDirectory(target).holds_crawl:
         raise NotACrawl(f"{source} is not there, and {target} holds a crawl: was it moved there before?")
@@ -74,7 +74,7 @@ def _moved(directory: CrawlDirectory, target: Path, told: Tell, rename: Callable
 
 
 def _renamed(source: Path, target: Path, rename: Callable[[Path, Path], None]) -> bool:
-    """Whether `source` is called `target` now; False for another disk."""
+    """Rename `source` to `target`; return False if that is another disk."""
     with writing(target, FULL, REFUSED):
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(source / MARK, str(source).encode())
@@ -91,7 +91,7 @@ def _renamed(source: Path, target: Path, rename: Callable[[Path, Path], None]) -
 
 
 def _change(source: Path, target: Path) -> None:
-    """`target`, which has everything, becomes the crawl; `source` goes."""
+    """Make `target`, which has everything, the crawl; delete `source`."""
     with writing(target, FULL, REFUSED):
         if (target / MOVED).is_file():
             (target / MOVED).rename(target / "fyke.toml")
@@ -102,13 +102,13 @@ def _change(source: Path, target: Path) -> None:
 
 
 def _is_ours(source: Path, target: Path) -> bool:
-    """Whether `target` is where `source` is being moved to."""
+    """Return whether `source` is being moved to `target`."""
     begun = target / MARK
     return read_whole(begun).decode() == str(real_path(source)) if begun.is_file() else (target / "fyke.toml").is_file()
 
 
 def _check(source: Path, target: Path) -> None:
-    """Raises DirectoryError for a target that cannot be."""
+    """Raise DirectoryError for an impossible target."""
     inner, outer = real_path(target), real_path(source)
     if inner.is_relative_to(outer) or outer.is_relative_to(inner):
         raise DirectoryError(f"{target} and {source} are one in the other: name another folder")
@@ -119,7 +119,7 @@ def _check(source: Path, target: Path) -> None:
 
 
 def _files(folder: Path) -> list[Path]:
-    """All files and links below `folder`; sockets are of a process that is gone."""
+    """Return all files and links below `folder`; its sockets belong to a process that is gone."""
     return sorted(path for path in folder.rglob("*") if path.is_symlink() or path.is_file())
 
 
@@ -144,7 +144,7 @@ def _copied(source: Path, target: Path, told: Tell) -> Moved:
 
 
 def _copy(path: Path, to: Path) -> None:
-    """`path` as `to`, which the disk has been asked for again; nothing is done where it is there already."""
+    """Copy `path` to `to` and compare what the disk has; do nothing if it is there already."""
     if path.is_symlink():
         if not os.path.lexists(to):
             to.symlink_to(path.readlink())
@@ -166,14 +166,14 @@ def _copy(path: Path, to: Path) -> None:
 
 
 def _on_disk(path: Path) -> str:
-    """The hash of `path` as it is on the disk: the system is asked to forget its copy in memory first."""
+    """Return the hash of `path` as it is on the disk: the system is asked to forget its copy in memory first."""
     with open_file(path) as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     return file_hash(path)
 
 
 def _remove(source: Path) -> None:
-    """Take away the old folder, and what says that it was moved last."""
+    """Delete the old folder, and last the mark that it was moved."""
     with writing(source, FULL, REFUSED):
         for folder, folders, files in os.walk(source, topdown=False):
             for name in files:

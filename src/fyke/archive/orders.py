@@ -1,8 +1,8 @@
-"""A crawl asked and told what to do from another process: by its control socket while it runs, else by its files.
+"""A crawl asked and told what to do from another process: by its control socket while it runs, otherwise by its files.
 
-Used by `fyke status`, `fyke block` and `fyke unblock`, and by `fyke serve`. A block is for a crawl that runs and for
-the next run alike: it is in `state/asked.json` before `block` returns, written by the crawl, or under its lock when
-none runs.
+Used by `fyke status`, `fyke block`, `fyke unblock` and `fyke serve`. A block holds for a running crawl and for later
+runs: it is in `state/asked.json` before `block` returns. The crawl writes that file, or `block` does, under the crawl's
+lock, if none runs.
 """
 
 import asyncio
@@ -32,7 +32,8 @@ AGAIN_S = 0.1
 
 @asynccontextmanager
 async def connected(state: Path) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """The other side's end of the socket in `state`, closed in the end. Raises OSError when no crawl listens there."""
+    """Connect to the socket in `state`, and close the connection after the block. Raises OSError if no crawl listens
+    there."""
     with near(state) as path:
         reader, writer = await asyncio.open_unix_connection(path, limit=FIGURES_BYTES)
     try:
@@ -45,7 +46,7 @@ async def connected(state: Path) -> AsyncIterator[tuple[asyncio.StreamReader, as
 
 @contextmanager
 def near(folder: Path, name: str = SOCKET) -> Iterator[str]:
-    """A short path of the socket in `folder`, good within the block: the system takes 107 bytes at most."""
+    """Give a short path of the socket in `folder`, valid within the block: the system takes 107 bytes at most."""
     descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{descriptor}/{name}"
@@ -54,7 +55,10 @@ def near(folder: Path, name: str = SOCKET) -> Iterator[str]:
 
 
 def bound(folder: Path, name: str = SOCKET) -> socket.socket:
-    """A socket bound in `folder`, the user's own, in place of what a killed process left there. Raises OSError."""
+    """Return a socket bound in `folder`, open to this user alone, after removing one that a killed process left.
+
+    Raises OSError.
+    """
     path = folder / name
     path.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
@@ -70,8 +74,11 @@ def bound(folder: Path, name: str = SOCKET) -> socket.socket:
 
 
 async def standing(directory: CrawlDirectory) -> CrawlStatus:
-    """How the crawl in `directory` stands: as it says itself while it runs and answers, else as its newest checkpoint
-    does. Raises NotACrawl; StateDamaged where a crawl could not go on from there."""
+    """Return how the crawl in `directory` stands: by its own figures if it runs and answers, otherwise by its
+    checkpoint.
+
+    Raises NotACrawl; StateDamaged if a crawl could not go on from there.
+    """
     status = status_of(directory)
     if status.state != "running":
         require_state(directory)
@@ -86,9 +93,9 @@ async def standing(directory: CrawlDirectory) -> CrawlStatus:
 
 
 async def ordered(state: Path, what: str, **more: Any) -> tuple[bool, Any]:
-    """Have the crawl of the folder `state` do `what`: whether it did, and what it says.
+    """Have the crawl of the folder `state` do `what`; return whether it did, and its answer.
 
-    Raises OSError when none listens, TimeoutError or ValueError when it does not answer as one does.
+    Raises OSError if none listens, TimeoutError or ValueError if it does not answer as a crawl does.
     """
     order = {"do": what, "id": time.monotonic_ns(), **more}
     async with asyncio.timeout(PATIENCE_S), connected(state) as (reader, writer):
@@ -102,9 +109,9 @@ async def ordered(state: Path, what: str, **more: Any) -> tuple[bool, Any]:
 
 
 async def block(directory: CrawlDirectory, host: str, blocked: bool) -> str:
-    """Block `host`, a name or a URL, or take that back, whether the crawl runs or not; what was done, in words.
+    """Block or unblock `host`, a name or a URL, whether the crawl runs or not; return a sentence about what was done.
 
-    Raises BadUrl, NotACrawl, and DirectoryInUse when a crawl has the folder and does not listen.
+    Raises BadUrl, NotACrawl, and DirectoryInUse if a crawl has the folder and does not listen.
     """
     name = host_named(host)
     directory.config()

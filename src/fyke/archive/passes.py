@@ -1,18 +1,18 @@
-"""Passes over a crawl, as checkpoints have them: who checks an archive must know which visits were second ones."""
+"""Passes over a crawl, as checkpoints have them: a check of the archive must know which visits were second ones."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 
 class Begun(NamedTuple):
-    """A pass that began; on disk a list, of fewer items where an earlier version wrote it."""
+    """A pass that began; on disk a list, with fewer items if an earlier version wrote it."""
 
     at: float  # unix seconds
-    file: int  # number of the archive file that has its first record
+    file: int  # number of the archive file with its first record
     forever: bool = False  # whether it visits pages again and again
-    shares: Sequence[int] = ()  # how many visits to known pages each agent may make; none: all
+    shares: Sequence[int] = ()  # visits to known pages that each agent may make; empty: all
 
 
 def begun_passes(again: Mapping[str, Any]) -> list[Begun]:
-    """The passes that began, in what a checkpoint has under `again`."""
+    """Return the passes that began, from the part `again` of a checkpoint."""
     return [Begun(*one) for one in again.get("began", [])]

@@ -1,9 +1,9 @@
-"""Which record has this content in full? A copy of it, at whatever URL, becomes a revisit record that names that one.
+"""Which record has this content in full? A copy of it, at any URL, becomes a revisit record that names that record.
 
-A Drum has, by the number of a page's content (`Page.fingerprint`), the place of the newest record that has it in full.
-The Barn asks it for the pages of a step, and the writer reads at the place what the record is called. Whether it has
-the same payload is for the digests to say (`fyke.archive.records.repeats`): where two contents have one number, or a
-file is gone, a copy is archived in full.
+A Drum maps the number of a page's content (`Page.fingerprint`) to the place of the newest record that has it in full.
+The Barn asks it for the pages of a step, and the writer reads at the place what the record is called. Digests decide
+whether the payload is the same (`fyke.archive.records.repeats`): if two contents have one number, or a file is gone, a
+copy is archived in full.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from fyke.disk.late import LateDrum
 from fyke.disk.store import Store
 
 _PLACE = np.dtype([("serial", "<u4"), ("offset", "<u8"), ("length", "<u8")])
-ENTRY_BYTES = 400  # of memory, until the Drum is told
+ENTRY_BYTES = 400  # of memory, until the Drum has it
 
 
 class Place(NamedTuple):
-    """Where a record lies: the number of its file, and its bytes there."""
+    """Place of a record: the number of its file, and its bytes there."""
 
     serial: int
     offset: int
@@ -33,16 +33,15 @@ class Payloads(LateDrum):
         super().__init__(store, "payloads", state, value=_PLACE, memory_bytes=memory_bytes, entry_bytes=ENTRY_BYTES)
 
     def known(self, fingerprints: Sequence[int]) -> dict[int, Place]:
-        """The places of those of these contents that were entered in the drum; what was entered since it was told,
-        `entered` says."""
+        """Return the places of these contents, as far as the drum has them; `entered` has later ones."""
         self._make_room()
         values = self._drum.stored(np.array(fingerprints, np.uint64))
         return {key: Place(*place) for key, place in zip(fingerprints, values.tolist(), strict=True) if place[2]}
 
     def entered(self, fingerprint: int) -> Place | None:
-        """The place of this content, if it was entered since the drum was told."""
+        """Return the place of this content, if it was entered since the last update of the drum."""
         return self._new.get(fingerprint)
 
     def enter(self, fingerprint: int, place: Place) -> None:
-        """The record at `place` has this content in full."""
+        """Enter the record at `place`, which has this content in full."""
         self._new[fingerprint] = place

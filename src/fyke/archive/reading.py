@@ -1,12 +1,11 @@
 """The one door to the tables of a crawl: search, reports, exports, explanations and servers read them here.
 
-A table is a row of segments, `pages-00000`, `pages-00001`, …, and of the second agent `pages-1-00000`, …, each a
-Parquet file or, while it is still written, a journal. Reads only, and needs no lock: files do not change, and of a
-crawl that runs or was killed the rows still in journals come too. A journal whose file is there is left out, so no row
-comes twice.
+A table is a row of segments, `pages-00000`, `pages-00001`, …, and of the second agent `pages-1-00000`, …. Each is a
+Parquet file or, while it is still written, a journal. Files do not change, so readers need no lock. Rows still in the
+journals of a running or killed crawl are included; a journal whose file exists is left out, so no row comes twice.
 
-Invariants: memory holds a few batches, whatever the size of the table; what cannot be read as it was written is
-`StateDamaged`, which names the file, and never another exception or other rows.
+Invariants: memory holds a few batches, whatever the size of the table. A file that is not as it was written raises
+`StateDamaged`, which names it, and never another exception, nor does it give other rows.
 """
 
 import re
@@ -29,7 +28,7 @@ from fyke.disk.files import allowed, damaged, read_whole
 
 BATCH_ROWS = 1 << 14
 GENERATION = "mended"
-MENDED = " mended "  # behind what an index is made of: the generation of the tables
+MENDED = " mended "  # in an index's `beginning`, before `generation`
 
 _FILE = re.compile(r"([a-z]+)(?:-(\d{1,3}))?-(\d{5,})\.(arrows|parquet)")
 _FORMAT = ds.ParquetFileFormat(
@@ -39,7 +38,7 @@ _FORMAT = ds.ParquetFileFormat(
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turns the errors that Arrow and the disk raise of the file `path` into one that a person can act on."""
+    """Turn the errors that Arrow and the disk raise for the file `path` into one that a person can act on."""
     try:
         with allowed(path):
             yield
@@ -53,7 +52,7 @@ def reading(path: Path) -> Iterator[None]:
 def read_file(
     path: Path, columns: Sequence[str], schema: pa.Schema | None = None, where: ds.Expression | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one Parquet file, once its bytes were checked. Raises StateDamaged."""
+    """Yield the rows of one Parquet file, after checking its bytes. Raises StateDamaged."""
     with reading(path):
         if not _as_written(path, path.stat().st_ctime_ns):
             raise ValueError(OTHER_BYTES)
@@ -66,13 +65,13 @@ def read_file(
 
 @lru_cache(maxsize=1 << 16)
 def _as_written(path: Path, changed_ns: int) -> bool:
-    """Whether the file's bytes are those that were finished; Parquet's own checksums leave out headers and footer."""
+    """Return whether the file is as it was finished; Parquet's own checksums leave out headers and footer."""
     return checksum_holds(path) is not False
 
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """Rows that came one after the other: the Parquet file `path`, or its journal if that is what there is."""
+    """A segment of a table: the Parquet file `path`, or its journal while there is no file."""
 
     path: Path
     name: str  # of the table
@@ -80,17 +79,17 @@ class TableFile:
     part: int = 0  # the agent that wrote it
 
     def rows(self) -> int | None:
-        """How many rows there are; None for a journal, which may grow. Raises StateDamaged."""
+        """Return the number of rows; None for a journal, which may grow. Raises StateDamaged."""
         if self.journal:
             return None
         with reading(self.path):
             return int(ds.dataset(as_file(self.path), schema=SCHEMAS[self.name], format=_FORMAT).count_rows())
 
     def batches(self, columns: Sequence[str], where: ds.Expression | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows that `where` wants, `columns` of them. Raises StateDamaged."""
+        """Yield the rows that match `where`, with these `columns`. Raises StateDamaged."""
         schema = pa.schema([SCHEMAS[self.name].field(column) for column in columns], SCHEMAS[self.name].metadata)
         source = self._journal(columns, where) if self.journal and self.path.exists() else None
-        if source is None:  # a journal that is gone was sealed since we looked
+        if source is None:  # a missing journal was sealed since it was listed
             source = read_file(self.path.with_suffix(".parquet"), columns, SCHEMAS[self.name], where)
         for batch in source:
             yield batch.cast(schema)
@@ -106,15 +105,15 @@ class TableFile:
 
 
 def segments(folder: Path, name: str) -> list[TableFile]:
-    """The segments of the table `name` in the crawl directory `folder`, in the order of the crawl.
+    """Return the segments of the table `name` in the crawl directory `folder`, in the order of the crawl.
 
-    One that lacks between two others, or left a checksum, is among them and cannot be read. Raises NotACrawl when there
-    are no tables.
+    A segment that is missing between two others, or left only a checksum, is included and cannot be read. Raises
+    NotACrawl if there are no tables.
     """
-    journals = _serials(folder, name, "arrows")  # before the files: none is missed, none comes twice
+    journals = _serials(folder, name, "arrows")  # listed before the files, so that no segment is missed
     files = _serials(folder, name, "parquet")
     left = _serials(folder, name, "parquet.xxh3")
-    if not (folder / TABLES).is_dir():  # asked now: one that is moved away while it is looked at is no empty one
+    if not (folder / TABLES).is_dir():  # asked last: a crawl moved away meanwhile must not look empty
         raise NotACrawl(f"{folder} holds no tables: is it a crawl directory?")
     found = []
     for part in sorted(journals.keys() | files.keys() | left.keys()):
@@ -129,13 +128,13 @@ def segments(folder: Path, name: str) -> list[TableFile]:
 
 
 def table_of(path: Path) -> str:
-    """The table that the file at `path` is of, by its name; empty when it is of none."""
+    """Return the table that the file at `path` belongs to, by its name; empty if to none."""
     match = _FILE.fullmatch(path.name)
     return match[1] if match else ""
 
 
 def _serials(folder: Path, name: str, suffix: str) -> dict[int, set[int]]:
-    """The numbers of the files of a table that end so, by the agent that wrote them."""
+    """Return the serials of the files of a table with this suffix, by the agent that wrote them."""
     found: dict[int, set[int]] = {}
     for path in (folder / TABLES).glob(f"{name}-*.{suffix}"):
         match = _FILE.fullmatch(path.name.removesuffix(".xxh3"))
@@ -145,7 +144,8 @@ def _serials(folder: Path, name: str, suffix: str) -> dict[int, set[int]]:
 
 
 def generation(folder: Path) -> int:
-    """How often tables of the crawl were mended: row numbers may have changed, and who counts rows begins anew."""
+    """Return how often the crawl's tables were mended. That may change row numbers, so callers that count rows begin
+    anew."""
     try:
         return int(read_whole(folder / TABLES / GENERATION, 64))
     except (OSError, ValueError):
@@ -153,7 +153,7 @@ def generation(folder: Path) -> int:
 
 
 def rows_recorded(state: Mapping[str, Any], name: str) -> int:
-    """The rows of the table `name` that the checkpoint with `state` holds."""
+    """Return how many rows of the table `name` the checkpoint with `state` holds."""
     table = state.get(name, {})
     return int(table.get("sealed_rows", 0) + sum(rows for _, rows in table.get("segments", [])))
 
@@ -166,10 +166,10 @@ def scan_table(
     *,
     unsealed: bool = True,
 ) -> pa.RecordBatchReader:
-    """The rows of a table in batches: those in files, then (if `unsealed`) those still in journals.
+    """Return the rows of a table in batches: segment by segment, and rows still in journals only if `unsealed`.
 
-    `where` is a `pyarrow.dataset` expression over any columns. DuckDB queries the answer as it is.
-    Raises NotACrawl when `folder` holds no tables; reading raises StateDamaged.
+    `where` is a `pyarrow.dataset` expression over any columns. DuckDB can query the returned reader directly. Raises
+    NotACrawl if `folder` holds no tables; reading raises StateDamaged.
     """
     names = list(columns) if columns is not None else SCHEMAS[name].names
     schema = pa.schema([SCHEMAS[name].field(column) for column in names], SCHEMAS[name].metadata)

@@ -1,20 +1,21 @@
 """One exchange as WARC/1.1 records (ISO 28500:2017): bytes in, bytes out, no files.
 
-`fyke.archive.warc` calls it for every exchange and writes what comes back. Each record is one gzip
-member. The block of a response is the head and the body as the wire had them, chunked transfer
-coding and content coding included, so the payload digest is the SHA-1 of the body *with* its chunk
-framing. The standard's "payload" would be the entity inside; warcio and fastwarc both digest what
-follows the header's blank line, and a digest that no tool can confirm is worth nothing. They differ
-over revisit records: the standard wants the payload digest of the original there, warcio knows it
-cannot be checked, `fastwarc check -p` calls it a failure; and over heads whose lines
-end in a bare line feed, whose end fastwarc misses. We follow the standard and warcio.
+`fyke.archive.warc` calls it for every exchange and writes the result. Each record is one gzip member. The block of a
+response is the head and the body as the wire had them. The payload digest is the SHA-1 of the body *with* its chunk
+framing and content coding. The standard's "payload" would be the entity inside, but warcio and fastwarc both digest the
+bytes after the header's blank line, and a digest that no tool can confirm is worth nothing. The tools differ in two
+points, and we follow the standard and warcio in both:
 
-One digest serves: readers identify and confirm a body by that of the payload. The rest of a record is guarded by the
-checksum of its gzip member, which every reader verifies.
+- Revisit records: the standard wants the payload digest of the original. warcio knows that it cannot be checked;
+  `fastwarc check -p` calls it a failure.
+- Heads with lines that end in a bare line feed: fastwarc misses their end.
 
-Speed: request and metadata records are a few hundred bytes, where building Huffman tables costs more than it saves;
-they are compressed with isal's level 0 (0.8 µs against 4.6 µs, a third larger), the response with level 2. A body that
-came compressed is stored as it is. Headers are text until they are whole, since f-strings are made faster than bytes.
+One digest is enough, because readers identify and confirm a body by the payload's. The checksum of the gzip member,
+which every reader verifies, guards the rest of a record.
+
+Speed: request and metadata records have a few hundred bytes, and Huffman tables cost more than they save. They are
+compressed with isal's level 0 (0.8 µs against 4.6 µs, a third larger), the response with level 2. A body that came
+compressed is stored as it is. Headers stay text until they are complete, because f-strings are made faster than bytes.
 
 Invariant: a record's Content-Length and digest speak of exactly the bytes given.
 """
@@ -36,14 +37,14 @@ from fyke.core.document import Document, Packed
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Purpose
 
-OCTETS = "application/octet-stream"  # what nobody has a name for
+OCTETS = "application/octet-stream"  # the media type of unknown content
 GZIP = 31  # zlib's window bits for "gzip, largest window"
 BODY_LEVEL = 2
 SMALL_LEVEL = 0
 CHUNK_BYTES = 1 << 18
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
-MAX_HOPS = 64  # longer paths are told by `depth` alone
+MAX_HOPS = 64  # for longer paths only `depth` is written
 
 KINDS = {int(kind): kind.name.lower() for kind in Kind}
 
@@ -53,16 +54,16 @@ _BASE32 = [
     first + second for first in _DIGITS for second in _DIGITS
 ]  # two at a time; `base64` takes five times as long
 _PLACES = range(150, -1, -10)  # of 160 bits
-# What ends a line, or a text, for one reader or another of a record's fields.
+# Characters that end a line, or a text, for some reader of a record's fields.
 _CONTROL = re.compile(r"[\0-\x08\n-\x1f\x7f]")
-# Bodies that came compressed: what an encoding names, and what is so by its kind.
+# Heads of bodies that came compressed: by their content encoding, or by their media type.
 _CODED = re.compile(
     rb"\n(?:content-encoding:[ \t]*(?:gzip|x-gzip|deflate|br|zstd)"
     rb"|content-type:[ \t]*(?:image/(?:jpeg|png|gif|webp|avif)|video/|font/woff|application/(?:zip|gzip|x-gzip)))",
     re.IGNORECASE,
 )
-_MEMBER = b"\x1f\x8b\x08" + bytes(6) + b"\xff"  # the header of a gzip member that says nothing
-_STORED = struct.Struct("<BHH")  # whether it is the last, its size, and that inverted
+_MEMBER = b"\x1f\x8b\x08" + bytes(6) + b"\xff"  # the header of a gzip member, with no name and no time
+_STORED = struct.Struct("<BHH")  # last block or not, size, size inverted
 _TRAILER = struct.Struct("<II")
 _MOST_STORED = 0xFFFF
 _ZEROS = bytes(CHUNK_BYTES)
@@ -77,10 +78,10 @@ class Original(NamedTuple):
 
 
 class RecordIds:
-    """Record names that are unique without asking for randomness each time.
+    """Unique record names, made without asking for randomness each time.
 
-    64 random bits of this process and a counter, laid out as a version 4 UUID; a crawl that starts
-    again is a new process with new bits.
+    A name is 64 random bits of this process and a counter, laid out as a version 4 UUID. A crawl that starts again is a
+    new process with new bits.
     """
 
     __slots__ = ("_numbers", "_prefix")
@@ -91,7 +92,7 @@ class RecordIds:
         self._numbers = count()
 
     def three(self) -> tuple[str, str, str]:
-        """Names for a request, its response and its metadata."""
+        """Return names for a request, its response and its metadata."""
         number = next(self._numbers)
         stem = f"{self._prefix}{number >> 44 & 0xFFF:03x}-{number & 0xFFFFFFFFFFF:011x}"
         return f"{stem}0>", f"{stem}1>", f"{stem}2>"
@@ -107,7 +108,7 @@ class Dates:
         self._text = ""
 
     def warc(self, at: float) -> str:
-        """`at` to the microsecond: 2026-01-31T12:00:00.000001Z."""
+        """Return `at` to the microsecond: 2026-01-31T12:00:00.000001Z."""
         micros = round(at * 1e6)
         second, rest = divmod(micros, 1_000_000)
         if second != self._second:
@@ -117,20 +118,20 @@ class Dates:
 
 
 def digest_text(digest: bytes) -> str:
-    """`sha1:` and the Base32 of the SHA-1 `digest`, as archives write it."""
+    """Return `sha1:` and the Base32 of the SHA-1 `digest`, as archives write it."""
     number = int.from_bytes(digest)
     return f"sha1:{''.join([_BASE32[number >> place & 1023] for place in _PLACES])}"
 
 
 def small_member(header: str, block: bytes) -> bytes:
-    """A whole record of few bytes as a gzip member; `header` lacks length and blank line."""
+    """Return a whole short record as a gzip member; `header` lacks length and blank line."""
     return isal_zlib.compress(
         b"".join((f"{header}Content-Length: {len(block)}\r\n\r\n".encode(), block, _END)), SMALL_LEVEL, GZIP
     )
 
 
 def warcinfo_member(record_id: str, date: str, file_name: str, fields: Mapping[str, str]) -> bytes:
-    """The record that opens a file: who wrote it, and how."""
+    """Return the record that opens a file and says who wrote it, and how."""
     header = (
         f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: {record_id}\r\nWARC-Date: {date}\r\n"
         f"WARC-Filename: {file_name}\r\nContent-Type: application/warc-fields\r\n"
@@ -139,7 +140,7 @@ def warcinfo_member(record_id: str, date: str, file_name: str, fields: Mapping[s
 
 
 def request_member(common: str, ids: tuple[str, str, str], request: bytes) -> bytes:
-    """The request as it was sent; `common` is from `common_header`."""
+    """Return the request as it was sent; `common` is from `common_header`."""
     header = (
         f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: {ids[0]}\r\nWARC-Concurrent-To: {ids[1]}\r\n{common}"
         "Content-Type: application/http; msgtype=request\r\n"
@@ -148,7 +149,7 @@ def request_member(common: str, ids: tuple[str, str, str], request: bytes) -> by
 
 
 def metadata_member(common: str, ids: tuple[str, str, str], block: bytes) -> bytes:
-    """What is known of the fetch besides the bytes; `block` is from `metadata_fields`."""
+    """Return the metadata record; `block` is from `metadata_fields`."""
     header = (
         f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {ids[2]}\r\nWARC-Concurrent-To: {ids[1]}\r\n{common}"
         "Content-Type: application/warc-fields\r\n"
@@ -157,9 +158,9 @@ def metadata_member(common: str, ids: tuple[str, str, str], block: bytes) -> byt
 
 
 def metadata_fields(exchange: Exchange, via: str, charset: str, duplicate: bool = False) -> bytes:
-    """The block of the metadata record: `via`, `hopsFromSeed` and `fetchTimeMs` as Heritrix has them.
+    """Return the block of the metadata record: `via`, `hopsFromSeed` and `fetchTimeMs` as Heritrix has them.
 
-    Every hop is an L (link) but the last to a requisite, an E (embed); `depth` tells their number. The fields from
+    Every hop is an L (link), except a last hop to a requisite, an E (embed); `depth` is their number. Fields from
     `outcome` on are for pages alone: with them the archive holds all that the table of pages says of an answer. Each
     line of the head of a 304 is a field `answered`.
     """
@@ -186,8 +187,11 @@ def metadata_fields(exchange: Exchange, via: str, charset: str, duplicate: bool 
 
 
 def _lines(head: bytes) -> Iterator[str]:
-    """The lines of a message head that say something, as Latin-1: parted where `fyke.core.visits.headers_of` parts
-    them, with blanks for control characters, lest a server write fields of ours."""
+    """Yield the lines of a message head that are not blank, as Latin-1, split as `fyke.core.visits.headers_of` splits
+    them.
+
+    Control characters become blanks, so that a server cannot write our fields.
+    """
     for line in head.decode("latin-1").split("\n"):
         plain = _CONTROL.sub(" ", line.rstrip("\r"))
         if plain.strip():
@@ -195,19 +199,19 @@ def _lines(head: bytes) -> Iterator[str]:
 
 
 def common_header(url: str, date: str) -> str:
-    """The fields that all records of one exchange share."""
+    """Return the fields that all records of one exchange share."""
     return f"WARC-Target-URI: {url}\r\nWARC-Date: {date}\r\n"
 
 
 def wire_header(exchange: Exchange) -> str:
-    """The fields of request and response about the connection between them."""
+    """Return the fields of request and response about the connection between them."""
     address = f"WARC-IP-Address: {exchange.address}\r\n" if exchange.address else ""
     protocol = f"WARC-Protocol: {exchange.effective_protocol}\r\n" if exchange.effective_protocol else ""
     return address + protocol
 
 
 def response_header(exchange: Exchange, record_id: str, common: str, media_type: str) -> str:
-    """The first fields of a `response`, or of a `resource` for protocols without a message head."""
+    """Return the first fields of a `response`, or of a `resource` for protocols without a message head."""
     if exchange.head:
         what, content_type = "response", "application/http; msgtype=response"
     else:
@@ -220,9 +224,9 @@ def response_header(exchange: Exchange, record_id: str, common: str, media_type:
 
 
 def repeats(exchange: Exchange, original: Original) -> bool:
-    """Whether the answer has the payload of `original`: the server said so when it was asked, or the digests agree.
+    """Return whether the answer has the payload of `original`: the digests agree, or it is a 304 that was asked for.
 
-    What has no head, or was cut, is archived as it came: a revisit record could not say so.
+    An answer without a head, or one that was cut, never repeats, because a revisit record could not say so.
     """
     if not exchange.head or exchange.truncated:
         return False
@@ -231,15 +235,15 @@ def repeats(exchange: Exchange, original: Original) -> bool:
 
 
 def not_modified(exchange: Exchange) -> bool:
-    """Whether it is a 304 that was asked for."""
+    """Return whether the answer is a 304 that was asked for."""
     return exchange.status == 304 and exchange.outcome is Outcome.UNCHANGED
 
 
 def revisit_header(exchange: Exchange, record_id: str, common: str, original: Original) -> str:
-    """The first fields of a `revisit` record; the payload that its digest speaks of is that of `original`.
+    """Return the first fields of a `revisit` record; its payload digest is that of `original`.
 
-    A 304 has that digest too (WARC 1.1, 5.9: of the payload "referred to or contained by the record"): by URL, date
-    and digest together every replay tool finds the original, whichever of them it looks for.
+    A 304 has that digest too (WARC 1.1, 5.9: of the payload "referred to or contained by the record"). With URL, date
+    and digest every replay tool finds the original, whichever it looks for.
     """
     profile = NOT_MODIFIED if not_modified(exchange) else SAME_PAYLOAD
     return (
@@ -251,16 +255,16 @@ def revisit_header(exchange: Exchange, record_id: str, common: str, original: Or
 
 
 def revisit_block(exchange: Exchange) -> bytes:
-    """The block of a `revisit` record: the head of the answer, but nothing of a 304.
+    """Return the block of a `revisit` record: the head of the answer, but empty for a 304.
 
-    Replay tools (pywb, wabac.js) show what they find with the body of the original, and a page with the status 304 is
-    none. Without a block they take the head of the original. That of the 304 is in the metadata record.
+    Replay tools (pywb, wabac.js) show the block's head with the original's body, and cannot show a page with the status
+    304. Without a block they take the original's head. The metadata record has the head of the 304.
     """
     return b"" if not_modified(exchange) else exchange.head
 
 
 def body_member(header: str, head: bytes, body: bytes) -> tuple[bytes, str]:
-    """A response or resource whose body is in memory: the gzip member, and the payload digest."""
+    """Return the gzip member and the payload digest of a response or resource whose body is in memory."""
     payload = digest_text(sha1(body, usedforsecurity=False).digest())
     start = _start(header, head, payload, len(body))
     if _CODED.search(head):
@@ -269,7 +273,7 @@ def body_member(header: str, head: bytes, body: bytes) -> tuple[bytes, str]:
 
 
 def _with_stored(start: bytes, body: bytes) -> Iterator[bytes]:
-    """A member with `start` compressed and `body` as it is."""
+    """Yield a member with `start` compressed and `body` as it is."""
     yield _begun(start)
     yield from _stored(body)
     yield from _stored(_END, last=True)
@@ -278,8 +282,8 @@ def _with_stored(start: bytes, body: bytes) -> Iterator[bytes]:
 
 
 def pack(exchange: Exchange) -> None:
-    """Make a body that is on disk ready for its record: what takes long, and needs nothing of what the record says.
-    Raises OSError."""
+    """Prepare a body on disk for its record: do all slow work that does not depend on the record's header. Raises
+    OSError."""
     body = exchange.body
     sha, checksum, of_zeros = sha1(usedforsecurity=False), 0, 0
     deflated = body.beside()
@@ -296,7 +300,7 @@ def pack(exchange: Exchange) -> None:
 
 
 def packed_member(header: str, exchange: Exchange) -> tuple[Iterator[bytes], str]:
-    """As `body_member` for a body on disk, in pieces, never held whole; quick where somebody did `pack` it."""
+    """As `body_member` for a body on disk, in pieces, never held whole; fast if `pack` was called before."""
     if exchange.body.packed is None:
         pack(exchange)
     packed, exchange.body.packed = exchange.body.packed, None
@@ -306,9 +310,9 @@ def packed_member(header: str, exchange: Exchange) -> tuple[Iterator[bytes], str
 
 
 def _around(start: bytes, packed: Packed, size: int) -> Iterator[bytes]:
-    """A member (RFC 1952) with `start`, then what is packed, of `size` bytes, then the end of a record.
+    """Yield a member (RFC 1952) with `start`, then the packed body of `size` bytes, then the end of a record.
 
-    Its checksum is put together without unpacking: CRC-32 of A and B is that of A and as many zeros as B has bytes, xor
+    The checksum is combined without unpacking: CRC-32 of A and B is that of A and as many zeros as B has bytes, xor
     that of B, xor that of the zeros alone. The last two are in `packed.checksum`.
     """
     yield _begun(start)
@@ -322,19 +326,20 @@ def _around(start: bytes, packed: Packed, size: int) -> Iterator[bytes]:
 
 
 def _start(header: str, head: bytes, payload: str, size: int) -> bytes:
-    """All before the body. Without a head the payload is the whole block, and fastwarc wants the digest named so."""
+    """Return everything before the body. Without a head the block is the payload, and fastwarc wants the digest named
+    so."""
     what = "Payload" if head else "Block"
     return f"{header}WARC-{what}-Digest: {payload}\r\nContent-Length: {len(head) + size}\r\n\r\n".encode() + head
 
 
 def _begun(start: bytes) -> bytes:
-    """The beginning of a member (RFC 1952): `start` compressed, ending at a whole byte, so that more can follow."""
+    """Begin a member (RFC 1952): `start` compressed, ending at a whole byte, so that more can follow."""
     packer = isal_zlib.compressobj(SMALL_LEVEL, isal_zlib.DEFLATED, -15)
     return _MEMBER + packer.compress(start) + packer.flush(isal_zlib.Z_SYNC_FLUSH)
 
 
 def _stored(data: bytes, *, last: bool = False) -> Iterator[bytes]:
-    """`data` as it is, in blocks of its own (RFC 1951, 3.2.4); the `last` is the end of the stream."""
+    """Yield `data` uncompressed, in blocks of its own (RFC 1951, 3.2.4); the `last` block is the end of the stream."""
     for at in range(0, len(data), _MOST_STORED):
         piece = data[at : at + _MOST_STORED]
         yield _STORED.pack(last and at + _MOST_STORED >= len(data), len(piece), len(piece) ^ 0xFFFF)
@@ -342,7 +347,7 @@ def _stored(data: bytes, *, last: bool = False) -> Iterator[bytes]:
 
 
 def _digest(body: Document) -> str:
-    if body.packed is not None:  # it took long, and was done beside the loop
+    if body.packed is not None:  # digested before, beside the loop, because it takes long
         return body.packed.digest
     payload = sha1(usedforsecurity=False)
     for chunk in _chunks(body):

@@ -1,7 +1,7 @@
 """The indexes of WARC files made anew from their records.
 
-Used by `fyke.crawl.repair`. Invariant: of a whole file the index comes out byte for byte as it was written; a record
-that is damaged has no line.
+Used by `fyke.crawl.repair`. Invariant: the index of a whole file comes out byte for byte as it was written; a damaged
+record has no line.
 """
 
 import re
@@ -29,14 +29,16 @@ class Damage(NamedTuple):
 
 
 def serial_of(name: str) -> tuple[int, str]:
-    """What archive files are ordered by: their number; a crawl that was moved goes on under another name."""
+    """Return the sort key of archive files: number, then name, because a moved crawl goes on under another name."""
     match = _SERIAL.search(name)
     return int(match[1]) if match else -1, name
 
 
 def part_of(name: str, own: str, agents: int) -> int:
-    """The agent that wrote the archive file `name` of a crawl of so many agents in a folder called `own`; one that was
-    moved has files under another name as well."""
+    """Return the agent that wrote the archive file `name` of a crawl of `agents` agents in a folder called `own`.
+
+    A crawl that was moved has files under another name as well.
+    """
     stem = name.removeprefix("fyke-").rpartition("-")[0]
     found = next((part for part in range(agents) if stem == series(own, part)), None)
     if found is not None:
@@ -46,12 +48,12 @@ def part_of(name: str, own: str, agents: int) -> int:
 
 
 def archive_files(folder: Path) -> list[Path]:
-    """What is there under the names of archive files, in the order of writing."""
+    """Return the archive files below `folder`, in the order of writing."""
     return sorted((folder / FOLDER).glob("*.warc.gz"), key=lambda path: serial_of(path.name))
 
 
 def reindex(warc: Path, end: int, lines: BinaryIO, told: Callable[[int], None]) -> Iterator[Damage]:
-    """Write the lines of the first `end` bytes of `warc` in the order of writing; what was damaged.
+    """Write the index lines of the first `end` bytes of `warc` in the order of writing, and yield the damage found.
 
     `told` is called with every position reached. Raises DiskFull, OSError.
     """
@@ -66,7 +68,7 @@ def reindex(warc: Path, end: int, lines: BinaryIO, told: Callable[[int], None]) 
 
 
 def line_of(record: Record, name: str) -> bytes:
-    """The line that the index of the file `name` has for `record`."""
+    """Return the line that the index of the file `name` has for `record`."""
     words = record.first_line.split() if record.head else []
     status = int(words[1]) if len(words) > 1 and words[1].isdecimal() else None
     if record.get("warc-type") == "revisit":
@@ -79,7 +81,7 @@ def line_of(record: Record, name: str) -> bytes:
 
 
 def _url_at(warc: Path, record: Record) -> str:
-    """What the old index says of a record that lies where `record` is damaged."""
+    """Return the URL that the old index has for the place of the damaged `record`."""
     for closed in (True, False):
         try:
             for _, _, fields in read_lines(index_path(warc, closed=closed)):

@@ -1,7 +1,7 @@
-"""The columns of the tables, each with a sentence: what they mean to whoever queries them.
+"""The columns of the tables, each with a sentence on its meaning for people who query them.
 
-Read by the writers in `fyke.archive.tables`, by `fyke.archive.reading`, and by people: the sentences are in
-the Parquet files, as field metadata. Text is never null but where the sentence says so.
+Read by the writers in `fyke.archive.tables`, by `fyke.archive.reading`, and by people: the sentences are in the Parquet
+files, as field metadata. Text is never null unless the sentence says so.
 """
 
 import pyarrow as pa
@@ -105,5 +105,5 @@ SCHEMAS = {"pages": PAGES, "links": LINKS, "hosts": HOSTS, "domains": DOMAINS, "
 
 
 def journalled(schema: pa.Schema) -> pa.Schema:
-    """`schema` as it is in a journal: words in full, since a dictionary would have to outlive a crash."""
+    """Return `schema` as journals have it: without dictionaries, because a dictionary would have to outlive a crash."""
     return pa.schema([f.with_type(pa.string()) if pa.types.is_dictionary(f.type) else f for f in schema])

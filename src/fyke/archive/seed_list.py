@@ -1,7 +1,7 @@
 """The seeds that came from a list: `seeds.txt` in a crawl's directory, a canonical URL a line, in the order given.
 
-Written once, when the crawl begins, by the agent; read by it at every start and by those who explain. Invariant: what
-is in memory of it is a batch, however long the list.
+The agent writes it once, when the crawl begins, and reads it at every start; explanations read it too. Invariant: only
+a batch of it is in memory, however long the list.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ BATCH = 1 << 15
 
 
 class SeedList:
-    """The seeds in the file `seeds.txt` of the crawl directory `folder`; none where there is no such file."""
+    """The seeds in the file `seeds.txt` of the crawl directory `folder`; none without that file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -37,7 +37,7 @@ class SeedList:
             return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
     def urls(self) -> Iterator[str]:
-        """The URLs, in order. Raises StateDamaged."""
+        """Yield the URLs, in order. Raises StateDamaged."""
         self.verify()
         if not self:
             return
@@ -48,18 +48,18 @@ class SeedList:
             raise StateDamaged(f"{self.path} cannot be read ({error}): put it back from a copy") from None
 
     def fault(self) -> str:
-        """What is wrong with the list; empty when nothing is. An earlier version wrote no checksum."""
+        """Return what is wrong with the list; empty if nothing is. An earlier version wrote no checksum."""
         if is_gone(self.path):
             return "it is gone"
         return OTHER_BYTES if self and checksum_holds(self.path) is False else ""
 
     def verify(self) -> None:
-        """Raises StateDamaged when the list is not what was written."""
+        """Raise StateDamaged if the list is not as it was written."""
         if what := self.fault():
             raise StateDamaged(f"{self.path} is damaged ({what}): put it back from a copy")
 
     def batches(self) -> Iterator[Sequence[Locator]]:
-        """The seeds, so many at a time that a batch is worth its cost. Raises StateDamaged."""
+        """Yield the seeds, `BATCH` at a time. Raises StateDamaged."""
         try:
             urls = self.urls()
             while batch := [locate(url) for url in islice(urls, BATCH)]:
@@ -75,7 +75,7 @@ class SeedList:
             write_checksum(part, self.path)
 
     def compare(self, urls: Iterable[str]) -> None:
-        """Raises OtherCrawl when the list is not of `urls`."""
+        """Raise OtherCrawl if `urls` are not those of the list."""
         for place, (ours, asked) in enumerate(zip_longest(self.urls(), urls), 1):
             if ours != asked:
                 raise OtherCrawl(

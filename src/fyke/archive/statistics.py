@@ -1,7 +1,7 @@
-"""How a crawl stands: one frozen record, read by the panel, the log, the summary and `fyke status`.
+"""The state of a crawl: one frozen record, read by the panel, the log, the summary and `fyke status`.
 
-Counts are over the whole crawl, across restarts; `elapsed_s` and the rates are of this run. `added` makes one of those
-of several agents.
+Counts are over the whole crawl, across restarts; `elapsed_s` and the rates are of this run. `added` combines the
+records of several agents.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ class CrawlStatistics:
 
     pages: int = 0  # answers archived as pages, outcome ok
     visits: int = 0  # visits to pages that ended, whatever their outcome
-    cut: int = 0  # of the pages, those whose end was not read: reading all would have cost too much
+    cut: int = 0  # pages whose end was not read, because reading all would have cost too much
     listings: int = 0  # visits to sitemaps and feeds that ended: neither pages nor visits
     outcomes: dict[str, int] = field(default_factory=dict)
     bytes: int = 0  # bodies as the wire had them
@@ -27,7 +27,7 @@ class CrawlStatistics:
     in_flight: int = 0
     hosts: int = 0  # at the workbench
     hosts_asleep: int = 0
-    rest_until: float = 0.0  # unix seconds: all hosts with work rest until then; 0: they do not
+    rest_until: float = 0.0  # unix seconds until which all hosts with work rest; 0 if one does not
     links: int = 0  # found
     urls: int = 0  # distinct ones accepted
     waiting: int = 0  # to be fetched, in memory and on disk
@@ -40,12 +40,12 @@ class CrawlStatistics:
     rounds: int = 0  # that URLs wait for
     edges: int = 0  # pairs of domains of which one links to the other
     left_out: dict[str, int] = field(default_factory=dict)  # links that are not followed, by the rule that forbids them
-    rewritten: dict[str, int] = field(default_factory=dict)  # URLs put aside, by the rule that makes others of them
-    revoked: dict[str, int] = field(default_factory=dict)  # such rules, with how often they were contradicted
+    rewritten: dict[str, int] = field(default_factory=dict)  # URLs put aside, by the rule that rewrites them
+    revoked: dict[str, int] = field(default_factory=dict)  # revoked rewrite rules, with their numbers of contradictions
     archive_bytes: int = 0
     memory_bytes: int = 0
     plugin_failures: dict[str, int] = field(default_factory=dict)
-    deaths: dict[str, int] = field(default_factory=dict)  # of agents' processes, which were started again: see `died`
+    deaths: dict[str, int] = field(default_factory=dict)  # of agents' processes that were started again: see `died`
     again: dict[str, Any] = field(default_factory=dict)  # what the last pass over the crawl found; empty without one
     freshness: dict[str, Any] = field(default_factory=dict)  # of a crawl that never ends, at its last plan
 
@@ -59,17 +59,17 @@ class CrawlStatistics:
 
 
 def died(agents: Sequence[int], how: str) -> str:
-    """What the death of the process of `agents` is counted under."""
+    """Return the key in `deaths` for the process of `agents`."""
     return f"{'agents' if len(agents) > 1 else 'agent'} {', '.join(map(str, agents))}: {how}"
 
 
 def totals_of(states: Iterable[Mapping[str, Any]]) -> CrawlStatistics:
-    """How a crawl stands whose agents have these checkpoints."""
+    """Return how a crawl stands, by the checkpoints of its agents."""
     return added([CrawlStatistics(**state["totals"]) for state in states])
 
 
 def added(many: Sequence[CrawlStatistics]) -> CrawlStatistics:
-    """How a crawl stands whose agents stand so; nothing adds up to zeros."""
+    """Return the statistics of a crawl from those of its agents; all zeros for none."""
     if len(many) < 2:
         return many[0] if many else CrawlStatistics()
     sums: dict[str, Any] = {}
@@ -77,7 +77,7 @@ def added(many: Sequence[CrawlStatistics]) -> CrawlStatistics:
         values = [getattr(statistics, name) for statistics in many]
         if name in ("elapsed_s", "total_s", "rounds"):
             sums[name] = max(values)
-        elif name == "rest_until":  # all hosts rest if every agent that has any says so
+        elif name == "rest_until":  # all hosts rest if every agent with hosts says so
             working = [one.rest_until for one in many if one.hosts or one.in_flight or one.rest_until]
             sums[name] = min(working) if working and all(working) else 0.0
         elif name in ("again", "freshness"):
@@ -91,7 +91,7 @@ def added(many: Sequence[CrawlStatistics]) -> CrawlStatistics:
 
 
 def _added_passes(many: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What the last pass found, as all agents have it."""
+    """Return what the last pass found, over all agents that began it."""
     number = max(one["number"] for one in many)
     last = [one for one in many if one["number"] == number]
     counts = {name: sum(one[name] for one in last) for name in last[0]}
@@ -100,7 +100,7 @@ def _added_passes(many: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _added_freshness(many: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """How fresh the copies of all shards were, each at its last plan."""
+    """Return how fresh the copies of all shards were, each at its last plan."""
     sums = {name: sum(one[name] for one in many) for name in ("pages", "due", "chosen")}
     fresh = sum(one["fresh"] * one["pages"] for one in many) / max(1, sums["pages"])
     return {

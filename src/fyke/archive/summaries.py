@@ -1,7 +1,7 @@
-"""Tables that are written whole when a crawl closes: one row a host, one row a domain.
+"""Tables that are written whole: `hosts` and `domains` when a crawl closes, `near` by the indexer.
 
-The agent calls these with rows out of the host book and of the frontier; each call replaces the file of the
-run before. Invariant: the file there is whole at any time.
+The agent calls the first two with rows out of the host book and the frontier. Each call replaces the earlier file.
+Invariant: the file there is whole at any time.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,13 +17,13 @@ from fyke.archive.table_files import TABLES, parquet_writer, series
 from fyke.archive.tables import rows_batch
 from fyke.disk.files import writing, written_whole
 
-CLOSING = ["hosts", "domains"]  # those that an agent writes as it closes
+CLOSING = ["hosts", "domains"]  # written by an agent as it closes
 ROWS_IN_MEMORY = 10_000
 _HOST_ROWS = journalled(HOSTS)
 
 
 class HostRow(NamedTuple):
-    """A row of `hosts`; times in unix seconds, None for what is not known."""
+    """A row of `hosts`; times in unix seconds, None for unknown values."""
 
     host: str
     domain: str
@@ -38,20 +38,18 @@ class HostRow(NamedTuple):
 
 
 def write_hosts(folder: Path, rows: Iterable[HostRow], part: int = 0) -> int:
-    """The table `hosts`, as the agent `part` has it, as a whole new file; returns its rows.
-
-    Raises DiskFull or DirectoryError.
-    """
+    """Write the table `hosts` of the agent `part` as a whole new file; return its rows. Raises DiskFull or
+    DirectoryError."""
     return _write(folder, series("hosts", part), HOSTS, _host_batches(iter(rows)))
 
 
 def write_domains(folder: Path, batches: Iterable[pa.RecordBatch], part: int = 0) -> int:
-    """The table `domains` (schema `DOMAINS`), in the same way."""
+    """Write the table `domains` (schema `DOMAINS`), in the same way."""
     return _write(folder, series("domains", part), DOMAINS, batches)
 
 
 def write_near(folder: Path, batches: Iterable[pa.RecordBatch]) -> int:
-    """The table `near` (schema `NEAR`), in the same way."""
+    """Write the table `near` (schema `NEAR`), in the same way."""
     return _write(folder, "near", NEAR, batches)
 
 

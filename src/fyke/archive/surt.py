@@ -1,11 +1,10 @@
 """The sort key of archive indexes: a URL with its host reversed, so that a site's pages lie together.
 
-`fyke.archive.cdxj` calls it once a record; pywb and the Wayback machine look pages up by it. It follows
-the default of the Internet Archive's `surt` package 0.3.1 (Google's canonicalisation, then the
-Archive's: no scheme, no `www`, path and query in small letters, session identifiers out, query
-sorted), which we do not depend on: its last release is of 2018, it brings a second public suffix
-list, and for odd numeric hosts it asks the DNS. Tests hold our answers against recorded ones of
-that package.
+`fyke.archive.cdxj` calls it once a record; pywb and the Wayback machine look pages up by it. It follows the default of
+the Internet Archive's `surt` package 0.3.1: Google's canonicalisation, then the Archive's (no scheme, no `www`, path
+and query in small letters, session identifiers out, query sorted). We do not depend on that package: its last release
+is of 2018, it brings a second public suffix list, and it asks the DNS for odd numeric hosts. Tests compare our answers
+with recorded ones of that package.
 
 Differs: input is a canonical URL (`fyke.core.urls`), so dot segments, ports and hosts are in order.
 """
@@ -32,7 +31,7 @@ _QUERY_SESSIONS = (
 
 
 def surt(url: str) -> str:
-    """The key of the canonical `url`: `http://www.Example.com/A?b` is `com,example)/a?b`."""
+    """Return the key of the canonical `url`: `com,example)/a?b` for `http://www.Example.com/A?b`."""
     plain = _PLAIN.fullmatch(url)
     if plain is not None and not _ODD.search(plain[3]):
         host, port, path = plain.groups("")
@@ -79,7 +78,7 @@ def _query(query: str) -> str:
 
 
 def _without_session(path: bytes, session: re.Pattern[bytes]) -> bytes:
-    """`path` without the last `session` that an .aspx follows, with at least a byte and no question mark between."""
+    """Return `path` without the last `session` before an .aspx, with a byte or more, and no question mark, between."""
     steps = path.split(b"?")
     for at in range(len(steps) - 1, -1, -1):
         if found := session.match(steps[at], 0, max(0, steps[at].rfind(b".aspx") - 1)):
@@ -89,7 +88,7 @@ def _without_session(path: bytes, session: re.Pattern[bytes]) -> bytes:
 
 
 def _without_tokens(query: bytes) -> bytes:
-    """`query` without the last `cfid=…&cftoken=…`, whatever stands before it in its pair."""
+    """Return `query` without the last `cfid=…&cftoken=…`, whatever stands before it in its pair."""
     pairs = query.split(b"&")
     for at in range(len(pairs) - 2, -1, -1):
         begin = pairs[at].lower().rfind(b"cfid=", 0, -1)
@@ -99,7 +98,7 @@ def _without_tokens(query: bytes) -> bytes:
 
 
 def _unescaped(text: str) -> bytes:
-    """Percent-decoded until nothing changes, as Google's canonicalisation asks."""
+    """Percent-decode until nothing changes, as Google's canonicalisation asks."""
     data = text.encode()
     while (once := unquote_to_bytes(data)) != data:
         data = once

@@ -1,13 +1,12 @@
-"""How rows come to rest: journal segments that become Parquet files, exactly once.
+"""The way of rows to rest: journal segments that become Parquet files, exactly once.
 
-The tables of `fyke.archive.tables` hand in record batches; they are appended to the journal segment
-`tables/<name>-00007.arrows` (not in `state/`, whose files are the checkpoint's to delete). A segment
-with `table_rows` rows is closed, and a thread turns it into `tables/<name>-00007.parquet` with its
-checksum (a pure function of a file that no longer changes, so the loop need not wait). Segment and file
-have the same number, and that is the whole trick:
+The tables of `fyke.archive.tables` hand in record batches. These are appended to the journal segment
+`tables/<name>-00007.arrows` (not in `state/`, where the checkpoint deletes files). A segment with `table_rows` rows is
+closed, and a thread turns it into `tables/<name>-00007.parquet` with its checksum; the loop need not wait, because the
+segment no longer changes. Segment and file have the same number, and that is the whole trick:
 
-- a state says how many files are sealed; segments from there on are named with their lengths;
-- a Parquet file that no durable state counts is deleted at `restore` and made again of its segment;
+- a state says how many files are sealed, and gives the lengths of the segments after them;
+- `restore` deletes a Parquet file that no durable state counts, and makes it again from its segment;
 - a segment is deleted only when `durable()` says that a manifest which counts its file is safe.
 
 Invariant: after `restore(state)` the rows in files and segments are those of that `state()`, each once.
@@ -36,7 +35,7 @@ ZSTD_LEVEL = 1
 
 
 def series(name: str, part: int) -> str:
-    """What the files of the table `name` that the agent `part` writes are called; their number follows."""
+    """Return the name of the files that the agent `part` writes for the table `name`, without their number."""
     return f"{name}-{part}" if part else name
 
 
@@ -49,9 +48,9 @@ def parquet_path(folder: Path, name: str, serial: int) -> Path:
 
 
 def seal(source: Path, target: Path, schema: pa.Schema, rows: int) -> None:
-    """The `rows` rows of the segment `source` as the Parquet file `target`, by rename, in bounded memory.
+    """Write the `rows` rows of the segment `source` as the Parquet file `target`, by rename, in bounded memory.
 
-    Raises StateDamaged when the segment holds another number of rows.
+    Raises StateDamaged if the segment holds another number of rows.
     """
     with written_whole(target, synced=False) as part:
         with parquet_writer(part, schema) as writer:
@@ -62,14 +61,16 @@ def seal(source: Path, target: Path, schema: pa.Schema, rows: int) -> None:
 
 
 def as_file(path: Path) -> str:
-    """`path` for Arrow, which takes what looks like a URL for one: `news-18:30/tables/…`, and waits for pipes. Raises
-    OSError for what is no file."""
+    """Return an absolute path, because Arrow takes one like `news-18:30/tables/…` for a URL.
+
+    Raises OSError for anything but a file, because Arrow would wait for a pipe.
+    """
     require_file(path)
     return str(path.absolute())
 
 
 def write_rows(writer: pq.ParquetWriter, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
-    """Write `batches`, which hold words in full; how many rows they have. A row group is bounded in rows and bytes."""
+    """Write `batches`, without dictionaries; return their number of rows. Row groups are bounded in rows and bytes."""
     written = rows = size = 0
     group: list[pa.RecordBatch] = []
     for batch in chain(batches, [None]):
@@ -84,7 +85,7 @@ def write_rows(writer: pq.ParquetWriter, batches: Iterable[pa.RecordBatch], sche
 
 
 def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """A writer of one Parquet file, as all of ours are: zstd, every page with its checksum."""
+    """Return a writer of one Parquet file as all of ours are: zstd, every page with its checksum."""
     return pq.ParquetWriter(
         as_file(path), schema, compression="zstd", compression_level=ZSTD_LEVEL, write_page_checksum=True
     )
@@ -93,7 +94,7 @@ def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
 class TableFiles:
     """The segments and files of the table `name` in the crawl directory `folder`.
 
-    Raises DiskFull or DirectoryError, also for what failed in the sealing thread.
+    Raises DiskFull or DirectoryError, also for failures in the sealing thread.
     """
 
     def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int) -> None:
@@ -120,7 +121,7 @@ class TableFiles:
         return self._sealed_rows + closed + (self._journal.rows if self._journal else 0)
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Add the rows of `batch` (the schema, words in full)."""
+        """Add the rows of `batch` (the schema, without dictionaries)."""
         journal = self._journal or self._open_journal()
         with writing(journal.path):
             journal.append(batch)
@@ -168,7 +169,7 @@ class TableFiles:
             self._start_sealing()
 
     def state(self) -> dict[str, Any]:
-        """Files sealed, the segments after them as [length, rows], and the digests of each."""
+        """Return the number of sealed files, later segments as [length, rows], and the digests of each."""
         self._settle(wait=False)
         segments = [[length, rows] for _, length, rows in self._closed]
         digests = [self._digests.get(serial, []) for serial, _, _ in self._closed]
@@ -179,17 +180,17 @@ class TableFiles:
         return {"sealed": self._sealed, "sealed_rows": self._sealed_rows, "segments": segments, "digests": digests}
 
     def dirty_files(self) -> list[Path]:
-        """What must be fsynced for the last `state` to hold: files, and folders with new names."""
+        """Return what must be fsynced for the last `state` to hold: files, and folders with new names."""
         return self._safety.dirty_files()
 
     def durable(self) -> None:
-        """The manifest that holds the last `state` is safe: segments that became files may go."""
+        """Note that the manifest with the last `state` is safe; delete segments that became files."""
         self._safety.durable()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Cut and delete until rows are those of `state`; an empty mapping is a crawl not begun.
+        """Cut and delete until the rows are those of `state`; an empty mapping is a crawl not begun.
 
-        Raises StateDamaged when a segment is shorter than it was then.
+        Raises StateDamaged if a segment is shorter than it was, or has other bytes.
         """
         self.abandon()
         self._journal = None
@@ -226,13 +227,13 @@ class TableFiles:
                 path.unlink()
 
     def abandon(self) -> None:
-        """Let go of the files, as they are; what is being sealed beside is waited for."""
+        """Let go of the files, as they are, after waiting for the thread that seals one."""
         self._sealing.close()
         if self._journal is not None:
             self._journal.close()
 
     def close(self) -> None:
-        """Seal what there is. Segments stay until a later `state` is `durable`; call both after this."""
+        """Seal all rows. Segments stay until a later `state` is `durable`; call both after this."""
         with writing(self._folder / TABLES):
             if self._journal is not None:
                 self._close_journal()

@@ -1,7 +1,7 @@
 """The tables being written: `pages`, `links`, and those that are extracted from pages.
 
 The loop calls `PagesTable.add` once a visit that ended, `LinksTable.add` once for the links of a batch of pages, and
-`LinksTable.write` while these are too many. Both gather rows in memory, a few thousand at a time;
+`LinksTable.write` while too many links are in memory. The tables gather a few thousand rows in memory;
 `fyke.archive.table_files` makes files of them and keeps them over a crash. Invariant: `state()` includes every row
 added before it.
 """
@@ -26,15 +26,15 @@ from fyke.core.visits import Exchange, Page
 
 PAGES_IN_MEMORY = 2_000
 LINKS_IN_MEMORY = 16_000
-BYTES_IN_MEMORY = 4 << 20  # of rows: a link below a long base is as long as that
-PIECE_BYTES = 1 << 20  # of links that are written together, one with another
-LINKS_PER_PAGE = 20  # how many times more rows a file of links has
+BYTES_IN_MEMORY = 4 << 20  # of rows: a link below a long base is as long as the base
+PIECE_BYTES = 1 << 20  # of links, in one slice of a batch
+LINKS_PER_PAGE = 20  # a file of links has this many times the rows of a file of pages
 
 PAGE_ROWS = journalled(PAGES)
 
 
 class _JournaledTable(ABC):
-    """What all tables share: rows in memory, `in_memory` of them or `BYTES_IN_MEMORY` at most; files below."""
+    """A table with at most `in_memory` rows or `BYTES_IN_MEMORY` in memory, and files for the rest."""
 
     def __init__(
         self, folder: Path, name: str, schema: pa.Schema, table_rows: int, part: int, *, in_memory: int
@@ -48,7 +48,7 @@ class _JournaledTable(ABC):
 
     @property
     def rows(self) -> int:
-        """Rows of the table, also those in memory."""
+        """Rows of the table, including those in memory."""
         return self._files.rows + self._waiting_rows
 
     def _put(self, pieces: Sequence[Any], rows: int, size_bytes: int = 0) -> None:
@@ -60,7 +60,7 @@ class _JournaledTable(ABC):
 
     @property
     def _is_full(self) -> bool:
-        """Whether more rows are in memory than should be."""
+        """True if more rows are in memory than should be."""
         return self._waiting_rows >= self._in_memory or self._waiting_bytes >= BYTES_IN_MEMORY
 
     def flush(self) -> None:
@@ -77,16 +77,16 @@ class _JournaledTable(ABC):
     def _joined(self, pieces: list[Any]) -> pa.RecordBatch: ...
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint records. Raises DiskFull or DirectoryError, as all of these."""
+        """Return the table's part of a checkpoint. Raises DiskFull or DirectoryError, as all methods."""
         self.flush()
         return self._files.state()
 
     def dirty_files(self) -> list[Path]:
-        """What must be fsynced for the last `state` to hold."""
+        """Return what must be fsynced for the last `state` to hold."""
         return self._files.dirty_files()
 
     def durable(self) -> None:
-        """The manifest that holds the last `state` is safe."""
+        """Note that the manifest with the last `state` is safe."""
         self._files.durable()
 
     def abandon(self) -> None:
@@ -94,12 +94,12 @@ class _JournaledTable(ABC):
         self._files.abandon()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Back to the rows of `state`; an empty mapping is a crawl not begun. Raises StateDamaged."""
+        """Go back to the rows of `state`; an empty mapping is a crawl not begun. Raises StateDamaged."""
         self._forget()
         self._files.restore(state)
 
     def close(self) -> None:
-        """Seal what there is; take a last `state` after it, so that the journals can go."""
+        """Seal all rows; take a last `state` after it, so that the journals can go."""
         self.flush()
         self._files.close()
 
@@ -119,7 +119,7 @@ class PagesTable(_JournaledTable):
         links: int = 0,
         redirect_to: str | None = None,
     ) -> None:
-        """The end of a visit: its exchange, where it is archived, and what was read in it."""
+        """Add the end of a visit: its exchange, its place in the archive, and the page read in it."""
         long_bytes = len(exchange.visit.url) + len(redirect_to or "") + len(page.title if page else "")
         self._put([page_row(exchange, place, page, links, redirect_to)], 1, long_bytes)
 
@@ -130,7 +130,7 @@ class PagesTable(_JournaledTable):
 def page_row(
     exchange: Exchange, place: RecordPlace | None, page: Page | None, links: int, redirect_to: str | None
 ) -> tuple[object, ...]:
-    """A row of `pages`: where a visit ended, where it is archived, and what was read in it."""
+    """Return a row of `pages` for a visit that ended."""
     visit = exchange.visit
     host = visit.parts.host
     return (
@@ -172,7 +172,8 @@ class LinksTable(_JournaledTable):
         super().__init__(folder, "links", LINKS, table_rows * LINKS_PER_PAGE, part, in_memory=LINKS_IN_MEMORY)
 
     def add(self, links: pa.RecordBatch) -> None:
-        """Links (schema `LINKS`) of some pages. Of many a portion is written at once; the rest waits for `write`."""
+        """Add links (schema `LINKS`) of some pages. Of many links one portion is written now; the rest waits for
+        `write`."""
         rows = max(1, min(LINKS_IN_MEMORY, PIECE_BYTES * links.num_rows // max(1, links.nbytes)))
         pieces = [links.slice(begin, rows) for begin in range(0, links.num_rows, rows)]
         self._waiting += pieces
@@ -181,7 +182,7 @@ class LinksTable(_JournaledTable):
         self.write()
 
     def write(self) -> bool:
-        """Hand a portion of the rows in memory to the journal, if there are more than should be; whether there were."""
+        """Hand a portion of the rows in memory to the journal if they are too many; return whether they were."""
         was_full = self._is_full
         if was_full:
             self._write_portion()
@@ -207,21 +208,21 @@ class LinksTable(_JournaledTable):
 
 
 def links_batch(source: U64, target: U64, url: pa.BinaryArray, kind: npt.NDArray[np.integer]) -> pa.RecordBatch:
-    """Rows of `links`: keys of the page and of what it links to, that URL, and a `LinkKind`."""
+    """Return rows of `links`: keys of the page and of the URL it links to, that URL, and a `LinkKind`."""
     text = pa.StringArray.from_buffers(len(url), url.buffers()[1], url.buffers()[2])
     arrays = [pa.array(source), pa.array(target), text, pa.array(kind.astype(np.uint8))]
     return pa.RecordBatch.from_arrays(arrays, schema=LINKS)
 
 
 class ExtractedTable(_JournaledTable):
-    """The table `name` of what pages say, with the columns of `schema`, `table_rows` rows to a file."""
+    """The table `name` of facts extracted from pages, with the columns of `schema`, `table_rows` rows to a file."""
 
     def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int, part: int = 0) -> None:
         super().__init__(folder, name, schema, table_rows, part, in_memory=PAGES_IN_MEMORY)
         self._schema = schema
 
     def add(self, rows: Sequence[tuple[object, ...]]) -> None:
-        """Rows of a page."""
+        """Add the rows of a page."""
         self._put(rows, len(rows), sum(len(value) for row in rows for value in row if isinstance(value, str)))
 
     def _joined(self, pieces: list[Any]) -> pa.RecordBatch:
@@ -229,7 +230,7 @@ class ExtractedTable(_JournaledTable):
 
 
 def rows_batch(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows as columns of `schema`."""
+    """Return rows as columns of `schema`."""
     arrays = [_column(list(map(itemgetter(at), rows)), field.type) for at, field in enumerate(schema)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

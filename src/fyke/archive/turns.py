@@ -1,11 +1,11 @@
-"""In which order the rows of several agents came: the file `tables/turns`, a line for each lot that a checkpoint has.
+"""In which order the rows of several agents came: the file `tables/turns`, a line for each lot of rows in a checkpoint.
 
-Who reads a crawl's tables while it goes on (the indexer, exports) counts rows: row `n` of a table is the same row for
-ever. Each agent writes its own series of files, so that alone does not say which row is `n`; the turns do, agent by
-agent as their checkpoints came. The supervisor writes them, once a checkpoint is safe. A crawl that always had one
-agent has no such file, and needs none.
+Readers of a growing crawl (the indexer, exports) count rows: row `n` of a table is the same row for ever. Each agent
+writes its own series of files, which alone do not say which row is `n`. The turns do, agent by agent as their
+checkpoints came. The supervisor writes them, once a checkpoint is safe. A crawl that always had one agent has no such
+file.
 
-Invariant: lines are only added, and tell of rows that are safe.
+Invariant: lines are only added, and speak of rows that are safe.
 """
 
 import json
@@ -31,7 +31,7 @@ class Turns:
         self._rows = {name: rows_by_part(folder, name) for name in COUNTED}
 
     def add(self, part: int, state: Mapping[str, Any]) -> None:
-        """The newest checkpoint of the agent `part` is `state`. Raises DiskFull or DirectoryError."""
+        """Add the new rows of `state`, the newest checkpoint of the agent `part`. Raises DiskFull or DirectoryError."""
         new = [max(0, rows_recorded(state, name) - self._rows[name].get(part, 0)) for name in COUNTED]
         if not any(new):
             return
@@ -44,29 +44,33 @@ class Turns:
 
 
 def _length_of_lines(file: IO[bytes]) -> int:
-    """How many bytes of `file` are lines with their ends: a kill or a full disk may have torn what came after."""
+    """Return how many bytes of `file` are complete lines: a kill or a full disk may have torn the last."""
     start = max(0, file.seek(0, os.SEEK_END) - MOST_OF_LINE)
     file.seek(start)
     return start + file.read().rfind(b"\n") + 1
 
 
 def write_turns(folder: Path, states: Mapping[int, Mapping[str, Any]]) -> None:
-    """Begin the turns of the crawl directory `folder` anew: agents with the checkpoints `states` one after the other,
-    each with all its rows. Who counted rows begins anew too (`reading.generation`). Raises DiskFull, DirectoryError."""
+    """Begin the turns of the crawl directory `folder` anew: one agent of `states` after the other, each with all its
+    rows.
+
+    Callers that count rows begin anew too (`reading.generation`). Raises DiskFull, DirectoryError.
+    """
     lots = [[part, *(rows_recorded(state, name) for name in COUNTED)] for part, state in states.items()]
     lines = [sealed_line(json.dumps(lot)) for lot in lots if any(lot[1:])]
     write_whole(folder / TABLES / "turns", "".join(lines).encode())
 
 
 def turns(folder: Path, name: str) -> Iterator[tuple[int, int]]:
-    """Agents and how many rows of the table `name` each has in turn; nothing for a crawl that always had one.
+    """Yield agents and their numbers of rows of the table `name`, turn by turn; nothing if the crawl always had one
+    agent.
 
-    Raises StateDamaged when a line is not what was written.
+    Raises StateDamaged if a line is not as it was written.
     """
     path = folder / TABLES / "turns"
     try:
         for line in journal_lines(path):
-            part, *rows = json.loads(line if line.endswith("]") else unsealed_line(line))  # earlier ones have no digest
+            part, *rows = json.loads(line if line.endswith("]") else unsealed_line(line))  # earlier: no digest
             if count := rows[COUNTED.index(name)]:
                 yield part, count
     except FileNotFoundError:
@@ -76,7 +80,7 @@ def turns(folder: Path, name: str) -> Iterator[tuple[int, int]]:
 
 
 def rows_by_part(folder: Path, name: str) -> dict[int, int]:
-    """How many rows of the table `name` have had their turn, by agent."""
+    """Return how many rows of the table `name` had their turn, by agent."""
     rows: dict[int, int] = {}
     for part, count in turns(folder, name):
         rows[part] = rows.get(part, 0) + count

@@ -1,13 +1,13 @@
 """The archive being written: WARC files one after the other, each with its index.
 
 The loop calls `write` once for every exchange with an answer, before the page is parsed. Files are
-`warc/fyke-<crawl>-00000.warc.gz` and so on; one is closed when it is `warc_bytes` long, and a thread
-sorts its index and writes its checksum. All records of an exchange (request, response or resource or
-revisit, metadata) lie side by side in one file, each a gzip member of its own.
+`warc/fyke-<crawl>-00000.warc.gz` and so on. A file is closed when it is `warc_bytes` long; a thread then sorts its
+index and writes its checksum. All records of an exchange (request, response or resource or revisit, metadata) lie side
+by side in one file, each a gzip member of its own.
 
-Invariant: `restore(state())` gives back exactly the bytes there were at that `state()`, whatever was
-written since. For that the unsorted index of a closed file stays until `durable()` says that a
-manifest made after the closing is safe.
+Invariant: `restore(state())` gives back exactly the bytes there were at that `state()`, whatever was written since. To
+allow this, the unsorted index of a closed file stays until `durable()` says that a manifest made after the closing is
+safe.
 """
 
 import re
@@ -33,9 +33,9 @@ FOLDER = "warc"
 
 
 class RecordPlace(NamedTuple):
-    """Where a response lies: file below the crawl directory, offset, length, and what it is called.
+    """Place and name of a response: file below the crawl directory, offset, length, digest, date.
 
-    `digest` is the payload's (`sha1:` and Base32), `date` the WARC-Date: what an `Original` needs.
+    `digest` is the payload's (`sha1:` and Base32), `date` the WARC-Date: an `Original` needs both.
     """
 
     file: str
@@ -46,20 +46,20 @@ class RecordPlace(NamedTuple):
 
 
 def finish(warc: Path, unsorted: Path) -> None:
-    """What a closed file still needs: its sorted index, and the checksums of both."""
+    """Finish a closed file: sort its index, and write the checksums of both."""
     with writing(warc):
         index = unsorted.with_suffix("")
         sort_lines(unsorted, index)
         write_checksum(index, index)
-        write_checksum(warc, warc)  # written last: where it is, everything is
+        write_checksum(warc, warc)  # written last: if it exists, so do index and records
 
 
 class WarcWriter:
     """Appends exchanges to the WARC files of the crawl directory `folder`.
 
-    `crawl` names the crawl in file names, those of a crawl that is resumed keep their name; `software` is who
-    writes, in the warcinfo record, to which `info` adds fields (operator, user agent, …). Raises DiskFull or
-    DirectoryError; after that only `restore` and `close` make sense.
+    `crawl` names the crawl in file names; files of a resumed crawl keep their name. `software` is the writer in the
+    warcinfo record, to which `info` adds fields (operator, user agent, …). Raises DiskFull or DirectoryError; after
+    that only `restore` and `close` make sense.
     """
 
     def __init__(
@@ -110,11 +110,11 @@ class WarcWriter:
         duplicate: bool = False,
         refers_to: Original | None = None,
     ) -> RecordPlace:
-        """Archive `exchange`; `via` is the URL of the page that linked to it.
+        """Archive `exchange` and return its response's place; `via` is the URL of the page that linked to it.
 
-        Where the answer has the payload of `refers_to`, an earlier record, the body is left out and a revisit record
-        points at that one. `media_type` is for what came without a head, `duplicate` what content-seen said of the
-        page. Raises DiskFull or DirectoryError.
+        If the answer has the payload of the earlier record `refers_to`, a revisit record points there and the body is
+        left out. `media_type` is for an answer without a head, `duplicate` what content-seen said. Raises DiskFull or
+        DirectoryError.
         """
         try:
             file = self._file or self._open(exchange.started_at)
@@ -168,8 +168,8 @@ class WarcWriter:
         return self._serial
 
     def original(self, serial: int, offset: int, length: int) -> Original | None:
-        """What the record that lies there is called, as whoever repeats its payload names it; None where there is none.
-        Raises DiskFull or DirectoryError."""
+        """Return the name that revisit records give to the response there; None if there is none. Raises DiskFull,
+        DirectoryError."""
         if serial == self._serial:
             self.flush()
         try:
@@ -189,7 +189,7 @@ class WarcWriter:
         return f"fyke-{self._crawl}-{serial:05d}.warc.gz"
 
     def _open(self, now: float) -> BinaryIO:
-        """A new file, begun with its warcinfo record."""
+        """Open a new file, which begins with its warcinfo record."""
         self._name_paths()
         self._file = open_append(self._path, BUFFER_BYTES)
         self._index = open_append(self._index_path, BUFFER_BYTES)
@@ -204,12 +204,12 @@ class WarcWriter:
         self._safety.wrote(self._path, self._index_path, self._path.parent)
 
     def _paths(self, serial: int) -> tuple[Path, Path]:
-        """The file with this number, and its unsorted index."""
+        """Return the file with this number, and its unsorted index."""
         path = self._folder / FOLDER / self._file_name(serial)
         return path, index_path(path, closed=False)
 
     def _close_file(self) -> None:
-        """Close the file at hand and have it finished; the next record opens the next file."""
+        """Close the current file and have it finished; the next record opens the next file."""
         assert self._file is not None and self._index is not None
         self._safety.wrote(self._path, self._index_path)
         self._let_go()
@@ -233,7 +233,7 @@ class WarcWriter:
             self._finishing.start(finish, *self._paths(self._closing[0][0]))
 
     def _settle(self, *, wait: bool) -> None:
-        """Take note of the file that the thread has finished, and give it the next."""
+        """Record the file that the thread has finished, and give the thread the next."""
         while self._finishing.finished(wait=wait):
             path, unsorted = self._paths(self._closing.pop(0)[0])
             index = unsorted.with_suffix("")
@@ -242,14 +242,14 @@ class WarcWriter:
             self._finish_next()
 
     def flush(self) -> None:
-        """Hand all that was written to the operating system, so that others can read it."""
+        """Hand all written bytes to the operating system, so that others can read them."""
         with writing(self._path):
             for file in (self._file, self._index):
                 if file is not None:
                     file.flush()
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint records: the file being written and its length; all before it are closed."""
+        """Return the writer's part of a checkpoint: the current file and its length; all earlier files are closed."""
         self._settle(wait=False)
         self.flush()
         if self._file is not None:
@@ -266,17 +266,17 @@ class WarcWriter:
         }
 
     def dirty_files(self) -> list[Path]:
-        """What must be fsynced for the last `state` to hold; files that grew, and folders with new names."""
+        """Return what must be fsynced for the last `state` to hold: files that grew, and folders with new names."""
         return self._safety.dirty_files()
 
     def durable(self) -> None:
-        """The manifest that holds the last `state` is safe: what only older ones need may go."""
+        """Note that the manifest with the last `state` is safe; delete files that only older ones need."""
         self._safety.durable()
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Cut and delete until the files are those of `state`; an empty mapping is a crawl not begun.
 
-        Raises StateDamaged when a file is shorter than it was then.
+        Raises StateDamaged if a file is shorter than it was then.
         """
         self.abandon()
         self._path = self._index_path = self._folder
@@ -309,7 +309,7 @@ class WarcWriter:
         self._position, self._index_position = length, index_length
 
     def _delete_others(self, newest: int) -> None:
-        """Delete files of this crawl with a serial above `newest`, and what finishing a file left behind."""
+        """Delete files of this crawl with a serial above `newest`, and leftovers of finishing a file."""
         unfinished = {self._serial, *(serial for serial, _, _ in self._closing)}
         ours = re.compile(
             rf"fyke-{re.escape(self._crawl)}-(\d{{5,}})\.(warc\.gz|warc\.gz\.xxh3|cdxj|cdxj\.xxh3|cdxj\.open|cdxj\.part)"
@@ -325,9 +325,9 @@ class WarcWriter:
                 path.unlink()
 
     def abandon(self) -> None:
-        """Let go of the files, as they are; what is being finished beside is waited for."""
+        """Let go of the files, as they are, after waiting for the thread that finishes one."""
         self._finishing.close()
-        with suppress(OSError):  # what cannot be flushed is not wanted either
+        with suppress(OSError):  # bytes that cannot be flushed are not wanted either
             self._let_go()
 
     def close(self) -> None:
@@ -340,5 +340,5 @@ class WarcWriter:
 
     @property
     def size_bytes(self) -> int:
-        """What the archive holds, over the whole crawl."""
+        """Size of the archive, over the whole crawl."""
         return self._closed_bytes + self._position

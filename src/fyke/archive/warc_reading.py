@@ -1,12 +1,11 @@
 """WARC files read record by record, strictly, in bounded memory.
 
-`fyke.archive.check` walks whole files with it. Where other readers are lenient (fastwarc and warcio skip
-what they cannot read), this one says what is wrong and where: one gzip member a record, its header
-exactly as we write it, its checksum, the record's framing, length and digests. A body of any size is
-hashed as it streams by.
+`fyke.archive.check` walks whole files with it. fastwarc and warcio skip bytes that they cannot read; this reader says
+what is wrong, and where. It wants one gzip member a record with exactly our header, and checks the member's checksum
+and the record's framing, length and digests. A body of any size is hashed as it streams by.
 
-Only padding bits inside a deflate stream carry no information and are not looked at; the checksum of a
-finished file covers them too.
+Only padding bits inside a deflate stream are not looked at. They carry no information, and the checksum of a finished
+file covers them.
 """
 
 import re
@@ -21,9 +20,9 @@ from typing import BinaryIO
 from fyke.disk.files import open_file
 
 CHUNK_BYTES = 1 << 18
-HEAD_BYTES = 1 << 16  # that are unpacked of a record of which only the heads are wanted
-HEADER_BYTES = 1 << 20  # more than this without a blank line is no header
-_BLANK = re.compile(rb"\n\r*\n")  # the end of a head, in whatever line ends a server mixes
+HEAD_BYTES = 1 << 16  # unpacked of a record if only its heads are wanted
+HEADER_BYTES = 1 << 20  # a longer start without a blank line is not a header
+_BLANK = re.compile(rb"\n\r*\n")  # the end of a head, even if a server mixes line ends
 GZIP_START = bytes.fromhex("1f8b080000000000")  # deflate, no flags, no time
 GZIP_HEADERS = frozenset(GZIP_START + bytes([level, 255]) for level in (0, 2, 4))  # isal tells the level
 
@@ -34,7 +33,7 @@ class Broken(Exception):
 
 @dataclass(slots=True)
 class Record:
-    """What a record says and what was found in it. `faults` is empty when both agree."""
+    """The header of a record, and in `faults` the ways in which its bytes differ from it."""
 
     offset: int
     length: int = 0
@@ -44,12 +43,12 @@ class Record:
     faults: list[str] = field(default_factory=list)
 
     def get(self, name: str) -> str:
-        """The header field `name` (small letters), or the empty string."""
+        """Return the header field `name` (small letters), or the empty string."""
         return self.fields.get(name, "")
 
 
 class _RecordCheck:
-    """Takes a record's bytes in pieces of any size, and judges them when they have ended."""
+    """Takes a record's bytes in pieces of any size, and judges them after the last."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -97,7 +96,7 @@ class _RecordCheck:
         self._in_head = "application/http" in fields.get("content-type", "")
 
     def _find_payload(self, *, last: bool) -> None:
-        """The payload begins after the first empty line of an HTTP message."""
+        """Find the payload, which begins after the first empty line of an HTTP message."""
         blank = _BLANK.search(self._start)
         if blank is None and not last and len(self._start) <= HEADER_BYTES:
             return
@@ -109,7 +108,7 @@ class _RecordCheck:
         self._start.clear()
 
     def judge(self) -> None:
-        """Note in the record's faults what does not agree."""
+        """Note every mismatch in the record's faults."""
         record = self._record
         if self._missing < 0:
             raise Broken("a record header that does not end")
@@ -128,10 +127,10 @@ class _RecordCheck:
 
 
 def read_records(path: Path, length: int | None = None, begin: int = 0) -> Iterator[Record]:
-    """Every record of the file at `path` up to `length`, in order.
+    """Yield every record of the file at `path` up to `length`, in order.
 
-    After a member that cannot be read comes a Record whose `fields` are empty, and reading goes on
-    at the next place that looks like the beginning of one.
+    A member that cannot be read yields a Record with empty `fields`; reading goes on at the next place that looks like
+    the beginning of a member.
     """
     with open_file(path) as file:
         size = path.stat().st_size
@@ -150,8 +149,10 @@ def read_records(path: Path, length: int | None = None, begin: int = 0) -> Itera
 
 
 def read_block(path: Path, offset: int, length: int, most_bytes: int = 0) -> tuple[dict[str, str], bytes]:
-    """The header fields and the block of the whole record at `offset`, in memory; not of one longer than `most_bytes`,
-    if that is given. Raises Broken, OSError, zlib.error."""
+    """Return the header fields and the block of the whole record at `offset`, in memory.
+
+    Raises OSError, zlib.error, Broken; Broken also if the record is longer than `most_bytes` (0: any length).
+    """
     with open_file(path) as file:
         file.seek(offset)
         unpacker = zlib.decompressobj(31)
@@ -166,8 +167,11 @@ def read_block(path: Path, offset: int, length: int, most_bytes: int = 0) -> tup
 
 
 def metadata_of(path: Path, record: Record) -> dict[str, str]:
-    """The fields in the block of a metadata record of the file at `path`; of one that is repeated all values, a line
-    each. Raises Broken, OSError, zlib.error."""
+    """Return the fields in the block of a metadata record of the file at `path`; a repeated field has a line for each
+    value.
+
+    Raises Broken, OSError, zlib.error.
+    """
     _, block = read_block(path, record.offset, record.length, HEADER_BYTES)
     facts: dict[str, str] = {}
     for line in block.decode("utf-8", "replace").split("\r\n"):
@@ -178,7 +182,7 @@ def metadata_of(path: Path, record: Record) -> dict[str, str]:
 
 
 def read_head(path: Path, offset: int, length: int) -> tuple[dict[str, str], bytes]:
-    """The header fields of the record at `offset`, and the head of the HTTP message in it; its body is not unpacked.
+    """Return the header fields of the record at `offset`, and the head of its HTTP message, without unpacking the body.
 
     Raises Broken, OSError, zlib.error.
     """
@@ -197,7 +201,7 @@ def _fields_of(header: bytes) -> dict[str, str]:
 
 
 def _read_member(file: BinaryIO, record: Record, end: int) -> int:
-    """Read the member at `record.offset`; returns its length."""
+    """Read the member at `record.offset`; return its length."""
     file.seek(record.offset)
     at = record.offset
     unpacker = zlib.decompressobj(31)
@@ -220,14 +224,14 @@ def _read_member(file: BinaryIO, record: Record, end: int) -> int:
 
 
 def taken_apart(block: bytes) -> tuple[bytes, bytes]:
-    """Head and body of an HTTP message; the head ends with its first empty line."""
+    """Return head and body of an HTTP message; the head ends with its first empty line."""
     blank = _BLANK.search(block, 0, 1 << 20)
     end = blank.end() if blank else len(block)
     return block[:end], block[end:]
 
 
 def _next_member(file: BinaryIO, at: int, end: int) -> int:
-    """The next offset from `at` where a member seems to begin, or `end`."""
+    """Return the next offset from `at` where a member seems to begin, or `end`."""
     overlap = len(GZIP_START) - 1
     while at < end:
         file.seek(at)

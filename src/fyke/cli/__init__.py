@@ -1,8 +1,8 @@
 """What does a person type? The command line.
 
-Each command gathers what was asked, calls one room, and prints. A `FykeError` becomes one line on
-stderr and its exit status; anything else is our own mistake and shows itself. `app` is what the commands in the
-other modules belong to; what they call they find in `rooms`, so that each loads only what it needs.
+Each command gathers what was asked, calls one room, and prints. A `FykeError` becomes one line on stderr and its exit
+status; any other exception is our own bug and shows its trace. The commands in the other modules belong to `app`; they
+find the rooms they call in `rooms`, so that each loads only what it needs.
 """
 
 import errno
@@ -39,11 +39,11 @@ _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 def main() -> None:
-    """The `fyke` command: every mistake is one line on stderr and an exit status."""
+    """Run the `fyke` command: every mistake is one line on stderr and an exit status."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # what a terminal has no letters for is no reason to end
+        if isinstance(stream, TextIOWrapper):  # letters that a terminal lacks must not end the command
             stream.reconfigure(errors="backslashreplace")
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a home that it cannot write, and needs none
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a home that it cannot write and does not need
     try:
         _check_letters(sys.argv[1:])
         _check_paths(sys.argv[1:])
@@ -60,7 +60,7 @@ def main() -> None:
         _complain(
             "this process may not have as much memory as it needs: raise the limit (ulimit -v, ulimit -u)", EXIT_UNABLE
         )
-    except OSError as error:  # of a file that only this command reads or writes, as stdout
+    except OSError as error:  # of a file that only this command reads or writes, such as stdout
         let_go(sys.stdout)
         if error.errno in (errno.EMFILE, errno.ENFILE):
             _complain(
@@ -76,7 +76,10 @@ def main() -> None:
 
 
 def _status() -> int:
-    """The exit status of the command. Typer ends the process itself, with 1, where nobody reads its help on."""
+    """Return the exit status of the command.
+
+    If nobody reads its help to the end, Typer ends the process itself, with 1.
+    """
     try:
         return app(prog_name="fyke", standalone_mode=False) or 0
     except SystemExit as end:
@@ -85,7 +88,8 @@ def _status() -> int:
 
 
 def _check_letters(arguments: Sequence[str]) -> None:
-    """Arrow, SQLite, TOML and JSON take UTF-8 alone, be it a folder's name, a URL or a word."""
+    """Refuse arguments that are not UTF-8, because Arrow, SQLite, TOML and JSON take no other folder's name, URL or
+    word."""
     for argument in arguments:
         try:
             os.fsencode(argument).decode()
@@ -95,7 +99,7 @@ def _check_letters(arguments: Sequence[str]) -> None:
 
 
 def _check_paths(arguments: Sequence[str]) -> None:
-    """An empty text, as of a variable that is not set, would be the folder that somebody happens to be in."""
+    """Refuse an empty path, as of a variable that is not set, because it would mean the current folder."""
     for option, what in (
         ("--into", "a folder; the current one is --into ."),
         ("--config", "a file"),
@@ -113,7 +117,7 @@ def _complain(text: str, status: int) -> NoReturn:
 
 def _complain_of_usage(error: Any) -> NoReturn:
     command = error.ctx.command_path if error.ctx else "fyke"
-    if error.__class__.__name__ == "NoArgsIsHelpError":  # somebody who looks around, and no mistake
+    if error.__class__.__name__ == "NoArgsIsHelpError":  # a look around, not a mistake
         print(error.ctx.get_help(), file=sys.stderr)
         sys.exit(error.exit_code)
     text = error.format_message().rstrip(".").replace("Value error, ", "")

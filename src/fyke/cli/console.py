@@ -1,8 +1,8 @@
-"""What a command prints, and what becomes of it where nobody reads on.
+"""The output of a command, also if nobody reads it to the end.
 
-Used by all commands, and the one place where what strangers wrote is made safe for a terminal: a line of robots.txt,
-the name of a server, a URL may hold escape sequences. Answers go to stdout and end the command when nobody wants them;
-what tells how the work goes is on stderr, and is worth less than the work.
+Used by all commands. It is the one place that makes strangers' text safe for a terminal: a line of robots.txt, the name
+of a server, a URL may hold escape sequences. Answers go to stdout and end the command when nobody reads them; progress
+goes to stderr, and never ends the work.
 """
 
 import json
@@ -24,7 +24,7 @@ EXIT_PIPE_CLOSED = 141
 
 
 def say(text: str) -> None:
-    """`text` on stdout, now; the command ends where nobody reads on."""
+    """Print `text` on stdout, now; end the command if nobody reads on."""
     try:
         print(clean(text), flush=True)
     except BrokenPipeError:
@@ -33,7 +33,7 @@ def say(text: str) -> None:
 
 
 class _Cleaned(Console):
-    """Steers the terminal itself, but lets no text do so, nor draws the `:man:` that a URL may have."""
+    """A console that steers the terminal itself, but lets no text do so, and draws no `:man:` that a URL may have."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(emoji=False, **options)
@@ -44,7 +44,7 @@ class _Cleaned(Console):
 
 
 class AnswerOutput(_Cleaned):
-    """Stdout, for what was asked for: the command ends where nobody reads on."""
+    """Stdout, for answers: the command ends if nobody reads on."""
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
@@ -53,7 +53,7 @@ class AnswerOutput(_Cleaned):
 
 
 class Reporter(_Cleaned):
-    """Stderr, for what is worth less than the work: where nobody reads on, or its disk is full, it falls silent."""
+    """Stderr, for progress: it falls silent if nobody reads on, or its disk is full."""
 
     def print(self, *told: Any, **how: Any) -> None:
         try:
@@ -67,12 +67,12 @@ class Reporter(_Cleaned):
 
 
 def say_aside(text: str) -> None:
-    """`text` on stderr, as a line beside the answer."""
+    """Print `text` on stderr, as a line beside the answer."""
     Reporter(stderr=True).print(f"fyke: {text}", highlight=False, soft_wrap=True, markup=False)
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """One JSON document on stdout."""
+    """Print one JSON document on stdout."""
     say(json.dumps(value, indent=2, default=_plain))
 
 
@@ -81,7 +81,7 @@ def _plain(value: Any) -> Any:
 
 
 def let_go(stream: TextIO | None) -> None:
-    """Nobody can read `stream` any more: let the interpreter's last flush go nowhere, and say nothing."""
+    """Send the interpreter's last flush of `stream` nowhere, because nobody can read the stream any more."""
     with suppress(OSError):
         if stream is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -89,8 +89,10 @@ def let_go(stream: TextIO | None) -> None:
 
 @contextmanager
 def kept_back() -> Iterator[None]:
-    """What libraries write to stderr themselves comes when the block ends, or never where a person is told in a line of
-    what went wrong: the engine of searches writes a trace before anybody can say what it is of."""
+    """Hold back what libraries write to stderr until the block ends; drop it if the block raises a FykeError.
+
+    The search engine writes a trace before anybody can say what it is about, and the error's one line says that.
+    """
     sys.stderr.flush()
     kept, real = os.memfd_create("stderr"), os.dup(2)
     os.dup2(kept, 2)

@@ -21,17 +21,17 @@ Host = Annotated[str, typer.Argument(help="A host, by its name or a URL of it.",
 
 
 def _whole(text: str | None, option: str) -> int | None:
-    """`300`, `20k` or `1M`, as `option` was given; None where it was not."""
+    """Return `300`, `20k` or `1M` as a number; None if `option` was not given."""
     return None if text is None else rooms.quantities.read_whole(option, text)
 
 
 def _seconds(text: str | None, option: str, *, or_none: bool = False) -> float | None:
-    """`90s`, `10m` or `2h`, as `option` was given; None where it was not."""
+    """Return `90s`, `10m` or `2h` in seconds; None if `option` was not given."""
     return None if text is None else rooms.quantities.read_duration(option, text, or_none=or_none)
 
 
 def _delays(delay_s: float) -> dict[str, Any]:
-    """The settings of `--delay`: hosts and addresses rest so long, and for 0 no longer after slow downloads either."""
+    """Return the settings of `--delay`: rests of hosts and addresses; with 0 none after slow downloads either."""
     names = ("host_delay_s", "address_delay_s", "min_host_delay_s", "min_address_delay_s")
     return dict.fromkeys(names, delay_s) | ({} if delay_s else {"delay_factor": 0.0})
 
@@ -83,19 +83,19 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Crawl, beginning at the URLs; or go on with the crawl in the directory.
+    """Crawl from the URLs, or go on with the crawl in the directory.
 
-    Ctrl-C stops within a few seconds, a second one at once; the same command goes on, and nothing is lost.
+    Ctrl-C stops within a few seconds, a second one at once. The same command goes on, and nothing is lost.
 
     A file of --seeds has a URL or host a line (# begins a comment), or is a sitemap, a CDXJ index, a WACZ, or another
-    crawl's directory; it may be packed with gzip. Of archives and crawls their pages are taken. Hosts of a list whose
-    addresses are private need --private.
+    crawl's directory. It may be packed with gzip. From archives and crawls their pages are taken. Hosts in a list need
+    --private if their addresses are private.
 
     Exit status: 0 done, a limit reached, or stopped by SIGTERM, 2 wrong usage, 3 the directory cannot be used, 4 the
     disk is full, 5 nothing could be reached, 6 no seed brought a page, 130 interrupted.
     """
     if into is None:
-        rooms.seeds.seeds_of(urls or ())  # what is no URL is told first
+        rooms.seeds.seeds_of(urls or ())  # a seed that is not a URL is reported first
         raise ConfigurationError("where to? give the crawl's directory with --into DIR")
     asked: dict[str, dict[str, Any]] = {
         "crawl": {
@@ -135,7 +135,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
 def _settings(
     directory: "rooms.directory.CrawlDirectory", config: Path | None, asked: dict[str, dict[str, Any]], *, listed: bool
 ) -> "rooms.config.Config":
-    """What the directory already holds, over it the file, over it the options; `listed`: seeds are in a list."""
+    """Return the directory's settings, over them the file's, over them the options; `listed`: seeds are in a list."""
     values: dict[str, Any] = {}
     if directory.holds_crawl:
         rooms.lost.require_settings(directory)
@@ -145,7 +145,7 @@ def _settings(
     in_file = rooms.config.read(config) if config else {}
     if config:
         _say_gone(config)
-    rooms.config.build(in_file, str(config))  # by itself, so that its mistakes bear its name
+    rooms.config.build(in_file, str(config))  # checked by itself, so that messages name this file
     for name, section in in_file.items():
         if isinstance(section, dict):
             given = {key: value for key, value in section.items() if (name, key) != ("crawl", "seeds") or value}
@@ -162,7 +162,7 @@ def _settings(
 
 
 def _say_gone(path: Path) -> None:
-    """Name the settings in the file at `path` that are none any more, if that changes anything."""
+    """Name the settings in the file at `path` that this version no longer has, if that changes anything."""
     if said := rooms.gone.said_of_gone(rooms.config.read(path), str(path)):
         typer.echo(f"fyke: {said}", err=True)
 
@@ -170,7 +170,7 @@ def _say_gone(path: Path) -> None:
 def _pass(
     directory: "rooms.directory.CrawlDirectory", visits: int | None, *, again: bool, revisit: bool
 ) -> "rooms.passes.Pass | None":
-    """The pass over known pages that is asked for, if one is."""
+    """Return the pass over known pages that is asked for, if any."""
     if visits is not None and not again:
         raise ConfigurationError("--visits says how many pages to visit again: say --again too")
     if again and not directory.holds_crawl:
@@ -182,7 +182,7 @@ def _pass(
 
 @app.command()
 def status(directory: Folder, as_json: AsJson = False) -> None:
-    """How a crawl stands, running or not."""
+    """Show how a crawl stands, running or not."""
     now = asyncio.run(rooms.orders.standing(rooms.directory.CrawlDirectory(directory)))
     if as_json:
         print_json(now.as_dict())
@@ -206,7 +206,7 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
 
 
 def _what_waits(now: "rooms.inspect.CrawlStatus", directory: Path) -> Iterator[str]:
-    """What URLs wait for, a line each."""
+    """Yield what URLs wait for, a line each."""
     crawled, config = now.statistics, rooms.directory.CrawlDirectory(directory).config()
     if hours := rooms.hours.HostHours(config.politeness.hours, config.site).in_words:
         yield f"hosts are asked in these hours of the day: {hours}"
@@ -237,7 +237,7 @@ def _how_it_stands(now: "rooms.inspect.CrawlStatus", directory: Path) -> str:
 
 @app.command()
 def why(directory: Folder, url: Annotated[str, typer.Argument(metavar="URL")], as_json: AsJson = False) -> None:
-    """What happened to a URL, and why."""
+    """Say what happened to a URL, and why."""
     answer = rooms.explain.why(rooms.directory.CrawlDirectory(directory), url)
     if as_json:
         print_json(asdict(answer))
@@ -249,13 +249,13 @@ def why(directory: Folder, url: Annotated[str, typer.Argument(metavar="URL")], a
 
 @app.command()
 def block(directory: Folder, host: Host) -> None:
-    """Request nothing more of a host; its URLs wait, whether the crawl runs or not."""
+    """Stop requests to a host. Its URLs wait, whether the crawl runs or not."""
     say(asyncio.run(rooms.orders.block(rooms.directory.CrawlDirectory(directory), host, blocked=True)))
 
 
 @app.command()
 def unblock(directory: Folder, host: Host) -> None:
-    """Go on with a host that was blocked; what waited for that is fetched."""
+    """Go on with a host that was blocked. Its URLs that waited are fetched."""
     say(asyncio.run(rooms.orders.block(rooms.directory.CrawlDirectory(directory), host, blocked=False)))
 
 
@@ -266,14 +266,15 @@ def cloak(
     pages: Annotated[int, typer.Option(help="Number of pages to ask for, drawn at random.", min=1, max=1000)] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Measure whether servers show others something else: fetch a few pages of a crawl again, by turns with another
-    name added to our own, such as --as "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0".
+    """Measure whether servers show other clients something else. A few pages of a crawl are fetched again, by turns
+    under our own name and with another name added, such as
+    --as "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0".
 
-    Each page is asked for four times, as gently as the crawl was, where robots.txt lets Fyke; pages of hosts that rest
-    for long, or are blocked, are left out. What differs each time is told. All of it is archived in DIR/cloaking, a
-    crawl of its own; an earlier measurement, also one that broke off, becomes DIR/cloaking-001 and so on. Our own
-    name is always sent too, so servers that look at addresses, or show others something else unless we are silent,
-    are not found. Nothing uses what is found.
+    Each page is asked for four times, as gently as in the crawl, if robots.txt lets Fyke. Pages of hosts that rest for
+    long, or are blocked, are left out. A difference is told if both turns under a name show it. All answers are
+    archived in DIR/cloaking, a crawl of its own; an earlier measurement, also one that broke off, becomes
+    DIR/cloaking-001 and so on. Our own name is always sent too. So servers are not found if they look at addresses, or
+    show something else only without our name. Fyke does not use the result.
     """
     crawled = rooms.directory.CrawlDirectory(directory)
     settings, into = crawled.config(), rooms.directory.CrawlDirectory(directory / rooms.owed.FOLDER)
@@ -282,7 +283,7 @@ def cloak(
     except ConfigurationError as error:
         why = str(error).partition("cannot be used: ")[2]
         raise ConfigurationError(f"--as {as_!r} cannot be added to our name: {why}") from None
-    with crawled.closed_to_crawls():  # a crawl that runs would ask the same hosts meanwhile
+    with crawled.closed_to_crawls():  # a running crawl would ask the same hosts
         rooms.owed.take_over(crawled)
         with rooms.owed.may_be_asked(crawled) as may_be_asked:
             urls = rooms.cloaking.sample(directory, pages, may_be_asked)
@@ -314,11 +315,11 @@ def check(
     repair: Annotated[bool, typer.Option("--repair", help="Mend damage where possible, and name the rest.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Verify checkpoint, tables and every archived record; exit 1 with the place of each fault.
+    """Verify checkpoint, tables and every archived record. Exit 1 with the place of each fault.
 
     With --repair, tables and indexes are made anew out of the archive, and the crawl goes on from its newest whole
-    checkpoint. What was damaged is kept in DIR/damaged. Killed at any moment, the same command mends on; exit 1 if
-    something is lost.
+    checkpoint. Damaged files are kept in DIR/damaged. If it is killed, the same command goes on. Exit 1 if something is
+    lost.
     """
     if repair:
         _repair(directory, as_json=as_json)

@@ -1,10 +1,10 @@
-"""The manual, made of the commands themselves: `python -m fyke.cli.manual DIR` writes what a package installs.
+"""The manual, made from the commands themselves: `python -m fyke.cli.manual DIR` writes what a package installs.
 
     fyke.1                          the page for man(1)
     fyke.bash, _fyke, fyke.fish     what completes commands and options in shells
 
-The documentation's reference is made of `described` too. Invariant: nothing here says what a command does; it is taken
-from where `--help` has it.
+The documentation's reference is made from `described` too. Invariant: nothing here says what a command does; all text
+comes from the commands' `--help`.
 """
 
 import re
@@ -24,16 +24,16 @@ SHELLS = {"bash": "fyke.bash", "zsh": "_fyke", "fish": "fyke.fish"}
 
 
 class Described(NamedTuple):
-    """A command, as `--help` tells of it."""
+    """A command, as its `--help` shows it."""
 
     name: str
     usage: str
-    text: list[tuple[str, bool]]  # paragraphs, and whether their lines are to stay as they are
-    options: list[tuple[str, str]]  # how one is written, and what it is
+    text: list[tuple[str, bool]]  # paragraphs, and whether their lines stay as they are
+    options: list[tuple[str, str]]  # how each is written, and its help
 
 
 def described() -> list[Described]:
-    """Every command, in the order of `fyke --help`."""
+    """Return every command, in the order of `fyke --help`."""
     group: Any = typer.main.get_command(app)
     return [_described(name, command) for name, command in group.commands.items()]
 
@@ -47,7 +47,7 @@ def _described(name: str, command: Any) -> Described:
 
 
 def man_page(commands: Sequence[Described]) -> str:
-    """The page for man(1), in its own language."""
+    """Return the page for man(1), in roff."""
     return "\n".join([_head(), *(line for one in commands for line in _section(one)), _foot()])
 
 
@@ -75,7 +75,7 @@ def _foot() -> str:
 
 
 def _roff(text: str) -> str:
-    """`text` as roff prints it: no line of it is a request, no hyphen becomes another sign."""
+    """Return `text` as roff prints it: no line of it is a request, no hyphen becomes another sign."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)
 

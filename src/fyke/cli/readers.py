@@ -1,4 +1,4 @@
-"""Commands for those who work with what was crawled: they search, export, copy and serve it."""
+"""Commands for those who work with a crawl's results: they search, export, copy and serve it."""
 
 import json
 import shlex
@@ -26,12 +26,12 @@ def index(
     memory_mb: Annotated[int, typer.Option(help="Memory for PageRank; with less it works on disk.", min=1)] = 1024,
     as_json: AsJson = False,
 ) -> None:
-    """Make a crawl's pages searchable: what is new since the last time.
+    """Make a crawl's pages searchable. Only new pages are read.
 
     It can be stopped at any time, and goes on where it was. Run it beside a crawl with --follow. It also finds pages
-    that say nearly what an earlier one said: DIR/tables/near-00000.parquet.
+    that say nearly the same as an earlier one: DIR/tables/near-00000.parquet.
 
-    Exit status: 0 all is indexed, 1 all but pages that could not be read from the archive.
+    Exit status: 0 all is indexed, 1 all except pages that could not be read from the archive.
     """
     console = Reporter(stderr=True)
     done = rooms.following.index_with_status(directory, console, follow=follow, links_memory_bytes=memory_mb << 20)
@@ -48,9 +48,9 @@ def index(
 
 @app.command()
 def rewrite(directory: Folder, as_json: AsJson = False) -> None:
-    """Learn which URLs of a crawl lead to the same page: rules in DIR/rewrite.toml, to be read and edited.
+    """Learn which URLs of a crawl lead to the same page. The rules are in DIR/rewrite.toml, to be read and edited.
 
-    Nothing uses them until fyke crawl --rewrite DIR/rewrite.toml says so.
+    A crawl uses them only with fyke crawl --rewrite DIR/rewrite.toml.
     """
     with rooms.progress.Progress(Reporter(stderr=True), "reading pages") as progress:
         rules = rooms.learner.learn(directory, progress.tell)
@@ -71,11 +71,11 @@ def search(
     also: Annotated[list[Path] | None, typer.Option(help="Search this crawl too.", metavar="DIR")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Which pages answer a query.
+    """Find the pages that answer a query.
 
     Words, "phrases", +must, -not, this OR that, site:example.org, inurl:x, intitle:x, lang:en, after:2024-01-31,
-    before:2025, near:URL. Quote the query for the shell. Of pages that say nearly the same the best is listed;
-    near: with the address of one lists all.
+    before:2025, near:URL. Quote the query for the shell. If several pages say nearly the same, only the best is listed;
+    near: with the address of one lists them all.
 
     Exit status: 0 something was found, 1 nothing was, 2 wrong usage, 3 there is no index.
     """
@@ -97,7 +97,7 @@ def report(
 ) -> None:
     """Describe a crawl, running or not, in one HTML file that can be mailed: figures, plots, hosts, domains.
 
-    With --json the figures alone are printed; a file is written where --out names one.
+    --json prints the figures alone; then a file is written only if --out names one.
     """
     if as_json:
         print_json(rooms.report.figures(directory, Reporter(stderr=True)))
@@ -114,11 +114,11 @@ def links(
     on: Annotated[int, typer.Option(help="How many pages to list for a broken link.", min=1)] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Where links lead, and which of them are broken.
+    """Find broken links, and count the URLs that links lead to.
 
-    Broken is a link that leads to an error or to no answer, by redirects too, or round in a circle. What was not
-    fetched is not judged: crawl with --requisites to check images as well, and with --scope web --depth 1 to check
-    what a page links to elsewhere. With --broken --json, each broken link is a JSON object in a line of its own.
+    A link is broken if it leads to an error or to no answer, also by redirects, or round in a circle. Targets that were
+    not fetched are not judged: crawl with --requisites to check images as well, and with --scope web --depth 1 to check
+    links to other hosts. With --broken --json, each broken link is a JSON object in a line of its own.
 
     Exit status of --broken: 0 no link is broken, 1 some are.
     """
@@ -155,7 +155,7 @@ def export(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make of a crawl what other tools read, also while it runs. FORMAT is one of
+    """Export a crawl for other tools, also while it runs. FORMAT is one of
 
     \b
     parquet   the table of pages with main text and language; a folder of files, or one if PATH ends in .parquet
@@ -165,17 +165,17 @@ def export(
     links     source, target, kind; a folder of Parquet files, or one .parquet, .tsv or .tsv.gz
     csv       the table of pages, without text
 
-    Text is of HTML, plain text, and documents (fyke[documents]). jsonl and markdown hold pages that have a text: of
-    each URL the last answer, of exact copies the first, and none that says noindex; parquet has a row for every visit,
-    and text for all but exact copies. The others hold everything. Where there is an index, near_of in jsonl and parquet
-    is the key of the page that said nearly the same first: leave out what has one if you want each text once. With
-    --changes there is a line for each page that is new, changed or gone since DATE, and says which: new and changed
-    ones with what they are now. A page is gone after a 404 or 410 at two visits in a row, or where it redirects now or
-    says noindex. In csv an apostrophe stands before what a spreadsheet would take for a formula.
+    HTML, plain text, and documents (fyke[documents]) have a text. jsonl and markdown hold pages with a text: the last
+    answer of each URL, the first of exact copies, and no page that says noindex. parquet has a row for every visit, and
+    text except for exact copies. The other formats hold everything. If there is an index, near_of in jsonl and parquet
+    is the key of the first page that said nearly the same: leave out rows with one if you want each text once. With
+    --changes there is a line for each page that is new, changed or gone since DATE. It says which; new and changed
+    pages come as they are now. A page is gone after a 404 or 410 at two visits in a row, or if it now redirects or
+    says noindex. In csv an apostrophe precedes a cell that a spreadsheet would take for a formula.
 
-    Killed at any moment, the same command goes on; PATH is there when all of it is.
+    If it is killed, the same command goes on. PATH appears when all of it is written.
 
-    Exit status: 0 all is exported, 1 all but what of the archive could not be read, 3 tables or indexes are damaged.
+    Exit status: 0 all is exported, 1 all except unreadable parts of the archive, 3 tables or indexes are damaged.
     """
     done = rooms.export.export(
         directory, rooms.export.named(to), out, Reporter(stderr=True), everything=everything, since=_time(since),
@@ -212,7 +212,7 @@ def extract(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make tables of what archived pages say, without a request: change a selector, and run it again.
+    """Make tables of facts from archived pages, without a request. Change a selector, and run it again.
 
     A file of settings says what is wanted:
 
@@ -226,13 +226,14 @@ def extract(
     fields.price = { select = "json:Product.offers.price", type = "number" }
     fields.tags = { select = ".tag", many = true }
 
-    Given to fyke crawl --config, the same tables are made while it crawls, as DIR/tables/NAME-*.parquet.
+    Given to fyke crawl --config, the file makes the crawl write the same tables, as DIR/tables/NAME-*.parquet.
 
     A database is --to postgresql://HOST/NAME or duckdb:FILE. Its tables of these names are replaced, all in one step
-    when they are whole. A password stays in PGPASSWORD or ~/.pgpass. With --follow rows are added to them as the crawl
-    makes its own tables, each once, whichever is killed meanwhile: the same command goes on. It ends as the crawl does.
+    when they are whole. A password stays in PGPASSWORD or ~/.pgpass. With --follow, rows are added to them as the crawl
+    makes its own tables, each once, even if crawl or command is killed: the same command goes on. It ends when the
+    crawl does.
 
-    Exit status: 0 all is extracted, 1 all but pages that could not be read from the archive.
+    Exit status: 0 all is extracted, 1 all except pages that could not be read from the archive.
     """
     if follow:
         if config or out or not to.startswith(rooms.extracting.DATABASES):
@@ -257,13 +258,13 @@ def copy(
     target: Annotated[str, typer.Argument(help="A folder, or s3://, gs:// or az://BUCKET/PREFIX.", metavar="TARGET")],
     as_json: AsJson = False,
 ) -> None:
-    """Copy what a crawl has finished into an object store or a folder, also while it runs: what is new since last time.
+    """Copy a crawl's finished files into an object store or a folder, also while it runs. Only new ones are sent.
 
-    Finished are closed WARC files with their indexes, tables, exports, and what was asked. Each file is read back and
-    compared. Killed at any moment, the same command goes on. Stores take their credentials as their own tools do, for
+    Finished are closed WARC files with their indexes, tables, exports, settings and seeds. Each file is read back and
+    compared. If it is killed, the same command goes on. Stores take their credentials as their own tools do, for
     instance from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT.
 
-    Exit status: 0 all is copied, 1 all but files that are lost or damaged.
+    Exit status: 0 all is copied, 1 all except files that are lost or damaged.
     """
     done = rooms.copying.copy(rooms.directory.CrawlDirectory(directory), target, Reporter(stderr=True))
     if as_json:
@@ -279,11 +280,11 @@ def move(
     target: Annotated[Path, typer.Argument(help="A folder that is empty or not there.", metavar="TARGET")],
     as_json: AsJson = False,
 ) -> None:
-    """Move a crawl's directory, on this disk or to another, where every file is compared before the old one goes.
+    """Move a crawl's directory, on this disk or to another, where every file is compared before the old one is deleted.
 
-    No crawl may run in it. Killed at any moment, the same command goes on.
+    No crawl may run in it. If it is killed, the same command goes on.
 
-    Exit status: 0 all is moved, 1 what there was, and files that a crawl had finished were lost before.
+    Exit status: 0 all is moved, 1 the same, but finished files of the crawl were lost before.
     """
     crawled = rooms.directory.CrawlDirectory(directory)
     with rooms.progress.Progress(Reporter(stderr=True), "moving", pipe_s=5.0) as progress:
@@ -299,7 +300,7 @@ def move(
 
 
 def _complain_of_lost(directory: Path, lost: Sequence[str], then: str = "") -> None:
-    """Which files of the crawl are gone or damaged: a line on stderr, and exit status 1."""
+    """Name the crawl's files that are gone or damaged in a line on stderr; exit with 1."""
     if lost:
         more = f" and {len(lost) - LOST_NAMED:,} more" if len(lost) > LOST_NAMED else ""
         mend = f"fyke check --repair {directory} mends what can be mended{f'; then {then}' if then else ''}"
@@ -308,7 +309,7 @@ def _complain_of_lost(directory: Path, lost: Sequence[str], then: str = "") -> N
 
 
 def _complain_of_unreadable(directory: Path, count: int, mend: str) -> None:
-    """What was left out for want of its record in the archive: a line on stderr, and exit status 1."""
+    """Count the pages left out because their archive record is unreadable in a line on stderr; exit with 1."""
     if count:
         told = f"{count:,} {'page' if count == 1 else 'pages'} could not be read from the archive and are left out"
         say_aside(f"{told}: fyke check {directory} says where; {mend}")

@@ -1,8 +1,8 @@
 """The rooms that commands call, each loaded when a command first names it.
 
-Loading is most of what a short command costs, and `fyke --help` or a wrong option needs none of it: so no module of
-`fyke.cli` imports a room but by this one. While a room is loaded Ctrl-C ends the process at once and says nothing,
-since half a library can answer with anything; from then on it is an exception, as in any Python program.
+Loading is most of what a short command costs, and `fyke --help` or a wrong option needs none of it. So no module of
+`fyke.cli` imports a room except through this one. While a room is loaded Ctrl-C ends the process at once and says
+nothing, because a half-loaded library may fail in any way; from then on it is an exception, as in any Python program.
 """
 
 import signal
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from fyke.search import printing as printing
     from fyke.search import searcher as searcher
 
-__all__ = ["plan_report", "report", "simulation_report"]  # the others bear the names they have at home
+__all__ = ["plan_report", "report", "simulation_report"]  # the others have the names of their modules
 
 _HOMES = {
     **{name: f"fyke.{name}" for name in ("explain", "export", "plots", "progress", "quantities", "serve")},
@@ -77,7 +77,7 @@ _HOMES = {
 }
 
 
-_EXTRAS = {  # rooms that need more than a crawl does, and the extra that has it
+_EXTRAS = {  # rooms that need more packages than a crawl, and the extra with these
     **dict.fromkeys(("broken", "figure", "plots", "report", "session", "simulation_report", "sql"), "report"),
     **dict.fromkeys(("following", "printing", "searcher"), "search"),
     "copying": "store",

@@ -27,7 +27,7 @@ def web(
     ledger: Annotated[Path | None, typer.Option(help="Write every request to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the synthetic web on this machine, for any crawler to be pointed at. Ctrl-C ends it."""
+    """Run the synthetic web on this machine, as a target for any crawler. Ctrl-C ends it."""
     if hosts > pages:
         raise ConfigurationError(f"--pages {pages} cannot be on {hosts} hosts: choose more of them, or fewer --hosts")
     kind = rooms.simweb.plain if plain else rooms.simweb.lively
@@ -72,7 +72,7 @@ def simulate(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Try a policy on a virtual web of any size: the real frontier and politeness, no sockets, no waiting.
 
-    Ctrl-C stops with checkpoint and report; killed, it goes on from its newest checkpoint.
+    Ctrl-C stops with checkpoint and report; after a kill, the same command goes on from the newest checkpoint.
     """
     honest, wanted = rooms.quantities.read_whole("--domains", domains), rooms.quantities.read_whole("--pages", pages)
     web = rooms.spec.VirtualWebSpec(
@@ -120,9 +120,9 @@ def plan(  # noqa: PLR0913 - one parameter an option
     plot: Annotated[Path | None, typer.Option(help="Draw it too: a .png, .svg or .pdf file.", metavar="FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Size a machine: what a crawl needs of disk, memory and time, by IRLbot's model.
+    """Size a machine: the disk, memory and time that a crawl needs, by IRLbot's model.
 
-    What is not given is as in the paper (Lee et al., WWW 2008): 8 billion pages on one server of 2007.
+    Options that are not given have the paper's values (Lee et al., WWW 2008): 8 billion pages on one server of 2007.
     """
     options = {
         "--pages": pages, "--rate": rate, "--memory": memory, "--disk": disk, "--speed": speed, "--share": share,

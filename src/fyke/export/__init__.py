@@ -6,9 +6,9 @@
     links ───────────────────────────────────────────────► edges     (links)
     archive, index, pages ───────────────────────────────► bundle    (wacz)
 
-`export` carries out one export, in parts, below `staging`, which makes it whole or not there at all. Every part is a
-function of the crawl and of the parts before it, so an export that was killed goes on where it was, and comes to the
-same bytes as one that was not.
+`export` carries out one export, in parts, below `staging`, which publishes it whole or not at all. Every part is a
+function of the crawl and of the parts before it. So a killed export goes on where it was, and has the same bytes in the
+end as an undisturbed one.
 """
 
 from fyke.export.formats import Format, named

@@ -1,10 +1,10 @@
 """A crawl in one file for replay: WACZ 1.1.1, as ReplayWeb.page, pywb and browsertrix read it.
 
 Made by `fyke.export.job`: `archive/` (the WARC files as they are), `indexes/` (ZipNum), `pages/pages.jsonl`,
-`datapackage.json` with a SHA-256 of each, and the digest of that. Everything that was archived is in it: failures,
-duplicates and what asks not to be indexed too, since replay needs what the browser asks for. Invariant: a member is
-added whole and then counted, so the export goes on at the next; the same crawl comes to the same bytes. Archive files
-that are lost are left out, damaged ones are as they are, and both are told.
+`datapackage.json` with a SHA-256 of each, and the digest of that. Everything archived is in it, also failures,
+duplicates and pages that ask not to be indexed, because replay needs what the browser asks for. Lost archive files are
+left out, damaged ones are copied as they are, and both are reported. Invariant: a member is added whole and then
+counted, so the export goes on at the next; the same crawl gives the same bytes.
 """
 
 import json
@@ -42,7 +42,7 @@ class Wacz:
     """The WACZ of all that was archived."""
 
     unit = "bytes"
-    unreadable = 0  # it is copied as it is
+    unreadable = 0  # records are copied as they are
 
     def __init__(self, source: Source, staging: Staging) -> None:
         self._source = source
@@ -72,7 +72,7 @@ class Wacz:
         return GrowingZip(self._staging.out, members, mark.state.get("length", 0), date)
 
     def _made(self) -> Iterator[tuple[str, Path]]:
-        """The members that are no copies: their names, and files with what they hold."""
+        """Yield names and files of the members that are made for the export."""
         for path in write_index(self._source, self._staging.scratch):
             yield f"indexes/{path.name}", path
         path = self._staging.scratch / "pages.jsonl"
@@ -81,7 +81,7 @@ class Wacz:
         yield PAGES, path
 
     def _pages(self) -> Iterator[bytes]:
-        """The lines of the page list: what a person may open, and no parts of pages."""
+        """Yield the lines of the page list: pages that a person may open, without requisites."""
         yield _line({"format": "json-pages-1.0", "id": "pages", "title": "Pages", "hasText": False})
         for batch in self._source.rows("pages", _COLUMNS):
             for row in pa.Table.from_batches([batch]).to_pylist():
@@ -92,7 +92,7 @@ class Wacz:
                     yield _line({"id": f"{row['key']:016x}", "url": row["url"], "title": title, "ts": stamp})
 
     def finish(self, mark: Mark) -> None:
-        """The package's description and digest, and the end of the ZIP."""
+        """Write the package's description and digest, and the end of the ZIP."""
         with self._zip(mark) as bundle:
             package = json.dumps(self._package(bundle.members), indent=2, ensure_ascii=False).encode()
             digest = {"path": "datapackage.json", "hash": f"sha256:{sha256(package).hexdigest()}"}
@@ -134,7 +134,7 @@ def _line(value: dict[str, Any]) -> bytes:
 
 
 def chunks_of(path: Path, length: int) -> Iterator[bytes]:
-    """The first `length` bytes of a file, in pieces."""
+    """Yield the first `length` bytes of a file, in pieces."""
     with open_file(path) as file:
         while length:
             chunk = file.read(min(CHUNK_BYTES, length))

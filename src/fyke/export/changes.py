@@ -1,9 +1,10 @@
-"""What has become of each page since a date: new, changed, or gone.
+"""The change of each page since a date: new, changed, or gone.
 
-Asked by the formats of lines for `fyke export --changes`, which whoever keeps a copy of a crawl's pages applies to it:
-new and changed pages come with their text, gone ones are to be taken out. A page is in the newest of its rows that says
-what it is; what it was is in the newest such row before the date. It is gone when there is content no more, be it that
-it redirects now or that it asks not to be indexed. Invariant: as in `selection`; what changed twice is one change.
+Asked by the formats of lines for `fyke export --changes`. A program that keeps a copy of a crawl's pages applies the
+result: new and changed pages come with their text, gone ones are to be deleted. The newest row of a page that has
+content, a redirect or "gone" says what the page is; the newest such row before the date says what it was. A page is
+gone if it has no content any more, also if it now redirects or asks not to be indexed. Invariant: as in `selection`;
+two changes of a page are one.
 """
 
 from datetime import datetime
@@ -29,7 +30,7 @@ ROW = np.dtype([("key", "<u8"), ("row", "<u8"), ("fingerprint", "<u8"), ("conten
 
 
 class Change(IntEnum):
-    """What a row says has become of its page."""
+    """The change of a page that its row stands for."""
 
     NONE = 0
     NEW = 1
@@ -41,8 +42,10 @@ Changes = npt.NDArray[np.uint8]
 
 
 def changes_since(source: Source, since: datetime, scratch: Path, *, noindex: bool) -> Changes:
-    """A `Change` for each row of the pages table, as a file below `scratch` that is made once; `noindex`: pages that
-    ask not to be indexed are pages. Raises DiskFull."""
+    """Return a `Change` for each row of the pages table, as a file below `scratch` that is made once.
+
+    With `noindex`, pages that ask not to be indexed have content too. Raises DiskFull.
+    """
 
     def fill(found: Changes) -> None:
         buckets = Buckets(scratch, "changes", ROW, ranges_for(len(found), RANGE_ROWS))
@@ -78,7 +81,7 @@ def _saying(batch: pa.RecordBatch, since: datetime, begin: int, *, noindex: bool
 
 
 def of_pages(rows: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], Changes]:
-    """The last row of each page, and what it says has become of it."""
+    """Return the last row of each page, and the page's `Change`: uint8[pages]."""
     rows = np.sort(rows, order=["key", "row"])
     last = rows[np.searchsorted(rows["key"], distinct(rows["key"]), "right") - 1]
     earlier = rows[rows["before"]]

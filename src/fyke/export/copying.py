@@ -1,9 +1,9 @@
-"""What a crawl has finished, copied into an object store or a folder: `fyke copy`, also while it runs.
+"""The finished files of a crawl, copied into an object store or a folder: `fyke copy`, also while it runs.
 
-Finished are WARC files that are closed with their indexes, table files, exports, and what says how the crawl was asked:
-none of them changes any more, or only as a whole. Each is sent, read back and compared; only then its checksum comes
-beside it, under the name `FILE.xxh3`. So a copy that was killed goes on with what has none, and who finds a checksum
-there has the file. Invariant: memory holds some megabytes, whatever the files are.
+Finished are closed WARC files with their indexes, table files, exports, and the files that say how the crawl was asked.
+None of them changes any more, except as a whole. Each is sent, read back and compared; only then its checksum is put
+beside it, as `FILE.xxh3`. So a killed copy goes on with files that have none, and a reader that finds a checksum has
+the file. Invariant: memory holds some megabytes, whatever the files are.
 """
 
 import errno
@@ -33,15 +33,15 @@ from fyke.quantities import bytes_text, counted
 FOLDERS = ("warc", "tables", "export", "extracted")
 SUFFIX = ".xxh3"
 _HALF = re.compile(r"#\d+$")
-SAID_CHARS = 200  # of what a store says went wrong
+SAID_CHARS = 200  # of a store's error message
 _SEALED = (".warc.gz", ".cdxj", ".parquet")  # in `warc` and `tables`
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What is at `target` now: `files` with `size_bytes` in all, of which `new` were sent this time.
+    """The files that are at `target` now: `files` with `size_bytes` in all; `new` were sent this time.
 
-    `lost` is what could not be: files of the crawl that are gone, or not as they were written.
+    `lost` names files that could not be copied: they are gone from the crawl, or not as they were written.
     """
 
     target: str
@@ -57,10 +57,10 @@ class Copied:
 
 
 def copy(directory: CrawlDirectory, target: str, console: Console) -> Copied:
-    """Copy what is finished of the crawl in `directory` to `target`, a URL (`s3://BUCKET/PREFIX`, …) or a folder.
+    """Copy the finished files of the crawl in `directory` to `target`, a URL (`s3://BUCKET/PREFIX`, …) or a folder.
 
-    What is damaged is left out. Raises NotACrawl, ConfigurationError for a target that cannot be, DirectoryError where
-    it fails.
+    Damaged files are left out. Raises NotACrawl, ConfigurationError for an impossible target, DirectoryError if copying
+    fails, DiskFull.
     """
     directory.config()
     if "://" not in target and real_path(Path(target)).is_relative_to(real_path(directory.path)):
@@ -101,11 +101,14 @@ def _made(folder: Path) -> Path:
 
 
 def _tidied(folder: Path, names: Set[str], held: ExitStack) -> None:
-    """Hold the folder as one who copies into it, until `held` ends; who is alone removes what killed ones left there of
-    the files `names`: the store writes `NAME#1` first."""
+    """Hold a shared lock on the folder until `held` ends. If nobody else copies into it, first delete half-written
+    `names`.
+
+    The store writes `NAME#1` first; a killed copy leaves such files.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     held.callback(os.close, descriptor)
-    with suppress(OSError):  # others copy into it, or it cannot be locked
+    with suppress(OSError):  # another process copies into it, or it cannot be locked
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for path in folder.rglob("*#*"):
             name = path.relative_to(folder).as_posix()
@@ -116,7 +119,7 @@ def _tidied(folder: Path, names: Set[str], held: ExitStack) -> None:
 
 
 def _finished(directory: CrawlDirectory) -> Iterator[Path]:
-    """The files that never change, or are replaced whole. The small ones that explain the others come last."""
+    """Yield the files that never change, or are replaced whole. The small ones that explain the others come last."""
     for folder in (directory.path / name for name in FOLDERS):
         for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
             unfinished = any(part.endswith(".part") for part in path.relative_to(folder).parts)
@@ -129,7 +132,7 @@ def _finished(directory: CrawlDirectory) -> Iterator[Path]:
 
 
 def _lost(directory: CrawlDirectory) -> Iterator[Path]:
-    """What would be copied, was finished, and is gone. A table without its checksum counts as gone."""
+    """Yield finished files that would be copied and are gone. A table without its checksum counts as gone."""
     wanted = (directory.path, directory.warc, directory.tables)
     yield from (path for path in lost_files(directory) if path in wanted or path.parent in wanted)
     for path in sorted(directory.tables.glob("*.parquet")):
@@ -143,7 +146,8 @@ def _is_sealed(path: Path) -> bool:
 
 
 def _sent(store: Any, path: Path, name: str, there: dict[str, int]) -> bool:
-    """Send `path` to `store` as `name` if it is not there; whether it was sent. Raises StateDamaged if damaged here."""
+    """Send `path` to `store` as `name` if it is not there; return whether it was sent. Raises StateDamaged if damaged
+    here."""
     recorded = recorded_line(path) if checksum_path(path).is_file() else None
     line = checksum_line(path.name, file_hash(path)) if recorded is None else recorded
     if f"{name}{SUFFIX}" in there and there.get(name) == path.stat().st_size:  # noqa: SIM102 - a request
@@ -165,7 +169,7 @@ def _sent(store: Any, path: Path, name: str, there: dict[str, int]) -> bool:
 def _explained(target: str) -> Iterator[None]:
     try:
         yield
-    except (BaseError, OSError, ValueError) as error:  # the last one of an address that is no URL
+    except (BaseError, OSError, ValueError) as error:  # ValueError: the address is not a URL
         said = " ".join(str(error).partition("\n\nDebug source")[0].split())[:SAID_CHARS]
         if any(os.strerror(number) in said for number in (errno.ENOSPC, errno.EDQUOT)):
             raise DiskFull(f"{target}: {said}; {ROOM}, and run the same command again") from None

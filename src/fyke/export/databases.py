@@ -1,10 +1,10 @@
 """Tables of `fyke extract` in a database, through ADBC: columns go over as they are, a batch at a time.
 
     postgresql://user@host/name    by libpq, with all that its URIs and environment say (PGPASSWORD, ~/.pgpass)
-    duckdb:FILE                    a file, made where there is none
+    duckdb:FILE                    a file, made if there is none
 
-Invariant: one transaction, so that who reads sees the tables of before until the new ones are whole; where it fails,
-they stay. A message never has the address in it, which may hold a password.
+Invariant: all is one transaction, so readers see the earlier tables until the new ones are whole; if it fails, the
+earlier ones stay. Messages never contain the address, because it may hold a password.
 """
 
 import errno
@@ -30,8 +30,10 @@ _FOLLOWED = (
 
 
 class Database:
-    """The database at `address`. Use as a context manager; raises ConfigurationError for all that it refuses, DiskFull
-    where there is no room."""
+    """The database at `address`, as a context manager.
+
+    Raises ConfigurationError for everything that the database refuses, DiskFull if it has no room.
+    """
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -57,25 +59,28 @@ class Database:
                 self._connection.rollback()
 
     def table(self, name: str, schema: pa.Schema) -> tuple[str, "DatabaseTable"]:
-        """The table `name`, new and empty."""
+        """Make the table `name`, new and empty; return its place and writer."""
         return f"{self._kind} table {name}", DatabaseTable(self._cursor, self._kind, name, schema)
 
 
 class TablePosition(NamedTuple):
-    """How far a database has the rows of a crawl's table: so many `rows` of the file with this number, all of those
-    before it."""
+    """Position of a database in a crawl's table: `rows` rows of the file with this number, and all earlier files."""
 
     file: int
     rows: int
 
 
 class PlacedDatabase(Database):
-    """A database that knows how far it has the tables of a crawl, in its table `fyke_followed`. Its block is one
-    transaction, alone with that table."""
+    """A database that keeps its positions in the tables of a crawl, in its own table `fyke_followed`.
+
+    Its block is one transaction, which locks that table.
+    """
 
     def position(self, table: str, schema: pa.Schema, name: str, crawl: str) -> TablePosition:
-        """How far the rows of `table` are here that the crawl's files `name` have; makes the table if there is none.
-        Raises ConfigurationError for a table of another `crawl`, or that was made in another way."""
+        """Return how far `table` has the rows of the crawl's files `name`; make the table if there is none.
+
+        Raises ConfigurationError for a table of another `crawl`, or one that was made in another way.
+        """
         with _explained(self._kind):
             self._cursor.execute(_FOLLOWED)
             if self._kind != "duckdb":
@@ -102,14 +107,14 @@ class PlacedDatabase(Database):
             self._cursor.adbc_ingest(table, batch.replace_schema_metadata(None), mode="append")
 
     def move(self, name: str, position: TablePosition) -> None:
-        """The rows of the crawl's files `name` are here as far as `position`."""
+        """Note that the rows of the crawl's files `name` are here up to `position`."""
         with _explained(self._kind):
             moved = f"set file_number = {position.file}, row_count = {position.rows} where files = '{name}'"
             self._cursor.execute(f"update fyke_followed {moved}")
 
 
 class DatabaseTable:
-    """A table that is filled."""
+    """A table that is being filled."""
 
     def __init__(self, cursor: Any, kind: str, name: str, schema: pa.Schema) -> None:
         self._kind = kind
@@ -128,11 +133,11 @@ class DatabaseTable:
             self._cursor.adbc_ingest(self._name, rows_batch(rows, self._schema), mode="append")
 
     def close(self) -> None:
-        """Nothing is left to do: all tables end with the transaction."""
+        """Do nothing: all tables end with the transaction."""
 
 
 def _duckdb(path: Path) -> Any:
-    """A connection to the file at `path`. One that cannot be made whole is not left: it would be taken for damaged."""
+    """Connect to the file at `path`. A new file that fails is deleted, because it would look damaged."""
     new = not path.exists()
     try:
         return duckdb.connect(str(path))

@@ -1,8 +1,8 @@
 """The links of a crawl as an edge list: source URL, target URL, kind; Parquet or tab-separated.
 
-Made by `fyke.export.job`. The links table names a source by its key; `fyke.export.url_keys` gives the URL. Every row
-of the table is an edge, as often as the link was found. Invariant: no URL holds a tab or a line end (a canonical one
-cannot), so a line of TSV is an edge.
+Made by `fyke.export.job`. The links table names a source by its key; `fyke.export.url_keys` gives the URL. Every row of
+the table is an edge, as often as the link was found. Invariant: a line of TSV is an edge, because no canonical URL can
+hold a tab or a line end.
 """
 
 import io
@@ -43,7 +43,7 @@ class _Edges:
         self._addresses = Addresses(source, staging.scratch)
 
     def read(self, part: RowRange) -> Iterator[pa.Table]:
-        """The edges of `part`, with `SCHEMA`."""
+        """Yield the edges of `part`, with `SCHEMA`."""
         for batch in part.batches:
             kinds = pa.array(batch.column("kind").to_numpy().astype(np.int8))
             words = pa.DictionaryArray.from_arrays(kinds, _KINDS)
@@ -52,7 +52,7 @@ class _Edges:
 
 
 class EdgeSheets(Sheets):
-    """As Parquet."""
+    """Edges as Parquet."""
 
     unit = "links"
 
@@ -73,7 +73,7 @@ class EdgeSheets(Sheets):
 
 
 class EdgeLines:
-    """As tab-separated lines under a line of names."""
+    """Edges as tab-separated lines below a line of names."""
 
     unit = "links"
     unreadable = 0

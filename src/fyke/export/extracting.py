@@ -1,8 +1,8 @@
-"""What the pages of an archive say, as tables: `fyke extract`, and `fyke.extract` of Python.
+"""Tables of facts from archived pages: `fyke extract`, and `fyke.extract` of Python.
 
-Reads the pages that a crawl archived, the last visit to each, and asks `fyke.harvest.fields` as the crawl did, or would
-have. So a selector can be changed and tried again without a request. Invariant: a table appears whole, as a file by
-rename or in a database by one transaction; memory holds a batch of rows.
+Reads the last archived visit to each page, and asks `fyke.harvest.fields` as the crawl did or would have. So a selector
+can be changed and tried again without a request. Invariant: a table appears whole, as a file by rename or in a database
+by one transaction; memory holds a batch of rows.
 """
 
 import json
@@ -36,8 +36,9 @@ _COLUMNS = [*COLUMNS, "duplicate"]
 
 
 class ArchivedPages:
-    """The pages of the crawl in `directory`, in the order of the crawl: the last visit to each URL. Exact copies of an
-    earlier page are left out, as the crawl did not read them either.
+    """The pages of the crawl in `directory`, in the order of the crawl: the last visit to each URL.
+
+    Exact copies of an earlier page are left out, because the crawl did not read them either.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -48,14 +49,14 @@ class ArchivedPages:
 
     @property
     def unreadable(self) -> int:
-        """Records so far that were not there or not whole."""
+        """Number of records so far that were not there or not whole."""
         return self._archive.unreadable
 
     def __len__(self) -> int:
         return self._source.until.pages
 
     def __iter__(self) -> Iterator[Page | None]:
-        """Each page, and None for each row that has none, so that the rows can be counted."""
+        """Yield each page, and None for each row without one, so that callers can count rows."""
         with closing(self._archive), scratch("fyke-extract-") as below:
             chosen = select(self._source, Selection(noindex=True, copies=True), below)
             place = 0
@@ -101,10 +102,10 @@ FORMATS: dict[str, Callable[[Path, pa.Schema], _RowWriter]] = {"parquet": _Parqu
 
 
 class ExtractTarget(AbstractContextManager["ExtractTarget"], Protocol):
-    """Where tables go: all of them are there when its block ends, or as they were where it fails."""
+    """Target of the tables: after its block all are there; if the block fails, all are as they were."""
 
     def table(self, name: str, schema: pa.Schema) -> tuple[str, _RowWriter]:
-        """The new table `name`: where it is, for people, and what writes it."""
+        """Make the new table `name`; return its place, for people, and its writer."""
         ...
 
 
@@ -164,9 +165,9 @@ def extract(
 ) -> tuple[dict[str, int], int]:
     """Make the tables of `sections` from the archive of the crawl in `directory`.
 
-    `to` is one of `FORMATS`, for files below `out`, or a database as `databases` has them. Returns how many rows each
-    table has, by where it is, and how many pages could not be read. Raises ConfigurationError, MissingExtra, NotACrawl,
-    StateDamaged, DiskFull, DirectoryError.
+    `to` is one of `FORMATS`, for files below `out`, or a database as in `databases`. Returns the number of rows of each
+    table, by its place, and the number of pages that could not be read. Raises ConfigurationError, MissingExtra,
+    NotACrawl, StateDamaged, DiskFull, DirectoryError.
     """
     where = _target(directory, out, to)
     if not sections:
@@ -203,7 +204,7 @@ def _target(directory: Path, out: Path | None, to: str) -> ExtractTarget:
 
 
 def rows_of(directory: Path, extractor: Extractor) -> Iterator[dict[str, Any]]:
-    """The rows of one table, as they are found."""
+    """Yield the rows of one table, as they are found."""
     for page in ArchivedPages(directory):
         for row in extractor.rows(page) if page is not None else ():
             yield dict(zip(extractor.schema.names, row, strict=True))

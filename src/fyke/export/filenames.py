@@ -1,7 +1,7 @@
-"""A file name for a URL: readable, safe on any file system, and no other URL's.
+"""A file name for a URL: readable, safe on any file system, and unique.
 
-Used by the export to Markdown. Invariant: for any canonical URL two names of small ASCII letters, digits, dots and
-hyphens, neither empty, hidden, reserved by any system, nor longer than `LONGEST`; different for different keys.
+Used by the export to Markdown. Invariant: a canonical URL has two names of small ASCII letters, digits, dots and
+hyphens, neither empty, hidden, reserved by any system, nor longer than `LONGEST`; they differ for different keys.
 """
 
 import re
@@ -18,13 +18,13 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)")  # on Windows, al
 
 
 def folder_name(host: str) -> str:
-    """The folder for the pages of a host."""
+    """Return the folder for the pages of a host."""
     name = _safe(host)[:LONGEST].strip(".-") or "host"
     return f"host-{name}" if _RESERVED.match(name) else name
 
 
 def page_name(url: str, key: int) -> str:
-    """The file for the page with this URL and key: what can be read of its path and query, then the key."""
+    """Return the file for the page with this URL and key: the readable part of its path and query, then the key."""
     target = unquote(split(url).target, errors="ignore").strip("/")
     slug = _safe(target)[:SLUG_CHARS].strip(".-")
     return f"{slug or 'index'}-{key:016x}.md"

@@ -1,10 +1,10 @@
 """The tables that a crawl extracts, filled into a database while it runs: `fyke extract --to DATABASE --follow`.
 
-The crawl's own tables are files whose rows never change once a checkpoint has them, in one order. So where a database
-stands is a position in them, a file's number and a row in it, for each agent: kept in the table `fyke_followed`, and
-moved in the transaction that adds the rows. What is younger than the newest checkpoint is not taken, since a crawl that
-dies makes it anew. Reads only, and needs no lock: whoever follows may lag, be down, or be killed, and the crawl as
-well.
+The crawl's own tables are files whose rows never change once a checkpoint has them, in one order. So for each agent the
+database's progress is a position: a file's number and a row in it. It is kept in the table `fyke_followed`, and moved
+in the transaction that adds the rows. Rows younger than the newest checkpoint are not taken, because a crawl that dies
+makes them anew. The module only reads the crawl, and needs no lock: it may lag, be down, or be killed, and so may the
+crawl.
 
 Invariant: at any instant the database has the rows up to its position, each once. Memory holds a batch of rows.
 """
@@ -31,8 +31,11 @@ LOOK_S = 1.0  # between looks for a newer checkpoint
 
 
 def follow(directory: CrawlDirectory, address: str) -> dict[str, int]:
-    """Fill the crawl's tables into the database at `address` until it does not run and all is there; how many rows were
-    added to each. Raises ConfigurationError, also where the database refuses, NotACrawl, StateDamaged."""
+    """Copy the crawl's tables into the database at `address` until the crawl has ended and all rows are there.
+
+    Returns the number of rows added to each table. Raises ConfigurationError, also if the database refuses, NotACrawl,
+    StateDamaged.
+    """
     extractors = [Extractor(section) for section in directory.config().extract]
     if not extractors:
         raise ConfigurationError(f"{directory.path} extracts nothing while it crawls: leave out --follow")
@@ -53,7 +56,7 @@ def follow(directory: CrawlDirectory, address: str) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class _CrawledTable:
-    """What the checkpoint with `state` has of a table that an agent writes."""
+    """The rows of a table that one agent writes, as far as its checkpoint `state` has them."""
 
     directory: CrawlDirectory
     extractor: Extractor
@@ -66,12 +69,14 @@ class _CrawledTable:
 
     @property
     def _crawl(self) -> str:
-        """Which crawl it is of; another one once its tables were mended, since rows may have moved."""
+        """Identity of the crawl; it changes when its tables are mended, because rows may have moved."""
         return f"{self.directory.settings_digests()['crawl']:016x}-{generation(self.directory.path)}"
 
     def fill(self, address: str, positions: dict[str, TablePosition]) -> int:
-        """Add what the database at `address` lacks, a transaction a file; how many rows. `positions` remembers where it
-        stands, so that it is not asked where there is nothing new."""
+        """Add the rows that the database at `address` lacks, a transaction a file; return how many.
+
+        `positions` remembers the database's position, so that it is not asked if there is nothing new.
+        """
         added = 0
         while self._name not in positions or (self._files and self._is_before_end(positions[self._name])):
             with PlacedDatabase(address) as database:
@@ -89,17 +94,17 @@ class _CrawledTable:
 
     @property
     def _files(self) -> list[int | None]:
-        """How many rows each file has; None for all of a Parquet file."""
+        """The number of rows of each file; None for all rows of a Parquet file."""
         state = self.state.get(f"extract {self.extractor.name}", {})
         return [*[None] * state.get("sealed", 0), *(rows for _, rows in state.get("segments", []))]
 
     def _next(self, position: TablePosition) -> TablePosition:
-        """Where to go on from `position`: in the next file, if this one is done and there is a next."""
+        """Return the beginning of the next file if this one is done and there is a next; otherwise `position`."""
         file, rows = position
         return TablePosition(file + 1, 0) if file + 1 < len(self._files) and rows >= self._rows_of(file) else position
 
     def _is_before_end(self, position: TablePosition) -> bool:
-        """Whether the crawl has more rows than `position` says."""
+        """Return whether the crawl has more rows than `position` says."""
         return position.file < len(self._files) - 1 or position.rows < self._rows_of(position.file)
 
     def _check(self, position: TablePosition) -> None:
@@ -110,7 +115,7 @@ class _CrawledTable:
             )
 
     def _rows_of(self, file: int) -> int:
-        """How many rows the checkpoint has of a file; 0 for one to come."""
+        """Return how many rows of a file the checkpoint has; 0 for a later file."""
         if file >= len(self._files):
             return 0
         rows = self._files[file]
@@ -121,7 +126,7 @@ class _CrawledTable:
             return int(pa.parquet.read_metadata(path).num_rows)
 
     def _batches(self, position: TablePosition) -> Iterator[pa.RecordBatch]:
-        """The rows of the file of `position` from there on, as far as the checkpoint has them."""
+        """Yield the rows of the file of `position` from there on, as far as the checkpoint has them."""
         left, skip = self._rows_of(position.file), position.rows
         for batch in self._read(position.file):
             batch = batch.slice(0, left)
@@ -133,7 +138,7 @@ class _CrawledTable:
     def _read(self, file: int) -> Iterator[pa.RecordBatch]:
         folder, schema = self.directory.path, self.extractor.schema
         journal = journal_path(folder, self._name, file)
-        if self._files[file] is None or not journal.exists():  # one that is gone was sealed since
+        if self._files[file] is None or not journal.exists():  # a missing journal was sealed since
             yield from read_file(parquet_path(folder, self._name, file), schema.names, schema)
             return
         with reading(journal):

@@ -1,7 +1,7 @@
-"""What a crawl can be exported to, and where to: the names a person may give.
+"""The formats and targets of an export: the names that a person may give.
 
 Read by `fyke.export.job`. Invariant: a target is never inside the folders that the crawl itself writes, and its name
-says what it is.
+tells its format.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ FOLDER = "export"
 
 
 class Format(StrEnum):
-    """What `--to` may say."""
+    """The values of `--to`."""
 
     PARQUET = "parquet"
     JSONL = "jsonl"
@@ -27,7 +27,7 @@ class Format(StrEnum):
 
 
 def named(text: str) -> Format:
-    """The format called `text`. Raises ConfigurationError."""
+    """Return the format called `text`. Raises ConfigurationError."""
     try:
         return Format(text.lower())
     except ValueError:
@@ -36,7 +36,7 @@ def named(text: str) -> Format:
 
 @dataclass(frozen=True, slots=True)
 class _TargetNames:
-    """The name a target has if none is given, and the endings it may have; "" stands for a folder."""
+    """The default name of a target, and the endings it may have; "" stands for a folder."""
 
     default: str
     endings: tuple[str, ...]
@@ -55,7 +55,7 @@ _ENDINGS = sorted({ending for names in _NAMES.values() for ending in names.endin
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where an export goes: `ending` is that of `path`, "" for a folder."""
+    """The place of an export; `ending` is that of `path`, "" for a folder."""
 
     format: Format
     path: Path
@@ -63,7 +63,7 @@ class Target:
 
 
 def target_of(directory: CrawlDirectory, format: Format, out: Path | None) -> Target:
-    """The target that was asked for. Raises ConfigurationError for one that cannot be."""
+    """Return the target that was asked for. Raises ConfigurationError for an impossible one."""
     names = _NAMES[format]
     path = directory.path / FOLDER / names.default if out is None else out
     ending = next((ending for ending in _ENDINGS if path.name.lower().endswith(ending)), "")

@@ -1,4 +1,4 @@
-"""A file that an export adds to, part by part, and that is cut back to its last whole part when it goes on.
+"""A file that an export extends part by part; a resumed export cuts it back to its last whole part.
 
 Used by the formats whose parts can simply follow each other: JSON lines, CSV, TSV, plain or each part a gzip member.
 Invariant: after `add` returned, the file up to the length it returned is safe on the disk.
@@ -16,7 +16,7 @@ GZIP_LEVEL = 2
 
 
 class GrowingFile(Closing):
-    """The file `path`, of which `length` bytes count; with `packed`, what is added becomes a gzip member."""
+    """The file `path`, of which `length` bytes count; if `packed`, each addition becomes a gzip member."""
 
     def __init__(self, path: Path, length: int, *, packed: bool) -> None:
         self._path = path
@@ -34,7 +34,7 @@ class GrowingFile(Closing):
         self._file.close()
 
     def add(self, data: bytes) -> int:
-        """Append `data`; returns the length of the file then. Raises DiskFull or DirectoryError."""
+        """Append `data`; return the file's new length. Raises DiskFull or DirectoryError."""
         if data:
             packed = igzip.compress(data, GZIP_LEVEL, mtime=0) if self._packed else data
             with writing(self._path):

@@ -1,8 +1,8 @@
-"""`fyke export`: one export, from what was asked to the target in its place.
+"""`fyke export`: one export, from the request to the target in its place.
 
-Called by the command line; the formats are each a `Job`, the files in between are `fyke.export.staging`.
-Invariant: what is exported of the crawl is decided once, when the export begins, and kept with its progress; so however
-often it is killed, the same command comes to what an undisturbed run would have.
+Called by the command line; each format is a `Job`, the files in between are in `fyke.export.staging`. Invariant: how
+much of the crawl is exported is decided once, when the export begins, and kept with its progress. So however often it
+is killed, the same command ends with the bytes of an undisturbed run.
 """
 
 from collections.abc import Iterator
@@ -27,14 +27,14 @@ from fyke.export.textual import Csv, JsonLines
 from fyke.progress import Progress
 from fyke.quantities import bytes_text, counted
 
-FORMAT = 1  # of what is exported; raise it when the same crawl comes to something else
-LINE_S = 5.0  # between two lines where there is no terminal
+FORMAT = 1  # version of all exports; raise it when the same crawl gives other bytes
+LINE_S = 5.0  # between two lines without a terminal
 
 
 class Job(Protocol):
-    """One export, to be carried out from any mark on: what the formats have in common.
+    """One export, which can be carried out from any mark on: the interface of all formats.
 
-    Each part is a function of the crawl and of the mark before it, and its bytes are safe when its mark is given.
+    Each part is a function of the crawl and of the mark before it, and its bytes are safe when its mark is yielded.
     """
 
     total: int
@@ -42,17 +42,17 @@ class Job(Protocol):
     unreadable: int  # pages whose record could not be read, since the job was made
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
-        """Do what comes after `mark`, a part at a time. Raises DiskFull or DirectoryError."""
+        """Do everything after `mark`, a part at a time. Raises DiskFull or DirectoryError."""
         ...
 
     def finish(self, mark: Mark) -> None:
-        """What is left when all parts are there; done again if it was interrupted."""
+        """Do the rest after all parts; done again if it was interrupted."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """An export that is whole: where it is, how many entries it has, and of how much of the crawl they were made."""
+    """A whole export: its place, its number of entries, and how much of the crawl they were made of."""
 
     path: Path
     entries: int
@@ -84,10 +84,10 @@ def export(
     changes: bool = False,
     part_rows: int = 0,
 ) -> Exported:
-    """Export the crawl in `directory` and tell `console` how it goes, in parts of `part_rows` or as suits the format.
+    """Export the crawl in `directory` and report progress to `console`, in parts of `part_rows` or as suits the format.
 
-    With `everything`, copies and pages that ask not to be indexed have their text too. Of what was fetched `since` a
-    date only; with `changes`, what has become of each page since then. Raises NotACrawl, ConfigurationError,
+    With `everything`, copies and pages that ask not to be indexed have their text too. With `since`, only visits from
+    that date on are exported; with `changes`, the change of each page since then. Raises NotACrawl, ConfigurationError,
     DirectoryInUse, DirectoryError, DiskFull.
     """
     if changes and format not in (Format.JSONL, Format.CSV):
@@ -119,7 +119,7 @@ def _exported(staging: Staging, unit: str) -> Exported:
 
 
 def _decide(source: Source, staging: Staging) -> None:
-    """Settle how much of the crawl is exported: as when the export was begun, if that can still be had."""
+    """Settle how much of the crawl is exported: as much as when the export was begun, if the crawl still has that."""
     if staging.until:
         source.upto(Until(**{name: value for name, value in staging.until.items() if name != "beginning"}))
         if source.covers(source.until) and source.beginning() == staging.until["beginning"]:

@@ -1,11 +1,10 @@
-"""Links, inline code and tables of a page, through a reader that keeps text alone: as marks in the text.
+"""Links, inline code and tables of a page, carried as marks through a reader that keeps text alone.
 
-What is main content is decided by resiliparse, which gives text, headings and lists and forgets the rest. So before it
-reads a page, marks are put into its tree (`marked`), characters of Unicode's private use that no page has which gets
-them; and when its text has become Markdown, the marks are written out (`written`). Called by `fyke.export.prose`.
-
-Invariant: no mark is left in what `written` returns, and a link in it leads to a canonical URL of a scheme that is
-crawled. All expressions are linear.
+resiliparse decides what is main content; it gives text, headings and lists and forgets the rest. So `marked` puts marks
+into the page's tree before resiliparse reads it: characters of Unicode's private use, in pages without such characters.
+When the text has become Markdown, `written` writes the marks out. Called by `fyke.export.prose`. Invariant: no mark is
+left in the result of `written`, and a link in it leads to a canonical URL of a scheme that is crawled. All expressions
+are linear.
 """
 
 import re
@@ -20,9 +19,9 @@ from fyke.core.urls import canonical
 MOST_MARKS = 20_000  # links, pieces of code and cells of a page
 MOST_COLUMNS = 64
 MOST_LISTS = 2_000
-NAME_CHARS = 200  # of an element's classes and name that are looked at
-_DEEP = 3  # how deep in a page a list is no menu to the reader
-_HELD = 6  # elements around a list in which there is little else, such as the cell of a table
+NAME_CHARS = 200  # of an element's classes and id, searched for menu words
+_DEEP = 3  # the depth from which the reader takes no list for a menu
+_HELD = 6  # elements around a list with little else in them, such as a table's cell
 _LINK, _NUMBERED, _UNLINK, _CODE, _UNCODE, _TABLE, _CELL, _ROW = map(chr, range(0xE000, 0xE008))
 MARKS = f"{_LINK}\\d*+{_NUMBERED}|[{_LINK}-{_ROW}]"
 _OURS = re.compile(f"[{_LINK}-{_ROW}]|&#(?:[xX]0*+[eE]00[0-7]|0*+5734[4-9]|0*+5735[01])")
@@ -33,25 +32,25 @@ _ROWS = re.compile(f"{_TABLE}(?:[^{_TABLE}{_ROW}]*+{_ROW}\\s*+)++")
 _DOUBLE = re.compile(f"([{_LINK}-{_ROW}])\\1")
 _GUARD = re.compile(r"\\([\\`*<\[\]_#>+=|~.)-])")
 _TICKS = re.compile(r"`++")
-_CONTENT = "main ul,[role=main] ul,article ul"  # lists in what a page says is its main part
+_CONTENT = "main ul,[role=main] ul,article ul"  # lists in a page's declared main part
 _AROUND = "nav ul,aside ul,header ul,footer ul,form ul,[role=navigation] ul"
 _MENU = re.compile(
     r"(?:\b|_)(?:nav|navigation|navbar|menu|breadcrumbs?|sidebar|footer|toc|pager|pagination|share|sharing|social|tags?"
     r"|related)(?:\b|_)",
     re.IGNORECASE,
 )
-_NO_DATA = "ul,ol,dl,pre,blockquote,h1,h2,h3,h4,h5,h6,form,img"  # a table with these in it lays something out
+_NO_DATA = "ul,ol,dl,pre,blockquote,h1,h2,h3,h4,h5,h6,form,img"  # a table with these in it is for layout
 
 
 class Marked(NamedTuple):
-    """A page with marks, and where its links lead, by number."""
+    """A page with marks, and the URLs of its links, by number."""
 
     html: str
     urls: Sequence[str]
 
 
 def marked(html: str, url: str) -> Marked:
-    """`html`, the page at `url`, with marks. A page that has such characters itself is left as it is."""
+    """Return `html`, the page at `url`, with marks. A page that has such characters itself stays as it is."""
     if _OURS.search(html):
         return Marked(html, ())
     parser = LexborHTMLParser(html, options=TREE_OPTIONS)
@@ -86,15 +85,17 @@ def _mark_links(root: LexborNode, base: str) -> list[str]:
 
 
 def _href(node: LexborNode) -> str:
-    """Where `node` leads; a selector for `href` also finds the links of pictures (SVG), which may say `xlink:href`."""
+    """Return the URL of the link `node`; SVG links found by a selector for `href` may have `xlink:href` instead."""
     attributes = node.attributes
     return attributes.get("href") or attributes.get("xlink:href") or ""
 
 
 def _keep_lists(parser: LexborHTMLParser, root: LexborNode) -> None:
-    """Change lists so that the reader keeps them, if they say more than their links do, or are links as content. It
-    takes any list for a menu that has links, or is not deep in the page."""
-    within: set[int] = set()  # other lists: they go with these
+    """Change lists so that the reader keeps them, if they say more than their links do, or are links as content.
+
+    The reader takes a list for a menu if it has links, or is not deep in the page.
+    """
+    within: set[int] = set()  # lists inside lists that were handled
     around = {one.mem_id for one in root.css(_AROUND)}
     content = {one.mem_id for one in root.css(_CONTENT)} - around
     for one in root.css("ul")[:MOST_LISTS]:
@@ -112,7 +113,7 @@ def _keep_lists(parser: LexborHTMLParser, root: LexborNode) -> None:
 
 
 def _after_paragraph(node: LexborNode) -> bool:
-    """Whether `node`, or what holds little else, follows a paragraph."""
+    """Return whether `node`, or an element with little else, follows a paragraph."""
     for _ in range(_HELD):
         before = node.prev
         while before is not None and before.tag == "-text" and not (before.text_content or "").strip():
@@ -124,7 +125,7 @@ def _after_paragraph(node: LexborNode) -> bool:
 
 
 def _is_menu(node: LexborNode, links: Sequence[LexborNode]) -> bool:
-    """Whether a list of `links` in the content is for finding one's way: by its name, or since they stay here."""
+    """Return whether a list of `links` in the content is for navigation: by its name, or as half of them stay here."""
     here = sum(_href(link).startswith("#") for link in links)
     if 2 * here >= len(links):
         return True
@@ -140,7 +141,7 @@ def _is_menu(node: LexborNode, links: Sequence[LexborNode]) -> bool:
 
 
 def _wrapped(parser: LexborHTMLParser, node: LexborNode) -> LexborNode:
-    """A <div> in place of `node`, with a copy of it."""
+    """Put a <div> with a copy of `node` in its place; return it."""
     around = parser.create_node("div")
     around.insert_child(node)
     node.insert_before(around)
@@ -151,7 +152,7 @@ def _wrapped(parser: LexborHTMLParser, node: LexborNode) -> LexborNode:
 
 
 def _within(node: LexborNode, tags: Sequence[str]) -> bool:
-    """Whether `node` is in an element of `tags`, which are not far above it."""
+    """Return whether one of the eight elements above `node` is one of `tags`."""
     above = node.parent
     for _ in range(8):
         if above is None:
@@ -163,7 +164,7 @@ def _within(node: LexborNode, tags: Sequence[str]) -> bool:
 
 
 def _mark_table(table: LexborNode) -> int:
-    """Mark the cells and rows of a table of data; how many cells."""
+    """Mark the cells and rows of a table of data; return how many cells."""
     if table.css_first(_NO_DATA) is not None or len(table.css("table")) > 1:
         return 0
     rows = [cells for row in table.css("tr") if (cells := row.css("td,th"))]
@@ -185,17 +186,17 @@ def _put_first(cell: LexborNode, mark: str) -> None:
 
 
 def single(html: str) -> str:
-    """What the reader made of a page with marks, each mark once: one alone would be taken for white space by it."""
+    """Return the reader's result with each mark once; a single mark would count as white space, so they are doubled."""
     return _DOUBLE.sub(r"\1", html)
 
 
 def without_marks(text: str) -> str:
-    """`text` as it was before it was marked."""
+    """Return `text` as it was before it was marked."""
     return _ANY.sub("", text)
 
 
 def written(text: str, urls: Sequence[str]) -> str:
-    """Markdown `text` with its marks written out; `urls` as in `Marked`."""
+    """Return Markdown `text` with its marks written out; `urls` as in `Marked`."""
     text = _CODED.sub(_code, text)
     text = _LINKED.sub(lambda match: _link(match, urls), text)
     return without_marks(_ROWS.sub(_table, text))

@@ -1,7 +1,7 @@
-"""Which pages say nearly what an earlier one said, as a column beside the table of pages.
+"""The near-duplicates that the index found, as a column beside the table of pages.
 
-Read by the formats that hold text, where `fyke index` has found that out. Invariant: an export sees the table as it was
-when its column was made, though an index may be made meanwhile; memory holds one range of keys.
+Read by the formats that hold text, if `fyke index` made the table `near`. Invariant: an export sees that table as it
+was when its column was made, even if an index is made meanwhile; memory holds one range of keys.
 """
 
 from pathlib import Path
@@ -18,11 +18,11 @@ from fyke.export.selection import RANGE_ROWS
 from fyke.export.source import Source
 from fyke.export.staging import column_once
 
-_ROW = np.dtype([("key", "<u8"), ("value", "<u8")])  # value: a row of the pages table, or what it is near
+_ROW = np.dtype([("key", "<u8"), ("value", "<u8")])  # value: a row of the pages table, or the key of the near page
 
 
 def near_column(source: Source, scratch: Path) -> npt.NDArray[np.uint64]:
-    """For each row of the pages table the key of the page that its page is near, or 0: uint64[rows].
+    """Return for each row of the pages table the key of the page that its page is near, or 0: uint64[rows].
 
     A file below `scratch` that is made once. Raises DiskFull, StateDamaged.
     """

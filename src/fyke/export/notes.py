@@ -1,8 +1,8 @@
-"""Pages as Markdown files: the main content, under a front matter that says where it is from.
+"""Pages as Markdown files: the main content, below a front matter with its source.
 
-Made by `fyke.export.job`, for corpora of language models and for reading. `<host>/<path>-<key>.md`: see
-`fyke.export.filenames`. Invariant: the front matter is YAML whose values are JSON, so no title can end it early; files
-of a part are written again when it is done again, with the same bytes.
+Made by `fyke.export.job`, for corpora of language models and for reading. Files are `<host>/<path>-<key>.md`: see
+`fyke.export.filenames`. Invariant: the front matter is YAML whose values are JSON, so no title can end it early; a part
+that is done again writes the same files with the same bytes.
 """
 
 import json
@@ -52,7 +52,7 @@ class Notes:
                 yield Mark(part.end, entries)
 
     def _note(self, row: dict[str, Any], said: page_text.MainContent | None) -> bool:
-        """Write the file of a page, if it says something."""
+        """Write the file of a page; return False if the page has no text."""
         if said is None:
             return False
         folder = self._staging.out / folder_name(split(row["url"]).host)
@@ -62,7 +62,7 @@ class Notes:
         return True
 
     def finish(self, mark: Mark) -> None:
-        """The files are there; so must their folder be."""
+        """Sync the folder of the files."""
         with writing(self._staging.out):
             sync_file(self._staging.out)
 

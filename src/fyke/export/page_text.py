@@ -1,8 +1,7 @@
-"""What pages say: rows of the pages table with the text of their archive record.
+"""The text of pages: rows of the pages table with the main content of their archive record.
 
-Used by the formats that hold text. Pages are read and understood as for search (`fyke.search.archived`), so a text here
-and a page found there agree. Invariant: a row whose record cannot be read has no text and is counted; nothing is raised
-for it.
+Used by the formats that hold text. Pages are read as for search (`fyke.search.archived`), so texts here and there
+agree. Invariant: a row whose record cannot be read has no text and is counted; nothing is raised.
 """
 
 from collections.abc import Callable
@@ -21,7 +20,7 @@ _SAMPLE_CHARS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class MainContent:
-    """The main content of a page, and its language (ISO 639-1, empty when there is too little to tell)."""
+    """The main content of a page, and its language (ISO 639-1, empty if there is too little text to tell)."""
 
     text: str
     language: str
@@ -43,11 +42,11 @@ class Reading(Closing):
 
     @property
     def unreadable(self) -> int:
-        """Records so far that were not there or not whole."""
+        """Number of records so far that were not there or not whole."""
         return self._archive.unreadable
 
     def said(self, row: dict[str, Any]) -> MainContent | None:
-        """What the page of `row` (as `ArchiveReader.read` needs it) says; None when there is nothing to read."""
+        """Return the content of the page of `row` (as for `ArchiveReader.read`); None if there is nothing to read."""
         page = self._archive.read(row)
         if page is None:
             return None

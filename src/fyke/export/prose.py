@@ -1,8 +1,9 @@
 """The main content of a page as text to be read: plain, or as Markdown.
 
-Called once a page by `fyke.export.page_text`. What is content and what is navigation is decided by resiliparse, as for
-search, but paragraphs and lists stay. Invariant: the text has no control characters but line ends and tabs and none
-that turn its direction; in Markdown nothing of the page can act as HTML, or as a link but to what is crawled (`marks`).
+Called once a page by `fyke.export.page_text`. resiliparse decides what is content and what is navigation, as for
+search, but paragraphs and lists stay. Invariant: the text has no control characters except line ends and tabs, and none
+that turn its direction. In Markdown nothing of the page can act as HTML, or as a link except to a crawled scheme
+(`marks`).
 """
 
 import re
@@ -22,7 +23,7 @@ TEXT_CHARS = 1_000_000
 
 Formatting = bool | Literal["minimal_html"]
 
-_LISTS_DEEP = 12  # what is in lists below them is text of one item
+_LISTS_DEEP = 12  # deeper lists become text of one item
 _NOT_TEXT = re.compile(f"[{CONTROL}{HIDDEN}]")
 _BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
 _GAPS = re.compile(r"\n{3,}")
@@ -32,12 +33,12 @@ _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 
 
 def plain(page: Page) -> str:
-    """The main content of `page`, a blank line between paragraphs."""
+    """Return the main content of `page`, a blank line between paragraphs."""
     return _clean(page.text if page.media_type not in HTML_TYPES else _main(readable(page), formatting=True))
 
 
 def markdown(page: Page) -> str:
-    """The main content of `page` as Markdown."""
+    """Return the main content of `page` as Markdown."""
     if page.media_type not in HTML_TYPES:
         return _clean(page.text if page.media_type == "text/markdown" else _escaped(page.text))
     html = page.safe_html(HTML_BYTES)
@@ -50,7 +51,8 @@ def markdown(page: Page) -> str:
 
 
 def _main(html: str, formatting: Formatting) -> str:
-    """The main content; all text in one line where elements are so deep in each other that more costs their square."""
+    """Return the main content; in one line if elements are nested so deep that layout would cost the square of the
+    depth."""
     if is_deep(html):
         return _extracted(html, False, main=False)
     main = _extracted(html, formatting, main=True)
@@ -71,7 +73,7 @@ def _clean(text: str) -> str:
 
 
 def _blocks(parent: LexborNode) -> Iterator[str]:
-    """The blocks of resiliparse's minimal HTML: headings, paragraphs, lists, preformatted text, and bare text."""
+    """Yield the blocks of resiliparse's minimal HTML: headings, paragraphs, lists, preformatted text, and bare text."""
     for node in parent.iter(include_text=True):
         text = _block(node)
         if text:
@@ -91,7 +93,7 @@ def _block(node: LexborNode, depth: int = 0) -> str:
 
 
 def _items(node: LexborNode, depth: int, *, ordered: bool) -> Iterator[str]:
-    """The lines of a list; what is in an item beside its text is indented below it."""
+    """Yield the items of a list; blocks of an item after its first line are indented below it."""
     for number, item in enumerate(node.iter(), 1):
         sign = f"{number}. " if ordered else "- "
         blocks = [text for text in (_block(child, depth + 1) for child in item.iter(include_text=True)) if text]
@@ -114,7 +116,7 @@ def _guarded(match: re.Match[str]) -> str:
 
 
 def _fenced(code: str) -> str:
-    """`code` between fences longer than any in it."""
+    """Return `code` between fences longer than any in it."""
     longest = max((len(run) for run in re.findall(r"`+", code)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{code}\n{fence}" if code.strip() else ""

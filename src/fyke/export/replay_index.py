@@ -1,8 +1,8 @@
-"""The index of a whole archive, as replay wants it: CDXJ in gzip blocks, and a small file that says where they begin.
+"""The index of a whole archive for replay: CDXJ in gzip blocks, and a small file that says where the blocks begin.
 
-Made for the WACZ export of the indexes beside the WARC files (`fyke.archive.cdxj`). The pair is called ZipNum; a reader
-fetches one block for a URL, however large the archive. Invariant: lines are sorted by bytes, and exactly the records
-within the exported lengths have one.
+Made for the WACZ export from the indexes beside the WARC files (`fyke.archive.cdxj`). The pair is called ZipNum; a
+reader fetches one block for a URL, however large the archive. Invariant: lines are sorted by bytes, and exactly the
+records within the exported lengths have one.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ _OFFSET = re.compile(rb'"offset": "(\d+)"')
 
 
 def write_index(source: Source, scratch: Path) -> tuple[Path, Path]:
-    """The index of the archive up to `source.until`, as two files below `scratch`. Raises DiskFull, StateDamaged."""
+    """Write the index of the archive up to `source.until`, two files below `scratch`. Raises DiskFull, StateDamaged."""
     blocks, beginnings = scratch / BLOCKS, scratch / BEGINNINGS
     with writing(scratch):
         scratch.mkdir(exist_ok=True)
@@ -47,7 +47,7 @@ def write_index(source: Source, scratch: Path) -> tuple[Path, Path]:
 
 
 def _lines_of(source: Source, name: str, length: int, scratch: Path) -> Path:
-    """A file with the sorted lines of the records of the archive file `name` that begin before `length`."""
+    """Return a file with the sorted lines of the records of the archive file `name` that begin before `length`."""
     sorted_path, open_path = (index_path(source.path / name, closed=closed) for closed in (True, False))
     run = scratch / sorted_path.name
     if sorted_path.exists() and checksum_holds(sorted_path) is False:
@@ -82,7 +82,7 @@ def _merged(runs: list[Path], target: Path) -> Path:
 
 
 def _write_blocks(lines: Iterator[bytes], blocks: BinaryIO, beginnings: BinaryIO) -> None:
-    """`BLOCK_LINES` lines to a gzip member, and for each a line with its first key, offset and length."""
+    """Write `BLOCK_LINES` lines to a gzip member, and for each member a line with its first key, offset and length."""
     meta = {"format": "cdxj-gzip-1.0", "filename": BLOCKS}
     beginnings.write(f"!meta 0 {json.dumps(meta)}\n".encode())
     offset = 0

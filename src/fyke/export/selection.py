@@ -1,10 +1,14 @@
-"""Which rows of the pages table have a text to export: one entry a page, exact copies once.
+"""The rows of the pages table whose text is exported: one entry a page, exact copies once.
 
-Asked by the formats that hold text. A row can be read when the page came whole, is HTML or plain text and has a record
-in the archive. Of these a `Selection` leaves out pages that ask not to be indexed, exact copies of a page before
-them (the same bytes, by fingerprint), and what a later answer has replaced: other content, a redirect, or that the
-page is gone. Invariant: it is a function of the rows and the settings; memory holds one range of keys, and the answer
-is a file of a byte a row.
+Asked by the formats that hold text. A row can be read if the page came whole, is HTML or plain text and has a record in
+the archive. From these rows a `Selection` leaves out three kinds:
+
+- pages that ask not to be indexed;
+- exact copies of an earlier page (the same bytes, by fingerprint);
+- rows that a later answer has replaced: other content, a redirect, or that the page is gone.
+
+Invariant: the result is a function of the rows and the settings, a file of a byte a row; memory holds one range of
+keys.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,16 +41,16 @@ Chosen = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which of the rows that can be read are taken: all but those below, unless they are asked for."""
+    """The kinds of readable rows that are left out, unless they are asked for."""
 
     noindex: bool = False  # pages that ask not to be indexed
     copies: bool = False  # pages with the same bytes as one before them
     versions: bool = False  # visits to a URL that is visited again later
-    since: datetime | None = None  # what was fetched before, once all else is chosen
+    since: datetime | None = None  # leave out earlier visits, as the last step
 
 
 def select(source: Source, rule: Selection, scratch: Path) -> Chosen:
-    """Which rows `rule` takes, bool[rows], as a file below `scratch` that is made once. Raises DiskFull."""
+    """Return the rows that `rule` takes, bool[rows], as a file below `scratch` that is made once. Raises DiskFull."""
 
     def fill(chosen: Chosen) -> None:
         for at, batch in _placed(source, _COLUMNS):
@@ -67,7 +71,7 @@ def select(source: Source, rule: Selection, scratch: Path) -> Chosen:
 
 
 def _placed(source: Source, columns: Sequence[str]) -> Iterator[tuple[slice, pa.RecordBatch]]:
-    """The rows of the pages table in batches, each with its place in the table."""
+    """Yield the rows of the pages table in batches, each with its place in the table."""
     begin = 0
     for batch in source.rows("pages", columns):
         yield slice(begin, begin + batch.num_rows), batch
@@ -75,17 +79,17 @@ def _placed(source: Source, columns: Sequence[str]) -> Iterator[tuple[slice, pa.
 
 
 def fetched_since(times: pa.Array, since: datetime) -> Chosen:
-    """Which of `times` are `since` or later."""
+    """Return which of `times` are `since` or later."""
     return pc.greater_equal(times, pa.scalar(since, times.type)).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
 def says(batch: pa.RecordBatch) -> Chosen:
-    """Which rows say what a page is from then on: an answer with content, a redirect, or that it is gone."""
+    """Return the rows that say what a page is from then on: an answer with content, a redirect, or that it is gone."""
     return pc.is_in(batch.column("outcome").cast(pa.string()), _SAYING).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
 def _readable(batch: pa.RecordBatch, rule: Selection) -> Chosen:
-    """Which rows have text to read, and do not ask to be left out."""
+    """Return the rows that have text to read, and do not ask to be left out."""
     types = batch.column("media_type").cast(pa.string())
     mask = pc.and_(pc.equal(batch.column("outcome").cast(pa.string()), Outcome.OK), pc.is_in(types, _READABLE))
     mask = pc.and_(mask, pc.is_valid(batch.column("warc_file")))
@@ -95,7 +99,7 @@ def _readable(batch: pa.RecordBatch, rule: Selection) -> Chosen:
 
 
 def _keep_one(source: Source, chosen: Chosen, name: str, scratch: Path, *, last: bool) -> None:
-    """Of the chosen rows with the same `name`, keep the first or the last."""
+    """Keep the first or the last of the chosen rows with the same `name`."""
     buckets = Buckets(scratch, name, _ROW, ranges_for(source.until.pages, RANGE_ROWS))
     for at, batch in _placed(source, [name]):
         keys = batch.column(name).to_numpy()
@@ -109,7 +113,7 @@ def _keep_one(source: Source, chosen: Chosen, name: str, scratch: Path, *, last:
 
 
 def _others(rows: npt.NDArray[Any], *, last: bool) -> npt.NDArray[np.uint64]:
-    """The rows to leave out: those with the key of one that is kept."""
+    """Return the rows to leave out, which have the key of a row that is kept."""
     rows = np.sort(rows, order=["key", "row"])
     same = rows["key"][1:] == rows["key"][:-1]
     found: npt.NDArray[np.uint64] = (rows["row"][:-1] if last else rows["row"][1:])[same]

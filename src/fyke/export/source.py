@@ -1,8 +1,8 @@
-"""What of a crawl is exported: the rows and archive bytes that a checkpoint holds.
+"""The part of a crawl that is exported: the rows and archive bytes that a checkpoint holds.
 
-Made by `fyke.export.job`, read by every format, also while the crawl runs. What came after the newest checkpoint may
-be fetched again by a run that goes on, so it is left for a later export. Invariant: what an `Until` names never changes
-again, so everything made of it can be made again.
+Made by `fyke.export.job`, read by every format, also while the crawl runs. Anything younger than the newest checkpoint
+may be fetched again by a resumed run, so it is left for a later export. Invariant: rows and bytes within an `Until`
+never change again, so everything made of them can be made again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from fyke.export.staging import Mark
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """How far a crawl is exported: rows of its tables, and bytes of each archive file."""
+    """The end of the exported part of a crawl: rows of its tables, and bytes of each archive file."""
 
     pages: int
     links: int
@@ -34,7 +34,7 @@ class Until:
 
 
 class RowRange(NamedTuple):
-    """Rows of a table, the first of them row `begin`."""
+    """Rows of a table; the first is row `begin`."""
 
     begin: int
     batches: list[pa.RecordBatch]
@@ -79,7 +79,7 @@ class Source:
         return self
 
     def now(self) -> Until:
-        """How far the crawl is now."""
+        """Return how far the crawl is now."""
         states = [saved_state(part.shard) for part in self.directory.parts if part.shard.is_dir()]
         if not has_rows(self.path):
             return Until(0, 0, {}, 0.0)
@@ -89,7 +89,7 @@ class Source:
         return Until(pages, links, self._archive(states), taken_at or self._touched())
 
     def _touched(self) -> float:
-        """When the archive of a crawl without a checkpoint was written to."""
+        """Return when the archive of a crawl without a checkpoint was last written."""
         return max((path.stat().st_mtime for path in self.directory.warc.glob("*.warc.gz")), default=0.0)
 
     def _archive(self, states: list[dict[str, Any]]) -> dict[str, int]:
@@ -101,33 +101,33 @@ class Source:
         return {name: size for name, size in sizes.items() if size}
 
     def lost_archive(self) -> list[str]:
-        """Archive files that are gone, or empty though they were finished: by name below the crawl directory."""
+        """Return archive files that are gone, or empty though they were finished: by name below the crawl directory."""
         lost = [path for path in lost_files(self.directory) if path == self.directory.warc or path.suffix == ".gz"]
         found = sorted(self.directory.warc.glob("*.warc.gz"))
         lost += [path for path in found if not path.stat().st_size and checksum_path(path).exists()]
         return [str(path.relative_to(self.path)) for path in lost]
 
     def beginning(self) -> list[int]:
-        """What tells this crawl from another in the same directory: its first page, and how often it was mended."""
+        """Return what tells this crawl from others in the directory: its first page, and how often it was mended."""
         for batch in arrivals(self.path, "pages", ["key", "fetched_at"], 0, 1) if self.until.pages else ():
             mended = generation(self.path)
             return [batch.column(0)[0].as_py(), batch.column(1)[0].value, *([mended] if mended else [])]
         return []
 
     def covers(self, until: Until) -> bool:
-        """Whether the crawl has (still) all that `until` names."""
+        """Return whether the crawl (still) has everything within `until`."""
         now = self.now()
         archived = all(now.archive.get(name, 0) >= length for name, length in until.archive.items())
         return archived and now.pages >= until.pages and now.links >= until.links
 
     def rows(self, name: str, columns: Sequence[str], begin: int = 0) -> Iterator[pa.RecordBatch]:
-        """Rows of the table `name` (pages or links) in the order of the crawl, from `begin` on."""
+        """Yield rows of the table `name` (pages or links) in the order of the crawl, from `begin` on."""
         end = getattr(self.until, name)
         if begin < end:
             yield from arrivals(self.path, name, columns, begin, end)
 
     def parts(self, name: str, columns: Sequence[str], mark: Mark, size: int) -> Iterator[RowRange]:
-        """The rows after `mark`, `size` at a time; of a table without rows one part, which is empty."""
+        """Yield the rows after `mark`, `size` at a time; one empty part for a table without rows."""
         size = self._part_rows or size
         part = RowRange(mark.done, [])
         for batch in self.rows(name, columns, mark.done):

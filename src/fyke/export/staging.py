@@ -1,12 +1,12 @@
-"""Where an export is while it is not whole: the folder `<target>.part` beside the target.
+"""An export that is not whole yet: the folder `<target>.part` beside the target.
 
     progress.json   what was asked, of which rows, and how far it is
-    lock            held by who writes
+    lock            held by the writer
     out             what will be the target: a file or a folder
     scratch/        what is only needed on the way
 
-`fyke.export.job` opens it, the formats write below it and give a `Mark` after each part. Invariant: the target appears
-by one rename, when all of it is safe on the disk; `progress.json` never counts what is not.
+`fyke.export.job` opens it, the formats write below it and yield a `Mark` after each part. Invariant: the target appears
+by one rename, when all of it is safe on the disk; `progress.json` never counts bytes that are not safe.
 """
 
 import errno
@@ -34,7 +34,7 @@ _AT_ONCE = 1 << 20  # rows of a column that is begun: at most 8 MiB of zeros
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How far an export is: `done` of its total, the `entries` made of that, and what its format needs to go on."""
+    """Progress of an export: `done` of its total, `entries` made of that, and the format's state to go on from."""
 
     done: int = 0
     entries: int = 0
@@ -43,14 +43,14 @@ class Mark:
 
 
 def writing(path: Path) -> AbstractContextManager[None]:
-    """Turns an OSError of the block into the error a person can act on."""
+    """Turn an OSError of the block into an error that a person can act on."""
     return files.writing(path, FULL, REFUSED)
 
 
 class Staging(files.Opened):
-    """The export to `target`, under way. `asked` is what it depends on: with another, what is there is begun anew.
+    """The export to `target`, under way. If `asked` differs from that of an earlier run, the export begins anew.
 
-    Raises ConfigurationError when the target exists, DirectoryInUse, DirectoryError, DiskFull.
+    Raises ConfigurationError if the target exists, DirectoryInUse, DirectoryError, DiskFull.
     """
 
     def __init__(self, target: Path, asked: dict[str, Any]) -> None:
@@ -60,7 +60,7 @@ class Staging(files.Opened):
         self.scratch = self.folder / "scratch"
         self.mark = Mark()
         self.until: dict[str, Any] = {}  # how much of the crawl is exported
-        self.published = False  # whether the target is in its place, and only this folder is left to be tidied away
+        self.published = False  # the target is in its place, and only this folder must still be deleted
         self._asked = asked
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ class Staging(files.Opened):
         there = os.path.lexists(self.target)
         if there and not renamed:
             if self.folder.exists() and not begun.exists() and not files.is_locked(self.folder / LOCK):
-                shutil.rmtree(self.folder)  # killed when all was done, but for this
+                shutil.rmtree(self.folder)  # killed when only this was left to do
             raise ConfigurationError(f"{self.target} is there already: delete it, or choose another place with --out")
         self.folder.mkdir(parents=True, exist_ok=True)
         self._descriptor = files.lock(
@@ -104,7 +104,7 @@ class Staging(files.Opened):
         return found
 
     def begin_anew(self) -> None:
-        """Forget what an earlier run wrote."""
+        """Delete what an earlier run wrote."""
         with writing(self.folder):
             (self.folder / PROGRESS).unlink(missing_ok=True)
             for path in (self.out, self.scratch):
@@ -112,12 +112,12 @@ class Staging(files.Opened):
         self.mark, self.until = Mark(), {}
 
     def begin(self, until: dict[str, Any]) -> None:
-        """Note how much of the crawl this export is of; nothing is done yet."""
+        """Note how much of the crawl is exported; nothing is done yet."""
         self.until = until
         self.record(self.mark)
 
     def record(self, mark: Mark, *, whole: bool = False) -> None:
-        """All up to `mark` is safe on the disk."""
+        """Note that everything up to `mark` is safe on the disk."""
         self.mark = mark
         counted = [mark.done, mark.entries, mark.state, mark.unreadable]
         text = json.dumps({"asked": self._asked, "until": self.until, "whole": whole, "mark": counted})
@@ -125,11 +125,11 @@ class Staging(files.Opened):
             part.write_text(text)
 
     def publish(self) -> None:
-        """The export is whole: put it in its place."""
+        """Put the whole export in its place."""
         if not self.published:
             self.record(self.mark, whole=True)
             with writing(self.target):
-                if os.path.lexists(self.target):  # somebody else's, of the last minutes
+                if os.path.lexists(self.target):  # another program made it meanwhile
                     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
                 self.out.rename(self.target)
                 files.sync_file(self.target.parent)
@@ -137,12 +137,13 @@ class Staging(files.Opened):
             for path in self.folder.iterdir():
                 if path.name not in (PROGRESS, LOCK):
                     _delete(path)
-            (self.folder / PROGRESS).unlink()  # says until now that all is done
+            (self.folder / PROGRESS).unlink()  # until now it says that all is done
             shutil.rmtree(self.folder)
 
 
 def column_once(path: Path, dtype: npt.DTypeLike, rows: int, fill: Callable[[npt.NDArray[Any]], None]) -> Any:
-    """A column of `rows` values as the file `path`, which `fill` makes of zeros if it is not there. Raises DiskFull."""
+    """Return a column of `rows` values as the file `path`; `fill` makes it from zeros if it is not there. Raises
+    DiskFull."""
     if not rows:
         return np.zeros(0, dtype)
     if not path.exists():

@@ -1,8 +1,8 @@
-"""Tables as Parquet: so many rows to a file in a folder, or one file made of them.
+"""Tables as Parquet: a folder of files with a fixed number of rows each, or one file made of them.
 
-`PageExport` (the pages table with text and language) and, in `fyke.export.edges`, the links are such jobs. Invariant: a
-file is written whole before a mark counts it; a folder of files and the one file made of them hold the same rows in the
-same order.
+`PageExport` (the pages table with text and language) and the links in `fyke.export.edges` are such jobs. Invariant: a
+file is written whole before a mark counts it; the folder of files and the one file hold the same rows in the same
+order.
 """
 
 from abc import ABC, abstractmethod
@@ -42,7 +42,7 @@ SCHEMA = (
 
 
 class Sheets(ABC):
-    """Rows as Parquet files of `file_rows` rows, called `<table>-00000.parquet`; with `single`, then as one file."""
+    """Rows as Parquet files of `file_rows` rows, called `<table>-00000.parquet`; if `single`, merged into one file."""
 
     def __init__(self, source: Source, staging: Staging, table: str, schema: pa.Schema, *, single: bool) -> None:
         self._source = source
@@ -64,7 +64,7 @@ class Sheets(ABC):
 
     @abstractmethod
     def _tables(self, part: RowRange) -> Iterator[pa.Table]:
-        """The rows of `part`, as row groups."""
+        """Yield the rows of `part`, as row groups."""
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
         with writing(self._folder):
@@ -85,7 +85,7 @@ class Sheets(ABC):
         return self._folder / f"{self._table}-{number:05d}.parquet"
 
     def finish(self, mark: Mark) -> None:
-        """Make one file of all, where one was asked for."""
+        """Merge the files into one, if one was asked for."""
         if not self._single:
             return
         with writing(self._staging.out):
@@ -131,7 +131,7 @@ class PageExport(Sheets):
         self.unreadable = self._reading.unreadable
 
     def _with_text(self, batch: pa.RecordBatch, first: int) -> Iterator[pa.Table]:
-        """The rows of `batch`, the first of them row `first` of all, in pieces of so much text."""
+        """Yield the rows of `batch`, which begins at row `first`, in pieces of about `GROUP_BYTES` of text."""
         texts: list[str | None] = []
         languages: list[str | None] = []
         size = begin = 0

@@ -1,8 +1,8 @@
-"""Pages as lines: JSON (the main text and what is known of the page) and CSV (the pages table).
+"""Pages as lines: JSON (the main text and the facts of the page) and CSV (the pages table).
 
-Made by `fyke.export.job`. A part is so many rows of the pages table; parts follow each other in one file. Invariant: a
-line of JSON is one object, whatever the page; a cell of CSV never begins as a formula would, so that a spreadsheet
-shows what a stranger wrote and does not run it.
+Made by `fyke.export.job`. A part is `PART_ROWS` rows of the pages table; parts follow each other in one file.
+Invariant: a line of JSON is one object, whatever the page; a cell of CSV never begins as a formula would, so a
+spreadsheet shows a stranger's text and does not run it.
 """
 
 import io
@@ -37,14 +37,14 @@ EVER = datetime(1970, 1, 1, tzinfo=UTC)  # since then all pages are new
 
 _FACTS = ("host", "domain", "depth", "media_type", "charset", "content_bytes", "digest", "noindex", "duplicate")
 _COLUMNS = [*COLUMNS, "key", "title", "fingerprint", *_FACTS]
-# A sign that a formula begins with, also in full width, behind what nobody sees.
+# A sign that begins a formula, also in full width, after invisible characters.
 _UNSEEN = re.sub(r"\\[uU]0*([0-9a-f]+)", r"\\x{\1}", HIDDEN)
 _FORMULA = rf"^([\x{{ad}}{_UNSEEN}]*[=+\-@＝＋－＠\t\r])"
 _CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f]"
 
 
 class _TextExport(ABC):
-    """A file of lines, a part of it for so many rows."""
+    """A file of lines, in parts of `PART_ROWS` rows."""
 
     unit = "pages"
 
@@ -69,7 +69,7 @@ class _TextExport(ABC):
 
     @abstractmethod
     def _lines(self, part: RowRange) -> tuple[bytes, int]:
-        """The lines of the rows of `part`, and how many entries they are."""
+        """Return the lines of the rows of `part`, and their number of entries."""
 
     def finish(self, mark: Mark) -> None:
         """The file is whole when its last part is."""
@@ -77,7 +77,7 @@ class _TextExport(ABC):
 
 
 class JsonLines(_TextExport):
-    """One object a page that has a text, as `rule` takes them; or one for each change since its date."""
+    """One object a page with a text, as `rule` takes them; or one for each change since the rule's date."""
 
     def __init__(
         self, source: Source, staging: Staging, rule: selection.Selection, *, packed: bool, changes: bool = False
@@ -137,7 +137,7 @@ def change_in_words(change: int) -> str:
 
 
 def chosen_rows(part: RowRange, chosen: selection.Chosen) -> Iterator[dict[str, Any]]:
-    """The chosen rows of `part`, one at a time."""
+    """Yield the chosen rows of `part`, one at a time."""
     at = part.begin
     for batch in part.batches:
         yield from batch.filter(pa.array(chosen[at : at + batch.num_rows])).to_pylist()
@@ -145,7 +145,7 @@ def chosen_rows(part: RowRange, chosen: selection.Chosen) -> Iterator[dict[str, 
 
 
 class Csv(_TextExport):
-    """The pages table: rows of visits `since` a date, or of changes since then with what became of their pages."""
+    """The pages table: rows of visits `since` a date, or of the changes since then."""
 
     def __init__(
         self, source: Source, staging: Staging, *, packed: bool, since: datetime | None, changes: bool

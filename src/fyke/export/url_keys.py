@@ -1,8 +1,8 @@
-"""Which URL a key stands for, for all pages of a crawl, on disk.
+"""The URLs of a crawl's pages by their keys, on disk.
 
 Built once below the scratch folder of an export of links, then asked for the sources of each batch. Links come in the
-order of their pages, so what is asked for lies together. Invariant: memory holds one range of keys while building, and
-the answers of one batch while asking.
+order of their pages, so the places read lie together. Invariant: memory holds one range of keys while building, and the
+answers of one batch while asking.
 """
 
 from pathlib import Path
@@ -59,13 +59,13 @@ class Addresses:
         buckets.close()
 
     def of(self, keys: U64) -> pa.Array:
-        """The URL of each of `keys`, strings[n]; null for one that is no page's."""
+        """Return the URL of each of `keys`, strings[n]; null for a key of no page."""
         different, where = np.unique(keys, return_inverse=True)
         found = pa.array([self._one(at) for at in self._look_up(different)], pa.string())
         return found.take(pa.array(where))
 
     def _look_up(self, keys: U64) -> list[int]:
-        """The place of each key, or -1."""
+        """Return the place of each key, or -1."""
         if not len(self._key):
             return [-1] * len(keys)
         places = np.minimum(np.searchsorted(self._key, keys), len(self._key) - 1)

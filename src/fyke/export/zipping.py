@@ -1,8 +1,8 @@
-"""A ZIP file that grows member by member, uncompressed, and can be gone on with after any of them.
+"""A ZIP file that grows member by member, uncompressed, and can be resumed after any of them.
 
-Used by the WACZ export, whose members are mostly gzip already and may be terabytes: `zipfile` keeps in memory where
-the members are and writes it at the end, so one that was killed would begin anew. Stored members only, with ZIP64
-fields where a number needs them (APPNOTE 6.3.9, 4.3). Invariant: up to `length` the file holds exactly `members`.
+Used by the WACZ export, whose members are mostly gzip already and may be terabytes. `zipfile` keeps the places of the
+members in memory and writes them at the end, so a killed export would begin anew. Stored members only, with ZIP64
+fields if a number needs them (APPNOTE 6.3.9, 4.3). Invariant: up to `length` the file holds exactly `members`.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ class ZipMember(NamedTuple):
 
 
 class GrowingZip(Closing):
-    """The ZIP file `path` with the first `members`; `at` is the time all members bear (year, …, second)."""
+    """The ZIP file `path` with the first `members`; `at` is the time of all members (year, …, second)."""
 
     def __init__(
         self, path: Path, members: Iterable[ZipMember], length: int, at: tuple[int, int, int, int, int, int]
@@ -84,7 +84,7 @@ class GrowingZip(Closing):
         self.length = end
 
     def finish(self) -> None:
-        """Write what says where the members are; `length` stays what it was."""
+        """Write the directory of the members; `length` stays as it was."""
         with writing(self._path):
             self._file.seek(self.length)
             self._file.truncate()
