@@ -74,7 +74,7 @@ def test_requisites_beyond_it_are_marked(
 @given(URLS, st.integers(1, 5))
 def test_what_a_page_needs_counts_no_link(url: Locator, depth: int) -> None:
     filters = filters_for(CrawlSection(scope=Scope.WEB, depth=2), [], ["http"], [])
-    for kind, most in ((Kind.PAGE, 2), *((one, 3) for one in HOPS)):
+    for kind, most in ((Kind.PAGE, 2), *((one, 4) for one in HOPS)):
         assert filters.accept(url_batch([url], kind=kind, depth=depth)).num_rows == (depth <= most)
 
 

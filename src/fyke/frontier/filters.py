@@ -28,6 +28,8 @@ from fyke.core.plugins import UrlFilter
 from fyke.core.ports import OTHERS_PORTS
 from fyke.core.urls import SCHEMES, Locator, split
 
+REQUISITE_HOPS = 2  # from a page to its style sheet, and on to the fonts of that
+
 
 class ScopeFilter:
     """The seeds alone; or their folders, hosts or domains, and those of the pages that they redirect to."""
@@ -113,7 +115,8 @@ def _folder(url: bytes) -> bytes:
 
 
 class DepthFilter:
-    """URLs within a number of links from a seed. The last link does not count if it leads to a requisite."""
+    """URLs within a number of links from a seed. Up to `REQUISITE_HOPS` links to requisites do not count: the style
+    sheet of a page, and the fonts of that."""
 
     def __init__(self, depth: int) -> None:
         self._depth = depth
@@ -122,7 +125,7 @@ class DepthFilter:
         return f"depth {self._depth}"
 
     def accept(self, urls: pa.RecordBatch) -> Mask:
-        links = numbers(urls, "depth") - _are_requisites(urls)
+        links = numbers(urls, "depth") - REQUISITE_HOPS * _are_requisites(urls)
         near: Mask = links <= self._depth
         return near
 
