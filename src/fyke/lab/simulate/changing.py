@@ -33,7 +33,7 @@ MOST_SAMPLED = 20_000
 BURST_SHARE = 0.1  # of the time
 BISECTIONS = 6
 LISTS = ((0.9, 0.9), (0.5, 0.5), (0.0, 1.0))  # share of changes announced, share of announced dates that are right
-LIE_S = 43200.0  # mean seconds between false dates of a page in a lying list: two a day
+LIE_S = 43200.0  # half the mean time between dates of a page in a lying list: one a day
 MOST_LISTED = 500
 _RATE_OF_DOMAIN, _RATE_OF_PAGE, _BURSTS, _CHANGES, _LISTED, _PRECISION, _ANNOUNCED = range(401, 408)
 _OF_DOMAIN, _OF_PAGE = 1.2, 0.9  # sigmas of the rates
@@ -98,12 +98,12 @@ def _count(rolls: U64, rate: F64, time: F64) -> I64:
 
 
 def _poisson(rolls: U64, mean: F64) -> I64:
-    """Return Poisson numbers by their normal approximation: means here are in the hundreds, or hardly matter."""
+    """Return Poisson numbers by their normal approximation: means here are hundreds and more, or hardly matter."""
     return np.maximum(np.rint(mean + np.sqrt(mean) * _normal(rolls)), 0).astype(np.int64)
 
 
 def _half_of(count: I64, rolls: U64) -> I64:
-    """Return binomial numbers with probability 1/2: ones among random bits, or their normal approximation."""
+    """Return binomial numbers with probability 1/2: ones among `count` random bits, or their normal approximation."""
     few = np.minimum(count, 63).astype(np.uint64)
     ones = np.bitwise_count(rolls & ((np.uint64(1) << few) - np.uint64(1))).astype(np.int64)
     many = np.clip(np.rint(count / 2 + np.sqrt(count) / 2 * _normal(rolls)), 0, count).astype(np.int64)

@@ -1,7 +1,7 @@
 """The virtual domains: number of pages and hosts of each, and which are giants or belong to a farm.
 
-`VirtualWeb` makes them once; the modules for links and servers read them. Almost all memory of the virtual web is
-here: two numbers a domain.
+`VirtualWeb` makes them once; the modules for links and servers read them. They and the domains' keys are all memory
+of the virtual web: two numbers a domain here.
 
 Invariant: pages of an honest domain are numbered from 0, its home page, to `pages - 1`; a spam domain has no last
 page.

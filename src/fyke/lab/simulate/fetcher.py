@@ -265,7 +265,10 @@ class VirtualHarvest:
     def __init__(
         self, web: VirtualWeb, tally: Tally, told: Callable[[Text], None] | None, clock: Clock, copies: Copies | None
     ) -> None:
-        """Open it. `told` gets the URLs of each batch of pages before their links; `copies`: pages change."""
+        """Open it. `told` is called with the URLs of each batch of pages, before their links are handed on.
+
+        Pages change if there are `copies`.
+        """
         self._clock = clock
         self._copies = copies
         self._web = web
