@@ -5,7 +5,7 @@
 Old pages change at lognormal rates (sigma 1.5, median 1). In a unit of time new pages appear, a twentieth of the old
 ones. One to three old pages link to each new one, by Zipf's law over all of them; the link is a change, and it is
 gone after two units of time, in the mean. A visit to an old page shows its present links. *Found* is the number of
-new pages found by a hundred visits, *share* that of all that appear, *stale* the harmonic staleness of the old pages;
+new pages found by a hundred visits, *share* their share of all that appear, *stale* the harmonic staleness of the old pages;
 all in the second half of the time.
 
 - *Uniform* visits all pages in turn.

@@ -26,7 +26,7 @@ from url_seen.stream import URL_BYTES
 
 LARGEST: dict[str, Callable[[int], int]] = {  # keys, by bytes of memory
     "in memory": lambda memory_bytes: memory_bytes // 250,  # and as many new ones
-    "tree batch": lambda _: 100_000_000,  # larger ones take minutes a merge, and there is only one size of merge
+    "tree batch": lambda _: 100_000_000,  # larger ones take minutes a merge, and it has no smaller merge
     "rocksdb": lambda _: 100_000_000,  # larger ones take up to half an hour to fill, and are slower still
     "lmdb": lambda _: 100_000_000,
     "sqlite": lambda _: 100_000_000,

@@ -48,7 +48,7 @@ class History(World):
             self.journals[agent][host] = self.step + REST
 
     def run(self) -> None:
-        """Run the crawl to its end. Raises Wrong if it does not end or breaks a law."""
+        """Run to the end. Raises Wrong if a law is broken."""
         troubled = self.random.randint(0, 400)
         for self.step in range(1, troubled + CALM):
             trouble = self.step < troubled
@@ -150,7 +150,7 @@ def failing(first: int, count: int, letters: type[Letters] = Letters) -> dict[in
 
 
 def main() -> None:
-    """Run all histories; exit 0 if all are lawful, or if a broken protocol was caught."""
+    """Run all histories; exit 0 if the protocol was judged as it should be."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--histories", type=int, default=100_000)
     parser.add_argument("--first", type=int, default=0)

@@ -110,7 +110,7 @@ def run(pages: int, folder: Path, memory: int) -> None:
     print("|" + "---|" * 9, flush=True)
     before = 0
     for day in range(1, DAYS + 1):
-        begun, scanned = time.monotonic(), again._resting.queues[0].size_bytes  # which queues do not count
+        begun, scanned = time.monotonic(), again._resting.queues[0].size_bytes  # which `moved` lacks
         deque(again.plan(BEGAN_S + (day + 1) * DAY_S, Terms(3600.0, 30 * DAY_S, most=pages // VISITED)), maxlen=0)
         snapshot = checkpoint.take({"again": again.state()})
         snapshot.make_durable()

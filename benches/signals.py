@@ -36,10 +36,10 @@ RATES = {"precise": (0.9, 0.9), "imprecise": (0.5, 0.5)}  # recall and precision
 OFTEN = 2.0  # dates made up for all pages of a domain, per unit of time
 NIGHTLY = 0.3
 
-DEPLOYED = 0.5  # versions of a template in a unit of time
+DEPLOYED = 0.5  # versions of a template per unit of time
 DELAY = 0.3
 
-# Signals in a step of a world, which pages of these ages were not visited after.
+# The number of signals per page in a step of a world, for pages of these ages.
 Tell = Callable[[World, int, Column, np.random.Generator], Column]
 
 

@@ -110,7 +110,7 @@ def kept_manifests(shard: Path) -> list[manifests.Manifest]:
 
 
 class Failure(Exception):
-    """A fault of the crawl, in a line."""
+    """A broken law or a crash, in a line."""
 
 
 class Crawl:
@@ -265,10 +265,10 @@ class Soak:
         crawl.start()
 
     def _no_matter(self, crawl: Crawl, path: Path, at: int) -> bool:
-        """Whether a byte need not be as it was: no checkpoint counts it, nothing reads it, or no row is in it."""
+        """Whether a byte need not be as it was: no checkpoint counts it, nobody trusts it, or no row is in it."""
         if path.name.startswith("hosts.sqlite"):
             return dump(crawl.into / "state" / "hosts.sqlite") == dump(self.backup / "state" / "hosts.sqlite")
-        if path.parent.name.startswith("shard-") and path.suffix != ".json":  # a kill leaves files that nothing names
+        if path.parent.name.startswith("shard-") and path.suffix != ".json":  # a kill leaves unnamed files
             return not any(at < manifest.files.get(path.name, 0) for manifest in kept_manifests(path.parent))
         if path.parent.name not in ("warc", "tables"):
             return path.name == "fyke.log"

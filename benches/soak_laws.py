@@ -59,7 +59,7 @@ def too_soon(
     kills: Sequence[float],
     stalls: Sequence[tuple[float, float]] = (),
 ) -> list[Violation]:
-    """Return the violations in a ledger's `rows`, except for those that the crawler could not avoid.
+    """Return the violations in a ledger's `rows`, except for those that the crawler is not to blame for.
 
     If the crawler broke a request off, the server notices late, and not before its `stalls` end (from and until, unix
     seconds). If the crawler was killed as an answer came, nobody read its Retry-After.

@@ -61,7 +61,7 @@ class World:
         self.slow = 1  # most steps until a checkpoint is safe
 
     def shard(self, page: int) -> int:
-        """Return the agent whose frontier has the page: by its host here, as by its domain in a real crawl."""
+        """Return the agent whose frontier has the page: by host, as real ones by domain."""
         return self.host[page] % self.agents
 
 

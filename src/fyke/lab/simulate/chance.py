@@ -62,7 +62,7 @@ def low(rolls: U64) -> F64:
 
 @lru_cache(maxsize=8)
 def lognormal_table(sigma: float) -> F64:
-    """Return `QUANTILES` quantiles of a lognormal with median 1, because a table look-up costs no logarithm."""
+    """Return `QUANTILES` quantiles of a lognormal with median 1: a look-up costs no logarithm."""
     normal = NormalDist()
     places = [(place + 0.5) / QUANTILES for place in range(QUANTILES)]
     return np.exp(sigma * np.array([normal.inv_cdf(place) for place in places]))

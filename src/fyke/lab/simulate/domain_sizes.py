@@ -65,7 +65,7 @@ class DomainSizes:
         return host
 
     def _honest_host_of(self, domain: I64, page: I64) -> I64:
-        """Return the host of each page: each host has a stretch of pages, and most domains have one host."""
+        """Return each page's host: a host has a stretch of pages, and most domains have one host."""
         hosts = self.hosts[domain].astype(np.int64)
         host = np.zeros_like(page)
         several = np.flatnonzero(hosts > 1)

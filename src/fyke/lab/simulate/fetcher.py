@@ -48,7 +48,7 @@ OUTCOMES: Mapping[int, Outcome] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class VirtuallyFetched:
-    """Results of visits since the last call of `take`."""
+    """The results of visits since the last `take`."""
 
     ended: list[tuple[Visit, Outcome]]
     put_off: list[tuple[Visit, float]]  # visits that come back, with the end of their hosts' rests
@@ -69,7 +69,7 @@ class VirtualFetcher:
         rested_since: float,
         copies: Copies | None = None,
     ) -> None:
-        """Open it. `rested_since`: when a resumed simulation was opened, else 0; its hosts may have just been asked."""
+        """`rested_since` is when a resumed simulation was opened, else 0: its hosts may have just been asked."""
         self._web = web
         self._copies = copies
         self._clock = clock
@@ -130,7 +130,7 @@ class VirtualFetcher:
         """Do nothing: the frontier still counts visits under way as handed out."""
 
     def refuse(self, visits: pa.RecordBatch) -> None:
-        """Assert that there is nothing to refuse: no host forbids everything here."""
+        """Assert that `visits` is empty: no host forbids everything here."""
         assert not visits.num_rows
 
     # --- visits
@@ -167,7 +167,7 @@ class VirtualFetcher:
                 self.bench.add(host, visit)
 
     def take(self, *, exchanges: bool = True) -> VirtuallyFetched:
-        """Return the results of all visits that have ended by now."""
+        """Return the results since the last call."""
         self._end(self._calendar.due(self._clock.now()))
         fetched = VirtuallyFetched(self._ended, self._put_off, self._origins)
         self._ended, self._put_off, self._origins = [], [], []
@@ -265,7 +265,7 @@ class VirtualHarvest:
     def __init__(
         self, web: VirtualWeb, tally: Tally, told: Callable[[Text], None] | None, clock: Clock, copies: Copies | None
     ) -> None:
-        """Open it. `told` is called with the URLs of each batch of pages, before their links are handed on.
+        """`told` is called with the URLs of each batch of pages, before their links are handed on.
 
         Pages change if there are `copies`.
         """

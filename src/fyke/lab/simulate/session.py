@@ -31,7 +31,7 @@ class StopAsked:
         return self._asked
 
     def ask(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal: note the wish to stop, and give the next signal of this kind its usual effect."""
+        """Note the wish to stop; the next signal of this kind has its usual effect."""
         self._asked = True
         signal.signal(number, signal.SIG_DFL)
 

@@ -43,7 +43,7 @@ class Simulation:
     def __init__(
         self, web: VirtualWeb, config: Config, store: Store, saved: Mapping[str, Any], *, fetched: Fetched | None = None
     ) -> None:
-        """Open the crawl. `fetched` is called with the URLs of each batch of pages before their links are handed in."""
+        """`fetched` is called with the URLs of each batch of pages before their links are handed in."""
         self.web = web
         started = float(saved.get("now", START))
         self.clock = VirtualClock(started)

@@ -18,7 +18,7 @@ TTL_S = 300
 
 
 class DustWeb:
-    """A running site, and the count of requests by host and target."""
+    """A running site."""
 
     def __init__(self, site: Dust, port: int, dns_port: int) -> None:
         self.site = site

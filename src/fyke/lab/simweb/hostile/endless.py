@@ -5,7 +5,7 @@ the request. The honest sites beside them are in `fyke.lab.simweb.hostile.honest
 the names in `KINDS`.
 
 Invariant: every page is a pure function of its address (`answer`), seeded by its host, and says which real page it
-is. Nothing of the crawler is imported.
+is.
 """
 
 import re

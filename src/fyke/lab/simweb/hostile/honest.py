@@ -77,7 +77,7 @@ def honest(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def moved(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """Links to the former places of pages, each of which redirects to the present one."""
+    """Return a page or a redirect: all links lead to former places, which redirect to the present ones."""
     before = re.fullmatch(r"/archive/(\d+)", path)
     if before:
         return Made("Moved", [], [], f"{host} {path}", f"/stories/{before[1]}.html")
@@ -127,7 +127,7 @@ def _reference(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def forum(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """A long discussion: each page quotes two earlier posts in full and adds a short one."""
+    """Return a page of a long discussion, which quotes two earlier posts in full and adds a short one."""
     number = int(query.get("start", "-1"))
     if number < 0:
         return real_page(host, "first", ["/viewtopic?start=0"])
@@ -137,7 +137,7 @@ def forum(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def results(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """Tables of results: each page has the same words, other numbers, and six names."""
+    """Return a table of results: each has the same words, other numbers, and six names."""
     day = int((re.findall(r"\d+$", path) or ["0"])[0])
     onward = [f"/results/{n // 30}/{n}" for n in (day + 1, day + 7) if n <= DEEP_PAGES]
     if not day:
@@ -149,7 +149,7 @@ def results(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def suggesting(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """Missing pages that say so, and show how some other articles begin."""
+    """Return an article, or a page that says that none is there and how some others begin."""
     found = re.fullmatch(r"/topics/([a-z]+)", path)
     names = [word(2001 + number_of(host, number) % 15_000) for number in range(HONEST_PAGES)]
     if path == "/":

@@ -124,7 +124,7 @@ class HostileServers:
     # --- connections
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, greets: bool) -> None:
-        """Serve one connection: any number of requests at a normal site, one at any other."""
+        """Serve one connection: any number of requests at a well-behaved site, one at any other."""
         host = self._hosts.get(writer.get_extra_info("sockname")[0], "")
         behaviour = self._behaviour(host)
         try:
