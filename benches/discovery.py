@@ -1,22 +1,22 @@
-"""How many new pages do visits to old ones find, if few old pages link to them? Four policies over one web.
+"""How many new pages do visits to old ones find, if few old pages link to them? Six policies over one web.
 
     .venv/bin/python benches/discovery.py [pages [seed [skew life]]]
 
 Old pages change at lognormal rates (sigma 1.5, median 1). In a unit of time new pages appear, a twentieth of the old
 ones. One to three old pages link to each new one, by Zipf's law over all of them; the link is a change, and it is
 gone after two units of time, in the mean. A visit to an old page shows its present links. *Found* is the number of
-new pages found by a hundred visits, *share* their share of all that appear, *stale* the harmonic staleness of the old pages;
-all in the second half of the time.
+new pages found by a hundred visits, *share* their share of all that appear, *stale* the harmonic staleness of the old
+pages; all in the second half of the time.
 
 - *Uniform* visits all pages in turn.
-- *Past yield* visits the page that showed most a visit so far, except for a tenth of the visits.
+- *Past yield* visits the page that showed most a visit so far, except for a tenth of the visits, which go in turn.
 - *Degree* and *cover* are after Dasgupta et al. (The discoverability of the web, WWW 2007). A part of the visits goes
-  to all pages in turn, which takes a *month*. By the links shown in the last two months, pages are chosen for the other
-  visits, anew each *week*, each once a week. *Degree* takes first the pages that showed most new pages a visit. *Cover*
-  takes greedily the pages that together showed most, so that one of several with the same links is enough. Both run
-  with a tenth, a third, a half and two thirds of the visits in turn, and weeks of a 4th, 16th and 64th of a month. The
-  run that found most is shown; nobody could choose it beforehand.
-- *Changes alone* is Fyke's index without the worth of new links.
+  to all pages in turn, which takes a *month*. By the links shown in the last two months, pages are chosen for the
+  other visits, anew each *week*, each once a week. *Degree* takes first the pages that showed most new pages a visit.
+  *Cover* takes greedily the pages that together showed most, so that one of several with the same links is enough.
+  Both run with a tenth, a third, a half and two thirds of the visits in turn, and weeks of a 4th, 16th and 64th of a
+  month. The run that found most is shown; nobody could choose it beforehand.
+- *Changes alone* is Fyke's index without the worth of new links, *Fyke* the whole index.
 """
 
 import heapq

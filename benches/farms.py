@@ -2,10 +2,10 @@
 
     .venv/bin/python benches/farms.py [domains,...] [seeds] [shape,...]
 
-Each web is crawled twice: with STAR and BEAST as shipped, and again with the budgets of `examples/signal_budget.py`,
-which are told the signals of the domains met by the first crawl, computed as `fyke index` does. *AUC* is
-the chance that a farm's domain has a smaller share behind it than an honest one with about as many linkers (within a
-factor of two). *Flagged* are the domains that the table names as dependent.
+Each web is crawled twice: with STAR and BEAST as shipped, and again with the budgets of `examples/signal_budget.py`.
+These are told the signals of the domains met by the first crawl, computed as `fyke index` does. *AUC* is the chance
+that a farm's domain has a smaller share behind it than an honest one with about as many linkers (within a factor of
+two). *Flagged* are the domains that the table names as dependent.
 
 Shapes: those of `spam.py`, and farms that buy in-degree: `alliance`, 50 to 400 domains that link to each other;
 `bought`, one honest domain in five sells links; `dear`, the same, and 40 domains that link to each other. `held` was

@@ -5,8 +5,9 @@
 
 Pages change at rates from a lognormal distribution, by domain and by page (together sigma 1.5, median 1), as a
 Poisson process or in bursts (a tenth of the time at ten times the rate). Weights are Pareto's (1.1). The rates are
-unknown. Policies that need them learn them in the same way, by `fyke.frontier.revisit.belief`, from a domain's prior on, so that
-they differ in nothing else; one further row knows them. Each policy has the same visits and the same changes.
+unknown. Policies that need them learn them in the same way, by `fyke.frontier.revisit.belief`, from a domain's prior
+on; one further row knows them. Each policy has the same visits and the same changes, so that policies differ in
+nothing else.
 
 *Stale* is the harmonic staleness of Kolobov et al. (NeurIPS 2019), which LambdaCrawl minimises: the weighted mean of
 1 + 1/2 + ... + 1/n for copies that miss n changes. *Fresh* is the weighted share of copies that miss none. Both are

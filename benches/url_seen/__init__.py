@@ -18,7 +18,7 @@ Texts = Callable[[], pa.BinaryArray]
 
 
 class UrlSeen(Protocol):
-    """A structure, made with a directory, the bytes of memory it may use, and the number of keys it will finally hold."""
+    """A structure, made with a directory, the bytes of memory it may use, and the number of keys it will hold."""
 
     filled_by: Literal["key", "text"]  # the order in which a table is filled fastest
     persistent: bool  # whether another process finds it again in its directory
