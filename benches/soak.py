@@ -265,7 +265,7 @@ class Soak:
         crawl.start()
 
     def _no_matter(self, crawl: Crawl, path: Path, at: int) -> bool:
-        """Whether a byte need not be as it was: no checkpoint counts it, nobody trusts it, or no row is in it."""
+        """Return whether a byte may change: no checkpoint counts it, nobody trusts it, or no row is in it."""
         if path.name.startswith("hosts.sqlite"):
             return dump(crawl.into / "state" / "hosts.sqlite") == dump(self.backup / "state" / "hosts.sqlite")
         if path.parent.name.startswith("shard-") and path.suffix != ".json":  # a kill leaves unnamed files
@@ -282,7 +282,7 @@ class Soak:
         return stem > counted.partition(".")[0] or (stem == counted.partition(".")[0] and beyond)
 
     def _repaired(self, crawl: Crawl, where: str) -> bool:
-        """Whether the crawl can go on after a repair that lost nothing."""
+        """Return whether the crawl can go on after a repair that lost nothing."""
         if self.dice.random() < 0.5:
             return False
         done = fyke("check", "--repair", str(crawl.into), "--json")

@@ -80,7 +80,7 @@ def _is_excused(
     kills: Sequence[float],
     stalls: Sequence[tuple[float, float]],
 ) -> bool:
-    """Whether the crawler could not know better, by the latest end of a request before."""
+    """Return whether the crawler could not know better, by the latest end of a request before."""
     ended, _, status = max(end for end in ends if end[1] < one.arrived)
     if one.rule is AuditRule.RETRY_AFTER:
         return any(ended <= kill < ended + UNREAD_S for kill in kills)

@@ -23,7 +23,7 @@ class SquareRoot:
     def budgets(self, domains: np.ndarray, in_degree: np.ndarray, standing: np.ndarray) -> np.ndarray:
         """Return one budget for each domain.
 
-        It does not use `domains`, their keys, and `standing` (0 to 1), their places in the ranking.
+        It does not use `domains` (their keys) or `standing` (their places in the ranking, 0 to 1).
         """
         return np.clip(LEAST * np.sqrt(in_degree), LEAST, 65_535).astype(np.int64)
 

@@ -49,7 +49,7 @@ def _buckets(question: Question) -> str:
 
 
 def _pages(question: Question) -> Floats:
-    """Return the crawl sizes to draw, with room to the right of the asked one for its figures."""
+    """Return the crawl sizes to draw, with room for figures to the right of the asked one."""
     least, most = min(1e7, question.pages / 10), max(1e13, 20 * question.pages)
     return np.logspace(math.log10(least), math.log10(most), SAMPLES)
 

@@ -44,7 +44,7 @@ class Bins:
 
 
 def standings(simulation: Simulation) -> Standings:
-    """Return the standings of all domains that `simulation` has met so far."""
+    """Return the standings of all domains met so far."""
     columns: list[tuple[npt.NDArray[np.integer], ...]] = [tuple(np.zeros(0, np.int64) for _ in range(4))]
     for names, records in simulation.frontier.domains.named():
         numbers = np.fromiter((int(name[_NUMBER]) for name in names), np.int64, len(names))
@@ -56,7 +56,7 @@ def standings(simulation: Simulation) -> Standings:
 
 
 def by_in_degree(of: Standings, which: Mask) -> Bins:
-    """Return the domains `which` (bool[n]) among `of`, binned by in-degree; domains without in-links are left out."""
+    """Return the domains `which` (bool[n]) among `of` that have in-links, binned by in-degree."""
     linked = which & (of.in_degree > 0)
     degree, fetched = of.in_degree[linked], of.fetched[linked]
     if not len(degree):

@@ -56,7 +56,7 @@ class VirtuallyFetched:
 
 
 class VirtualFetcher:
-    """A fetcher of pages from `web` that counts into `tally`."""
+    """A fetcher from `web` that counts into `tally`."""
 
     def __init__(
         self,
@@ -255,7 +255,7 @@ class VirtualFetcher:
 
 
 class VirtualHarvest:
-    """A harvest that makes the links of fetched pages in batches of `BATCH_PAGES`."""
+    """A harvest that makes links for `BATCH_PAGES` pages at a time."""
 
     answered = True
     body_bytes = 0

@@ -132,7 +132,7 @@ def _column(samples: Sequence[Sample], name: str) -> Floats:
 def _stretches(samples: Sequence[Sample], above: str, below: str) -> tuple[Floats, Floats]:
     """Return the pages at which stretches of the crawl end, and the growth of `above` over that of `below` in each.
 
-    A stretch ends only after `above` has grown, because many counters grow in batches.
+    A stretch ends only after `above` has grown, as many counters grow in batches.
     """
     least_pages = samples[-1].pages / MOST_STRETCHES
     pages, ratios = [], []

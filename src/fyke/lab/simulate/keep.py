@@ -87,7 +87,7 @@ class Kept:
         gc.collect()
 
     def count(self) -> None:
-        """Update the totals that are not counted as they come: wall time, policy bytes, peak memory."""
+        """Update wall time, policy bytes and peak memory, which are not counted as they come."""
         totals = self.simulation.tally.totals
         totals.wall_s = self._wall_before_s + perf_counter() - self._opened_at
         totals.policy_bytes = self._policy_before + self.simulation.frontier.policy_bytes

@@ -54,7 +54,7 @@ class VirtualServers:
         self._shared = max(1, spec.domains // DOMAINS_PER_SHARED_ADDRESS)
 
     def addresses(self, domain: I64, host: I64) -> I64:
-        """Return a number for the address of each host: int64[n]."""
+        """Return a number for each host's address: int64[n]."""
         chance = dice(self._spec.seed, _ADDRESSES, domain)
         shared = (high(chance) ** 2 * self._shared).astype(np.int64)  # low addresses get the most domains
         address = np.where(low(chance) < SHARED_SHARE, shared, _KIND + domain)

@@ -38,7 +38,7 @@ class StopAsked:
 
 @contextmanager
 def stopping() -> Iterator[StopAsked]:
-    """Let SIGINT and SIGTERM ask to stop, instead of killing."""
+    """Let SIGINT and SIGTERM ask to stop."""
     stopped = StopAsked()
     before = {number: signal.signal(number, stopped.ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -70,17 +70,17 @@ def _number(digits: U64) -> I64:
 
 
 def keys(text: Text) -> U64:
-    """Return the key of each URL: uint64[n]."""
+    """Return each URL's key: uint64[n]."""
     return xxh3_64(text, slice(0, URL_BYTES))
 
 
 def host_keys(text: Text) -> U64:
-    """Return the key of the host of each URL: uint64[n]."""
+    """Return each URL's host key: uint64[n]."""
     return xxh3_64(text, HOST)
 
 
 def domain_keys(domain: I64) -> U64:
-    """Return the key of each pay-level domain: uint64[n]."""
+    """Return each pay-level domain's key: uint64[n]."""
     nothing = np.zeros_like(domain)
     return xxh3_64(written(domain, nothing, nothing), DOMAIN)
 

@@ -78,12 +78,12 @@ class VirtualWeb:
         return self._servers.answers(PageNumbers(domain, page), host, now)
 
     def addresses(self, text: Text) -> I64:
-        """Return a number for the server address of each URL: int64[n]."""
+        """Return a number for each URL's address: int64[n]."""
         domain, host, _ = texts.read(text)
         return self._servers.addresses(domain, host)
 
     def domain_keys(self) -> U64:
-        """Return the key of every domain, by its number: uint64[all_domains]."""
+        """Return all domains' keys, by number: uint64[all_domains]."""
         return self._domain_keys
 
     def _batch(self, pages: PageNumbers, via: Numbers, depth: Numbers, kind: Kind) -> pa.RecordBatch:

@@ -62,7 +62,7 @@ class Bodies:
         return self._encode(page, self._plain(page))
 
     def is_sloppy(self, page: int) -> bool:
-        """Whether a page is written carelessly."""
+        """Return whether a page is written carelessly."""
         return self._sloppy > 0 and bits(self.layout.spec.seed, b"sloppy", page) & 0xFFFF < self._sloppy
 
     def charset(self, page: int) -> tuple[Charset, Declared]:

@@ -67,7 +67,7 @@ class Dust:
         return "&".join([f"{first}={number // 4}", *(f"{key}={number % 4}" for key in more)])
 
     def page_of(self, host: str, target: str) -> str | None:
-        """Return the true name of the page at `target` (with its first slash) of `host`, or None if there is none."""
+        """Return the true name of the page at `target` (with its first slash) of `host`, or None."""
         if host not in (self.host, *self.aliases):
             return None
         path, _, query = target[1:].partition("?")

@@ -32,7 +32,7 @@ class DustWeb:
         return f"<DustWeb at {self.seed}, dns {self.dns}>"
 
     def note(self, host: str, target: str) -> int:
-        """Count a request; return a number that grows with each request for the same URL."""
+        """Count a request; return a number that grows with each one for the same URL."""
         with self._guard:
             self.asked[host, target] += 1
             return self.asked[host, target] + len(self.asked)

@@ -73,7 +73,7 @@ class HostNames:
         return range(min(first, self.hosts), min(first + self.spec.branching, self.hosts))
 
     def at_rim(self, host: int) -> bool:
-        """Whether no other host depends on this one to be found."""
+        """Return whether no other host depends on this one to be found."""
         return not self.children(host) and (host > 0 or self.hosts == 1)
 
     def addresses(self, host: int) -> tuple[str, ...]:
@@ -98,7 +98,7 @@ class HostNames:
         return self._names.pick(bits(self.spec.seed, b"name", host))
 
     def dead(self, host: int) -> bool:
-        """Whether the host can never be reached."""
+        """Return whether the host can never be reached."""
         return self.name_kind(host) in DEAD_NAMES
 
     def robots_kind(self, host: int) -> RobotsKind:
@@ -127,7 +127,7 @@ class HostNames:
         return tuple(FeedKind)[1 + draw % 2] if draw else FeedKind.NONE
 
     def has_trap(self, host: int) -> bool:
-        """Whether the front page links into the trap, which the host's robots.txt forbids."""
+        """Return whether the front page links into the trap, which the host's robots.txt forbids."""
         if self.robots_kind(host) in WITHOUT_RULES:
             return False
         return bool(self._has(b"trap", host, self.spec.style_shares.trap))

@@ -165,7 +165,7 @@ class Layout:
         return found
 
     def has_fruit(self, page: int) -> bool:
-        """Whether a page has a link with rel=nofollow to a page that no other link leads to."""
+        """Return whether a page has a link with rel=nofollow to a page found nowhere else."""
         if self.kind(page) in (PageKind.NOFOLLOW, PageKind.NOFOLLOW_HEADER):
             return True
         share = self.spec.style_shares.nofollow_link
@@ -230,7 +230,7 @@ class Layout:
         return {SitemapKind.GZIP: "/sitemap.xml.gz", SitemapKind.TEXT: "/sitemap.txt"}.get(kind, "/sitemap.xml")
 
     def find(self, host: int, target: str) -> Resource | None:
-        """Return the resource at a path and query of a host, in whatever way escapes are written, or None."""
+        """Return the resource at a path and query of a host, however its escapes are written, or None."""
         if "%" in target:
             target = _ESCAPE.sub(_plain_escape, target)
         for resource in self._candidates(host, target):

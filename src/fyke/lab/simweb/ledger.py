@@ -177,5 +177,5 @@ def read_queries(path: Path) -> Any:
 
 
 def table_of(rows: Sequence[LedgerRow]) -> Any:
-    """Return a table of hand-made rows, for tests of readers of ledgers."""
+    """Return a table of hand-made rows, for tests."""
     return pa.Table.from_pylist([row._asdict() for row in rows], REQUESTS)

@@ -76,7 +76,7 @@ class Oracle:
         self._bodies = Bodies(layout)
 
     def links(self, resource: Resource) -> list[Resource]:
-        """Return the resources that a resource links to and that may be followed (Location counts), in any order."""
+        """Return the links of a resource that may be followed (Location counts), in any order."""
         layout, host = self.layout, resource.host
         home = layout.page(layout.names.starts[host])
         if resource.what is What.PAGE:
@@ -103,20 +103,20 @@ class Oracle:
         return found
 
     def requisites(self, resource: Resource) -> list[Resource]:
-        """Return the resources needed to show a resource."""
+        """Return the requisites of a resource."""
         if resource.what is not What.PAGE or self.layout.kind(resource.number) in _BARE:
             return []
         return self.layout.requisites(resource.number)
 
     def fruit(self, resource: Resource) -> list[Resource]:
-        """Return the resources that a resource links to and that must not be followed."""
+        """Return the links of a resource that must not be followed."""
         if resource.what is not What.PAGE or self.layout.kind(resource.number) in _BARE:
             return []
         page = resource.number
         return [Resource(What.FRUIT, resource.host, page)] if self.layout.has_fruit(page) else []
 
     def succeeds(self, resource: Resource, patient: bool = True) -> bool:
-        """Whether the resource can be had whole with status 200."""
+        """Return whether the resource can be had whole with status 200."""
         if resource.what is not What.PAGE:
             return resource.what is not What.HOP
         kind = self.layout.kind(resource.number)

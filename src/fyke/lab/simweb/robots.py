@@ -58,7 +58,7 @@ def _announce(sitemaps: list[str]) -> str:
 
 
 def forbids(kind: RobotsKind, target: str) -> bool:
-    """Whether a host of this kind forbids "fyke" to fetch `target` (canonical path and query)."""
+    """Return whether a host of this kind forbids "fyke" to fetch `target` (canonical path and query)."""
     if kind in WITHOUT_RULES:
         return False
     if kind in SHUT or target.startswith("/trap/"):

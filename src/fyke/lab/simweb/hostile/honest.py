@@ -3,8 +3,7 @@
 There are numbered archives, galleries of short captions, lists of lists, discussions that quote, tables of numbers,
 and suggestions in place of missing pages. `endless` has the endless sites and the table of kinds.
 
-Invariant: every page is a pure function of its address, seeded by its host, and says which real page it is. Nothing
-of the crawler is imported.
+Invariant: every page is a pure function of its address, seeded by its host, and says which real page it is.
 """
 
 import re

@@ -157,7 +157,7 @@ BEHAVIOURS = [Behaviour(name, script, _NO_RULES, scheme="https") for name, scrip
 
 
 def tls() -> ssl.SSLContext:
-    """Return a context with one certificate for all, which nobody trusts, and HTTP/2 alone."""
+    """Return a context with one untrusted certificate for all, and HTTP/2 alone."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(Path(__file__).with_name("nobody.pem"))
     context.set_alpn_protocols(["h2"])

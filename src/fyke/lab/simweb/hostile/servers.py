@@ -38,7 +38,7 @@ _HEAD_S = 600.0
 
 @dataclass(frozen=True)
 class Cast:
-    """Which behaviours are linked to, with how many hosts each and pages per host; and the normal sites."""
+    """The linked behaviours, hosts of each and pages per host; and the normal sites."""
 
     behaviours: list[str] = field(default_factory=list)
     hosts: int = 1
