@@ -1,11 +1,11 @@
-"""The laws of a crawl by several agents, while they are killed: nothing lost, nothing twice, nobody asked too soon.
+"""The laws of a crawl by several agents that are killed: nothing lost, nothing twice, no host asked too soon.
 
     python benches/agent_laws.py kill        # a tree of 100,000 pages, 25 agents and 5 supervisors killed
     python benches/agent_laws.py politeness  # 300 hosts on 40 addresses, an agent killed every five seconds
     python benches/agent_laws.py exact       # a lively web, by 1, 2, 5 and again 2 agents
 
-Each crawls a synthetic web (`fyke.lab.simweb`) by the command line, and holds what came of it against what the servers
-saw and what a perfect crawl would have. The tests run them small (`tests/crawl/test_agents.py`).
+Each crawls a synthetic web (`fyke.lab.simweb`) by the command line, and compares the result with the servers' ledger
+and a perfect crawl. The tests run them small (`tests/crawl/test_agents.py`).
 """
 
 import argparse
@@ -45,14 +45,14 @@ FAULTY = {"failure_delay_s": 0.1, "max_sleep_s": 1.0, "host_failures": 5}
 
 @dataclass(frozen=True)
 class Found:
-    """What came of a crawl: pages by how often they were archived, and what was wrong."""
+    """The result of a crawl: pages by how often they were archived, and every fault."""
 
     archived: Counter[str]
     missing: set[str]
     extra: set[str]
     twice: set[str]
     early: Sequence[Any]
-    check: str  # what `fyke check` found; empty when nothing
+    check: str  # output of `fyke check`; empty if it found nothing
     deaths: int
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class Found:
 
     @property
     def lawful(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there is no fault."""
         return not (self.missing or self.extra or self.twice or self.early or self.check)
 
 
@@ -85,7 +85,7 @@ class Crawls:
         self._settings.write_text(render(build(values, "settings")))
 
     def begun(self, agents: int, *more: str) -> subprocess.Popen[str]:
-        """A crawl with so many agents, running."""
+        """Start a crawl with this number of agents."""
         command = [
             sys.executable, "-m", "fyke", "crawl", *self.web.seeds, "--scope", "web", "--agents", str(agents), *more,
             "--config", str(self._settings), "--into", str(self.into), "--json",
@@ -93,7 +93,7 @@ class Crawls:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def run(self, agents: int, *more: str, timeout_s: float = 300) -> dict[str, Any]:
-        """The summary of a crawl that was left in peace."""
+        """Crawl undisturbed to the end; return the summary."""
         crawl = self.begun(agents, *more)
         said, errors = crawl.communicate(timeout=timeout_s)
         if crawl.returncode:
@@ -102,7 +102,7 @@ class Crawls:
         return summary
 
     def found(self, deaths: int = 0, *, crawl_delays: bool = False) -> Found:
-        """What came of it all."""
+        """Return the result of all crawls so far."""
         expected = self.web.perfect(IntendedCrawl(scope="web"))
         rows = read_table(self.into, "pages", ["url", "outcome"]).to_pylist()
         archived = Counter(row["url"] for row in rows if row["outcome"] == "ok")
@@ -123,7 +123,7 @@ class Crawls:
 
 
 def children(process: int) -> list[int]:
-    """The processes that `process` started."""
+    """Return the processes that `process` started."""
     try:
         return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
     except OSError:
@@ -131,13 +131,15 @@ def children(process: int) -> list[int]:
 
 
 def processes_of(crawl: int) -> list[int]:
-    """The processes of the agents of a crawl, which its fork server started."""
+    """Return the processes of a crawl's agents, which its fork server started."""
     return [process for server in children(crawl) for process in children(server)]
 
 
 def crawl_killing(crawls: Crawls, agents: int, kills: Sequence[str], every: int, timeout_s: float) -> int:
-    """Crawl to the end; how many were killed, an `agent` or the `supervisor` in turn, each when the servers have seen
-    `every` requests more."""
+    """Crawl to the end; return how many processes were killed.
+
+    `kills` names an `agent` or the `supervisor` in turn; each is killed after `every` more requests.
+    """
     rng = random.Random(1)
     deadline = time.monotonic() + timeout_s
     crawl, killed, seen = crawls.begun(agents), 0, 0
@@ -167,7 +169,7 @@ def crawl_killing(crawls: Crawls, agents: int, kills: Sequence[str], every: int,
 
 
 def kill_law(folder: Path, pages: int, hosts: int, agents: int, kills: Sequence[str], timeout_s: float) -> Found:
-    """A tree of pages: a lost link is a lost page."""
+    """Crawl a tree of pages, in which a lost link is a lost page."""
     with running_web(plain(pages=pages, hosts=hosts, tree=True, branching=4)) as web:
         crawls = Crawls(folder, web, {"host_delay_s": 0.02}, checkpoint_s=0.5, warc_bytes=4_000_000)
         every = max(20, pages // (2 * len(kills)))
@@ -175,7 +177,7 @@ def kill_law(folder: Path, pages: int, hosts: int, agents: int, kills: Sequence[
 
 
 def politeness_law(folder: Path, pages: int, hosts: int, addresses: int, kills: int, timeout_s: float) -> Found:
-    """Hosts that share addresses; some have delays of their own, several addresses, a robots.txt that redirects."""
+    """Crawl hosts that share addresses; some have Crawl-delays, several addresses, or a robots.txt that redirects."""
     spec = WebSpec(
         pages=pages, hosts=hosts, addresses=addresses, domains=hosts // 3, pages_exponent=0.3,
         robots_shares=RobotsShares(delay=0.2, allow=0.2, moved_away=0.05), name_shares=NameShares(several=0.2),
@@ -188,7 +190,7 @@ def politeness_law(folder: Path, pages: int, hosts: int, addresses: int, kills: 
 
 
 def exact_law(folder: Path, pages: int, hosts: int, agents: Sequence[int], timeout_s: float, *, odd: bool) -> Found:
-    """A part of the web by each number of agents in turn."""
+    """Crawl a part of the web with each number of agents in turn."""
     spec = lively(pages=pages, hosts=hosts) if odd else plain(pages=pages, hosts=hosts)
     with running_web(spec) as web:
         crawls = Crawls(folder, web, {})
@@ -201,7 +203,7 @@ def exact_law(folder: Path, pages: int, hosts: int, agents: Sequence[int], timeo
 
 
 def main() -> None:
-    """One law, whole."""
+    """Test one law at full size."""
     parser = argparse.ArgumentParser()
     parser.add_argument("law", choices=["kill", "politeness", "exact"])
     parser.add_argument("--pages", type=int, default=0)

@@ -1,12 +1,12 @@
-"""What a second agent costs: CPU a page and memory of the same crawl with 1 and 2 agents, in one run.
+"""What does a second agent cost? CPU a page and memory of the same crawl with 1 and 2 agents, in one run.
 
     python benches/agents.py [--pages 20000] [--agents 1 2] [--rounds 4]
 
-The plain web (`webs`), without delays. All processes of a crawl are held on one core and the server on the other, so
-that what is compared is how much there is to do, and not how well two cores share what is beside them. But processes
-that take turns on a core push each other out of its caches. So there is a control: as many crawls with one agent each,
-of the same web at the same time on the same core, which know nothing of each other. What agents cost above that is
-what they say to each other. Of each crawl what it takes to start and end is taken off, as a crawl of one page tells it.
+The plain web (`webs`), without delays. All processes of a crawl are held on one core and the server on the other. So
+the bench compares the amount of work, not how well two cores share their caches and memory. But processes that take
+turns on a core push each other out of its caches. The control is therefore as many independent crawls with one agent
+each, of the same web, at the same time, on the same core. The cost of agents above that is their communication. From
+each crawl the cost to start and end is subtracted, as measured by a crawl of one page.
 """
 
 import argparse
@@ -29,13 +29,14 @@ from fyke.quantities import counted
 
 
 def cpu_s() -> float:
-    """Of all processes that were waited for."""
+    """Return the CPU seconds of all processes that were waited for."""
     used = getrusage(RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def crawled(web: Served, crawls: int, agents: int, *limit: str) -> tuple[float, int, int]:
-    """CPU seconds of `crawls` at the same time, with so many agents each; all their pages; the most memory of one."""
+    """Run `crawls` at the same time, with `agents` each; return CPU seconds, all pages, and the peak memory of one
+    crawl."""
     before = cpu_s()
     with tempfile.TemporaryDirectory() as folder:
         running = [
@@ -53,7 +54,7 @@ def crawled(web: Served, crawls: int, agents: int, *limit: str) -> tuple[float, 
 
 
 def main() -> None:
-    """A line for each crawl, and the medians."""
+    """Print a line for each crawl, and the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=20_000)
     parser.add_argument("--agents", type=int, nargs="+", default=[1, 2])

@@ -1,13 +1,16 @@
-"""What budgets cost the disk as a crawl grows tenfold: BEAST's queues, and the naive two.
+"""What do budgets cost the disk as a crawl grows tenfold? BEAST's queues, and the naive two.
 
     .venv/bin/python benches/beast_cost.py [pages of the small crawl] [domains] [picture]
 
-Simulated crawls of a web of so few domains that nearly all URLs are over budget: every domain has the same one, 10
-URLs a round. Counted are the bytes that the queues of rounds read and write, for each page fetched so far. For BEAST
-they stay below a bound for any size of crawl (IRLbot, Lee et al., WWW 2008, Theorem 5). Within it they go up and down:
-the queue of what is over budget is read again a few times while the crawl doubles, all of it at a time. The naive
-queue is read again after every round, and what it moves grows with the crawl (Theorem 4); it is given up once it has
-taken `PATIENCE` times as long as BEAST. Draws both into `picture` (default: beast_cost.svg).
+Simulated crawls of a web of few domains, so that nearly all URLs are over budget: every domain has the same budget,
+10 URLs a round. The bench counts the bytes that the queues of rounds read and write, for each page fetched so far.
+
+- For BEAST they stay below a bound for any size of crawl (IRLbot, Lee et al., WWW 2008, Theorem 5). Within it they go
+  up and down: the queue over budget is reread whole a few times while the crawl doubles.
+- The naive queue is reread after every round, and the bytes it moves grow with the crawl (Theorem 4). It is given up
+  after `PATIENCE` times the time of BEAST.
+
+Draws both into `picture` (default: beast_cost.svg).
 """
 
 import tempfile
@@ -27,11 +30,11 @@ GROWTH = 10
 SAMPLES = 200
 PATIENCE = 2.0
 POLICIES = {"star-beast": GREEN, "naive": RED}
-QUICK = {"host_delay_s": 0.5, "min_host_delay_s": 0.5, "address_delay_s": 0.0}  # few hosts must be enough
+QUICK = {"host_delay_s": 0.5, "min_host_delay_s": 0.5, "address_delay_s": 0.0}  # so that few hosts are enough
 
 
 def web_of(domains: int) -> VirtualWebSpec:
-    """A web of large domains without farms and faults."""
+    """Return a web of large domains without farms and faults."""
     return VirtualWebSpec(
         domains=domains, giants=0, farms=0, size_scale=100_000.0, size_growth=0.2, size_sigma=0.5, branching=2.0,
         dead_share=0, weary_share=0,
@@ -39,7 +42,7 @@ def web_of(domains: int) -> VirtualWebSpec:
 
 
 def crawled(policy: str, domains: int, pages: int, patience_s: float = float("inf")) -> list[Sample]:
-    """How a crawl of `pages` pages stood over time; it ends sooner after `patience_s` seconds."""
+    """Return the samples of a crawl of `pages` pages; it ends sooner after `patience_s` seconds."""
     asked = SimulationSettings(
         web_of(domains), policy, politeness=QUICK, frontier={"budget": "equal", "window_visits": 4000}
     )
@@ -51,13 +54,13 @@ def crawled(policy: str, domains: int, pages: int, patience_s: float = float("in
 
 
 def bytes_per_page(samples: list[Sample], pages: int) -> float | None:
-    """Bytes moved for each page when the crawl had `pages`; None when it did not come so far."""
+    """Return the bytes moved per page when the crawl had `pages`; None if it did not get that far."""
     at = next((sample for sample in samples if sample.pages >= pages), None)
     return None if at is None else at.policy_bytes / at.pages
 
 
 def draw(crawls: dict[str, list[Sample]], picture: Path) -> None:
-    """Bytes a page over the crawl."""
+    """Draw bytes a page over the crawl."""
     figure, (axes,) = panels(
         1, "Budgets that cost the same for any size of crawl", "BEAST and the naive two queues, over one virtual web",
         width_in=8.5, height_in=HEIGHT_IN,

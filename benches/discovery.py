@@ -1,21 +1,22 @@
-"""How many new pages are found by visiting old ones again, of which few link to them: four policies over one web.
+"""How many new pages do visits to old ones find, if few old pages link to them? Six policies over one web.
 
     .venv/bin/python benches/discovery.py [pages [seed [skew life]]]
 
 Old pages change at lognormal rates (sigma 1.5, median 1). In a unit of time new pages appear, a twentieth of the old
-ones; one to three old pages link to each, by Zipf's law over all of them, change by it, and let go of the link after
-two units of time, in the mean. A visit to an old page shows the links that are there. *Found* is how many new pages a
-hundred visits find, *share* that of all that appear, *stale* the harmonic staleness of the old pages, all in the second
-half of the time.
+ones. One to three old pages link to each new one, by Zipf's law over all of them; the link is a change, and it is
+gone after two units of time, in the mean. A visit to an old page shows its present links. *Found* is the number of
+new pages found by a hundred visits, *share* their share of all that appear, *stale* the harmonic staleness of the old
+pages; all in the second half of the time.
 
-*Uniform* visits all in turn, *changes alone* is Fyke's index without what it is worth that a page brings links. The
-others are after Dasgupta et al. (The discoverability of the web, WWW 2007). A part of the visits goes to all pages in
-turn, which takes a *month*; by what each showed in the last two of these, pages are chosen for the other visits, anew
-each *week*, each once a week. *Degree* takes those first that showed most new pages a visit; *cover* those that
-together showed most, greedily, so that of pages which show the same one is enough. Both are run with a tenth, a third,
-a half and two thirds of the visits in turn, and weeks of a 4th, 16th and 64th of a month; what is shown is the run that
-found most, which nobody could choose beforehand. *Past yield* has no weeks: at each moment the page that showed most a
-visit.
+- *Uniform* visits all pages in turn.
+- *Past yield* visits the page that showed most a visit so far, except for a tenth of the visits, which go in turn.
+- *Degree* and *cover* are after Dasgupta et al. (The discoverability of the web, WWW 2007). A part of the visits goes
+  to all pages in turn, which takes a *month*. By the links shown in the last two months, pages are chosen for the
+  other visits, anew each *week*, each once a week. *Degree* takes first the pages that showed most new pages a visit.
+  *Cover* takes greedily the pages that together showed most, so that one of several with the same links is enough.
+  Both run with a tenth, a third, a half and two thirds of the visits in turn, and weeks of a 4th, 16th and 64th of a
+  month. The run that found most is shown; nobody could choose it beforehand.
+- *Changes alone* is Fyke's index without the worth of new links, *Fyke* the whole index.
 """
 
 import heapq
@@ -36,11 +37,11 @@ from fyke.frontier.revisit.worth import worth
 BUDGETS = (0.1, 0.3, 1.0)
 TIME = 30.0
 STEPS = 1500
-APPEAR = 0.05  # new pages, for each old one and unit of time
-LIFE = 2.0  # of a link
+APPEAR = 0.05  # new pages, per old page and unit of time
+LIFE = 2.0  # of a link, in the mean
 SKEW = 1.0  # of Zipf's law
-LEARNING = 0.1  # of the visits by past yield, in turn
-IN_TURN = (0.1, 1 / 3, 0.5, 2 / 3)  # of the visits by rules with weeks
+LEARNING = 0.1  # share of the visits by past yield that go in turn
+IN_TURN = (0.1, 1 / 3, 0.5, 2 / 3)  # shares of the visits that go in turn, for rules with weeks
 WEEKS = (4, 16, 64)  # in a month
 WINDOW = 2.0  # months
 
@@ -51,8 +52,8 @@ class Web:
 
     changes: npt.NDArray[np.uint16]  # [steps, pages]
     appear: Counts  # [new]: steps, sorted
-    pages: Counts  # [new, 3]: who links to it; -1: nobody
-    until: Counts  # [new, 3]: before which step it is there
+    pages: Counts  # [new, 3]: the pages that link to it; -1: none
+    until: Counts  # [new, 3]: the step at which the link is gone
 
 
 def web(pages: int, seed: int, skew: float, life: float) -> Web:
@@ -72,7 +73,7 @@ def web(pages: int, seed: int, skew: float, life: float) -> Web:
 
 @dataclass
 class Crawler:
-    """What is known of old pages, by visits."""
+    """The crawler's knowledge of old pages, by visits."""
 
     pages: int
     ages: Column = field(init=False)
@@ -80,7 +81,7 @@ class Crawler:
     links: Column = field(init=False)
     time: Column = field(init=False)
     visits: Column = field(init=False)
-    shown: Column = field(init=False)  # new pages, also those that another page had shown
+    shown: Column = field(init=False)  # new pages shown, also those that another page had shown
 
     def __post_init__(self) -> None:
         self.ages = np.random.default_rng(7).random(self.pages) * 1e-3
@@ -90,7 +91,7 @@ class Crawler:
         self.links, self.time, self.visits, self.shown = (np.zeros(self.pages) for _ in range(4))
         self._first = np.array([1.0, 10.0])
         self.now = 0.0
-        self.shows: list[tuple[float, int, list[int]]] = []  # when, which page, new pages that it showed
+        self.shows: list[tuple[float, int, list[int]]] = []  # time, page, new pages that it showed
 
     def visit(self, pages: Counts, changed: npt.NDArray[np.bool_], new: Column, shown: Column) -> None:
         ages = self.ages[pages]
@@ -125,7 +126,7 @@ Order = Callable[[Iterable[tuple[float, int, list[int]]]], list[int]]
 
 
 def by_degree(shows: Iterable[tuple[float, int, list[int]]]) -> list[int]:
-    """Pages that showed new ones, those first that showed most a visit."""
+    """Return the pages that showed new ones, in falling order of new pages a visit."""
     of: dict[int, list[int]] = defaultdict(list)
     for _, page, new in shows:
         of[page].append(len(new))
@@ -134,7 +135,7 @@ def by_degree(shows: Iterable[tuple[float, int, list[int]]]) -> list[int]:
 
 
 def by_cover(shows: Iterable[tuple[float, int, list[int]]]) -> list[int]:
-    """Pages by how many they showed that none before them in this list did."""
+    """Return pages greedily, in falling order of new pages that no page before them showed."""
     of: dict[int, set[int]] = defaultdict(set)
     for _, page, new in shows:
         of[page].update(new)
@@ -192,7 +193,7 @@ def fyke(crawler: Crawler) -> Column:
     return crawler.changing() + crawler.finding()
 
 
-# By name: the rules from which the one that finds most is shown.
+# By name: the rules of which the one that finds most is shown.
 Rules = Callable[[float], list[Index]]
 POLICIES: dict[str, Rules] = {
     "uniform": lambda _: [lambda crawler: crawler.ages],
@@ -205,7 +206,7 @@ POLICIES: dict[str, Rules] = {
 
 
 def run(where: Web, budget: float, index: Index) -> tuple[float, float, float]:
-    """New pages found by a hundred visits, their share of all, the staleness of the old ones."""
+    """Return new pages found per hundred visits, their share of all, and the staleness of the old pages."""
     steps, pages = where.changes.shape
     crawler, missed = Crawler(pages), np.zeros(pages, np.int64)
     linked: list[list[tuple[int, int]]] = [[] for _ in range(pages)]

@@ -1,26 +1,27 @@
-"""What the Drum moves on disk, beside what IRLbot's model says it must.
+"""How many bytes does the Drum move on disk, compared with IRLbot's model?
 
     .venv/bin/python benches/drum_overhead.py [--table 100_000_000] [--merges 8] [--memory-mb 512]
 
-Fills a table, hands in links until so many merges are done, and counts the bytes read and written for each byte of
-URL, as the Drum counts them and as the system does (`/proc/self/io`). The model is Theorem 2 (section 4.4) at the
-same n, U, p, b, H, P, R and M, and at the D that the Drum gave to its buckets: what waited when it merged.
+Fills a table, hands in links until `--merges` merges are done, and counts the bytes read and written for each byte of
+URL, by the Drum's own count and the system's (`/proc/self/io`). The model is Theorem 2 (section 4.4) at the same n,
+U, p, b, H, P, R and M. Its D is the size of the Drum's buckets: the bytes that waited when it merged.
 
-It is done twice: with URLs of random bytes, all linked to alike, which nothing can pack, as the model has them; and
-with URLs of words and a web's popularity (`url_seen.stream`).
-Term by term, in bytes a byte of URL, and why ours differs:
+It is done twice: with URLs of random bytes and uniform popularity, which cannot be packed, as in the model; and with
+URLs of words and a web's popularity (`url_seen.stream`). The terms, in bytes a byte of URL, and why ours differ:
 
-- `waiting`, the paper's 2 + 2H/b: text and keys are written once and read once. Ours adds to each link 4 bytes
-  for where its text begins and up to 4 for its key's place in the text, twice, and a header for each message; the
-  model has URLs without a length. So it is up to a tenth above the model when nothing is packed, and about half of it
-  when URLs are URLs and the table is larger than twice the memory, as a drum then packs what it spills with LZ4.
+- `waiting`, the paper's 2 + 2H/b: text and keys are written once and read once. Ours adds to each link 4 bytes for
+  the
+  start of its text and up to 4 for its key's place in the text, twice, and a header for each message; the model has
+  URLs without a length. So it is up to a tenth above the model if nothing is packed. It is about half of it for real
+  URLs and a table larger than twice the memory, because the drum then packs spilled links with LZ4.
 - `queue`, the paper's p: unique URLs written to the queue, unpacked. Ours adds the same 4 bytes and a header.
 - `table`, the paper's (H + b)(2UH + pHn) / (bD): D / (H + b) links are merged at a time, and each merge reads the
-  table and writes it anew. Ours reads it whole and writes only those parts for which enough has gathered in the
-  young runs (`fyke.disk.young`); that is below the model, by half when memory holds the news of many merges, and
-  by less the larger the table is for its memory. Packed, more links wait in D, so there are fewer merges too.
+  table
+  and writes it anew. Ours reads it whole and writes only the parts whose young runs have gathered enough
+  (`fyke.disk.young`). That is below the model: by half if memory holds the news of many merges, by less the larger the
+  table is for its memory. Packed, more links wait in D, so there are also fewer merges.
 
-So the sum is above the model by no more than a tenth anywhere, and below it where the table counts.
+So the sum is nowhere more than a tenth above the model, and below it where the table counts.
 """
 
 import argparse
@@ -38,12 +39,12 @@ from fyke.disk.checkpoint import Checkpoint
 from fyke.disk.queue import DiskQueue
 from fyke.lab.plan.model import BUFFER_BYTES, Workload, drum_overhead, least_overhead
 
-ENDLESS = 1 << 40  # links; as many are made as the merges take
+ENDLESS = 1 << 40  # links; only as many are made as the merges take
 
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """Bytes moved for each byte of URL: measured term by term, the same by the system's count, and the model's."""
+    """Bytes moved per byte of URL: measured term by term, by the system's count, and the model's."""
 
     links: int
     merges: int
@@ -52,7 +53,7 @@ class Overhead:
     queue: float
     table: float
     by_system: float
-    crawl: Workload  # the model's
+    crawl: Workload  # for the model
     memory_bytes: int
 
     @property
@@ -69,7 +70,7 @@ class Overhead:
 
 
 def overhead(task: Task, merges: int) -> Overhead:
-    """Of a drum whose table was filled in the task's directory, over whole merges."""
+    """Return the overhead of a drum whose table was filled in the task's directory, over whole merges."""
     seen = DrumSeen(Path(task.directory) / "seen", task.memory_bytes, task.table)
     queue_directory = Path(task.directory) / "queue"
     links, start = 0, moved_bytes()
@@ -80,7 +81,7 @@ def overhead(task: Task, merges: int) -> Overhead:
             links += len(keys)
             if len(seen.waited_bytes) == merges:
                 break
-        queue.state()  # writes what it still has in memory
+        queue.state()  # writes the rows still in memory
         drum, queued = seen.drum.statistics(), queue.statistics()
         by_system = sum(moved_bytes()) - sum(start)
     seen.close()

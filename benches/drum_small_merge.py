@@ -1,8 +1,8 @@
-"""How long a merge takes that a starving fetcher asks for: 200 links into a large table, and into a small one.
+"""How long is a merge that a starving fetcher asks for? 200 links into a large table, and into a small one.
 
     .venv/bin/python benches/drum_small_merge.py [--table 50_000_000] [--memory-mb 256]
 
-A merge of all that a crawl's start has found must not cost a pass over the table. It looks each link up with a
+At a crawl's start, a merge of the few URLs found must not cost a pass over the table. It looks each link up with a
 read or two and writes nothing to the table.
 """
 
@@ -22,7 +22,7 @@ TIMES = 200
 
 
 def merge_s(seen: DrumSeen, stream: Stream) -> float:
-    """Seconds of CPU of a merge of `LINKS` links, the median of `TIMES`."""
+    """Return the CPU seconds of a merge of `LINKS` links, the median of `TIMES`."""
     spent = []
     keys, texts, _ = next(stream.batches())
     for start in range(0, LINKS * TIMES, LINKS):

@@ -3,12 +3,12 @@
     .venv/bin/python benches/drum_throughput.py [--table 100_000_000] [--links 50_000_000] [--memory-mb 512]
         [--cap 60] [--popularity web|uniform] [--only drum --only "batch merge" ...]
 
-Fills a table, then hands in links of 80 bytes each, 89 % of them met before (`url_seen.stream`), to each structure
-in a process of its own, and puts what comes out as unique into a queue on disk. The time is from end to end: the
-text of URLs goes through, wherever a structure keeps it. A structure that is slow is stopped after `--cap` seconds of
-CPU, merges what waits, and is judged by what it did; one that cannot hold the table gets the largest that it can
-(`LARGEST`), and the output says which. CPU counts all threads, and is the ratio to trust on a machine that others
-use. Needs 30 bytes of disk a key of the table, in the directory for temporary files.
+Fills a table, then hands links of 80 bytes each, 89 % of them met before (`url_seen.stream`), to each structure in
+its own process, and puts the unique ones into a queue on disk. The time is from end to end: the text of URLs goes
+through, wherever a structure keeps it. A slow structure is stopped after `--cap` seconds of CPU, merges its waiting
+links, and is judged by the links done. A structure that cannot hold the table gets the largest that it can
+(`LARGEST`), which the output says. CPU counts all threads, and is the ratio to trust on a shared machine. Needs 30
+bytes of disk per key of the table, in the directory for temporary files.
 """
 
 import argparse
@@ -24,23 +24,23 @@ from time import perf_counter
 from url_seen.run import STRUCTURES, Result, Task
 from url_seen.stream import URL_BYTES
 
-LARGEST: dict[str, Callable[[int], int]] = {  # keys, for bytes of memory
-    "in memory": lambda memory_bytes: memory_bytes // 250,  # and as many that are new
-    "tree batch": lambda _: 100_000_000,  # larger ones take minutes a merge, and there is no other
-    "rocksdb": lambda _: 100_000_000,  # larger ones take up to half an hour to fill, to be slower still
+LARGEST: dict[str, Callable[[int], int]] = {  # keys, by bytes of memory
+    "in memory": lambda memory_bytes: memory_bytes // 250,  # and as many new ones
+    "tree batch": lambda _: 100_000_000,  # larger ones take minutes a merge, and it has no smaller merge
+    "rocksdb": lambda _: 100_000_000,  # larger ones take up to half an hour to fill, and are slower still
     "lmdb": lambda _: 100_000_000,
     "sqlite": lambda _: 100_000_000,
 }
 
 
 def child(task: Task) -> str:
-    """Do `task` in a process of its own; what it printed."""
+    """Do `task` in its own process; return its output."""
     command = [sys.executable, "-m", "url_seen.run", json.dumps(asdict(task))]
     return subprocess.run(command, cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def measured(task: Task) -> tuple[Result, float]:
-    """The result, and the seconds to fill the table."""
+    """Return the result, and the seconds to fill the table."""
     with tempfile.TemporaryDirectory(prefix="url-seen-") as directory:
         task = replace(task, directory=directory)
         began = perf_counter()
@@ -56,7 +56,8 @@ HEADER = (
 
 
 def row(task: Task, result: Result, fill_s: float, drum: Result) -> str:
-    """A line under `HEADER`: links a second and CPU a link, each against the Drum's; bytes moved a byte of URL."""
+    """Return a line under `HEADER`: links a second and CPU a link, each against the Drum's; bytes moved a byte of
+    URL."""
     speed, cpu = result.links / result.seconds, result.cpu_s / result.links
     moved = (result.read_bytes + result.written_bytes) / (result.links * URL_BYTES)
     return (
@@ -84,7 +85,7 @@ def main() -> None:
         links = min(asked.links, 9 * table) if name == "in memory" else asked.links
         task = Task(name, "measure", "", table, links, memory_bytes, asked.cap, asked.popularity)
         result, fill_s = measured(task)
-        drum = drum or result  # or what was asked for first
+        drum = drum or result  # or the first structure asked for
         print(row(task, result, fill_s, drum), flush=True)
 
 

@@ -1,8 +1,8 @@
 """The fields of product pages into PostgreSQL, and again after a changed selector: `python benches/extraction.py`.
 
-A shop of 10,000 product pages of 12 KB on an nginx of this machine, and a PostgreSQL of our own; beside Scrapy, where
-that is installed (`pip install --group bench`). Prints seconds, and processor time of the program and what it starts;
-the rows of both are compared in the database. `python benches/extraction.py 1000` is a smaller shop.
+A shop of 10,000 product pages of 12 KB on an nginx of this machine, and a PostgreSQL of our own; Scrapy beside it, if
+installed (`pip install --group bench`). Prints seconds, and CPU seconds of the program and its children; the database
+compares the rows of both. `python benches/extraction.py 1000` is a smaller shop.
 """
 
 import importlib.util
@@ -45,7 +45,7 @@ fields.tags = {{ select = ".tag", many = true }}
 
 
 def build(root: Path, products: int) -> None:
-    """A page of shelves, shelves of products, products."""
+    """Write a page of shelves, shelves of products, and products."""
     chance = Random(1)
     words = ["".join(chance.choices("abcdefghijklmnoprstuvwz", k=chance.randint(3, 9))) for _ in range(4000)]
     (root / "product").mkdir(parents=True)
@@ -66,7 +66,7 @@ def build(root: Path, products: int) -> None:
 
 @contextmanager
 def postgres(home: Path) -> Iterator[str]:
-    """A server at a socket in `home`; it may not be root's."""
+    """Run a server at a socket in `home`, as another user than root."""
     binaries = Path(shutil.which("initdb") or next(Path("/usr/lib/postgresql").glob("*/bin/initdb"))).resolve().parent
     user: dict[str, Any] = {}
     if os.geteuid() == 0:
@@ -83,7 +83,7 @@ def postgres(home: Path) -> Iterator[str]:
 
 
 def timed(what: str, *commands: Sequence[str]) -> None:
-    """Run `commands`, and say how long they took."""
+    """Run `commands` and print their times."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     for command in commands:
         done = subprocess.run(command, capture_output=True, text=True, check=False)

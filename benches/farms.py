@@ -1,15 +1,15 @@
-"""What link farms look like in the graph of domains, and what they get where budgets know of it.
+"""What do link farms look like in the graph of domains, and what do they get if budgets know of it?
 
     .venv/bin/python benches/farms.py [domains,...] [seeds] [shape,...]
 
-Each web is crawled twice: with STAR and BEAST as shipped, and again with the budgets of `examples/signal_budget.py`,
-which are told the signals of the domains met by the first crawl, worked out as `fyke index` does. *AUC* is the chance
-that of a farm's domain and of an honest one with about as many linkers (within a factor of two) the farm's has the
-smaller share behind it; *flagged* are the domains of which the table says so.
+Each web is crawled twice: with STAR and BEAST as shipped, and again with the budgets of `examples/signal_budget.py`.
+These are told the signals of the domains met by the first crawl, computed as `fyke index` does. *AUC* is the chance
+that a farm's domain has a smaller share behind it than an honest one with about as many linkers (within a factor of
+two). *Flagged* are the domains that the table names as dependent.
 
 Shapes: those of `spam.py`, and farms that buy in-degree: `alliance`, 50 to 400 domains that link to each other;
-`bought`, one honest domain in five sells links; `dear`, the same, and 40 domains that link to each other.
-`held` was run once, when all was done.
+`bought`, one honest domain in five sells links; `dear`, the same, and 40 domains that link to each other. `held` was
+run once, when all was done.
 """
 
 import os
@@ -55,17 +55,17 @@ ALL = {**SHAPES, **BOUGHT}
 
 @dataclass(frozen=True)
 class Crawled:
-    """What came of one crawl."""
+    """The result of one crawl."""
 
     spam: float  # of fetches
-    later_spam: float  # of those of the second half
+    later_spam: float  # of fetches of the second half
     honest: HonestShares
     pages: npt.NDArray[np.int64]  # of each domain
     edges: U64  # [n, 2]: domains that link to another
 
 
 def crawled(spec: VirtualWebSpec, pages: int, folder: Path, budget: str) -> Crawled:
-    """`pages` pages of the web under STAR and BEAST with this `budget` function."""
+    """Crawl `pages` pages of the web under STAR and BEAST with this `budget` function."""
     web, found = VirtualWeb(spec), [np.zeros((0, 2), np.uint64)]
 
     def fetched(text: Text) -> None:
@@ -88,7 +88,7 @@ def crawled(spec: VirtualWebSpec, pages: int, folder: Path, budget: str) -> Craw
 
 
 def signals(edges: U64, folder: Path) -> tuple[U64, npt.NDArray[np.void]]:
-    """Keys of domains, and their supporters, by who links to whom."""
+    """Return keys of domains, and their supporters, computed from the links between domains."""
     builder = GraphBuilder(folder, "domains", len(edges), MEMORY)
     for keys in edges.T:
         builder.add_nodes(keys, np.zeros_like(keys))
@@ -98,7 +98,8 @@ def signals(edges: U64, folder: Path) -> tuple[U64, npt.NDArray[np.void]]:
 
 
 def auc(found: npt.NDArray[np.void], spam: Mask) -> float:
-    """Of pairs with about as many linkers, the share in which the farm's has fewer behind each; 0.5: no pair."""
+    """Return the share of pairs with about as many linkers in which the farm's has fewer behind each; 0.5 without
+    pairs."""
     behind, linkers = found["behind"] / np.maximum(found["linkers"], 1), found["linkers"]
     won = pairs = 0.0
     for one in np.flatnonzero(spam & (linkers >= LEAST_LINKERS)).tolist():
@@ -134,7 +135,7 @@ def compare(shape: str, domains: int, seed: int) -> None:
 
 
 def lost(before: Crawled, after: Crawled, flagged: U64, spec: VirtualWebSpec) -> float:
-    """The share of honest domains' fetches that those which were flagged lost."""
+    """Return the share of honest domains' fetches that flagged honest domains lost."""
     which = np.isin(VirtualWeb(spec).domain_keys()[: spec.domains], flagged)
     less = np.maximum(before.pages[: spec.domains] - after.pages[: spec.domains], 0)[which].sum()
     return float(less / max(1, before.pages[: spec.domains].sum()))

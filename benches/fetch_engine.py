@@ -1,10 +1,9 @@
-"""CPU a request costs: Fyke's engine against bare pycurl, on 21 KB pages over kept connections.
+"""CPU per request: Fyke's engine against bare pycurl, on 21 KB pages over kept connections.
 
     .venv/bin/python benches/fetch_engine.py [requests] [connections]
 
-A local nginx serves; only this process's CPU is counted. `bare multi` is what pycurl can do with the
-least Python: `perform()` in a loop, bodies into lists, no event loop, no exchange. The ratio says
-what the engine's promises cost.
+A local nginx serves; only this process's CPU is counted. `bare multi` is pycurl with the least Python: `perform()` in
+a loop, bodies into lists, no event loop, no exchange. The ratio is the cost of the engine's promises.
 """
 
 import asyncio

@@ -2,8 +2,8 @@
 
     .venv/bin/python benches/flat_memory.py [pages of the small crawl] [pages of the large one]
 
-Both crawls are of one synthetic web of millions of pages with some 200 links each, through the ordinary
-command; each stops after so many pages that it has discovered about as many URLs.
+Both crawls are of one synthetic web of millions of pages with some 200 links each, by the ordinary command. Each
+stops after the pages that discover about that number of URLs.
 """
 
 import json
@@ -29,7 +29,7 @@ LINKS = 200
 
 
 def web_of(urls: int) -> WebSpec:
-    """A web with more than `urls` pages."""
+    """Return a web with more than `urls` pages."""
     return WebSpec(
         pages=2 * urls, hosts=2000, domains=500, addresses=64, links_per_page=LINKS, mean_page_bytes=15_000,
         branching=60, pages_exponent=0.3,
@@ -37,7 +37,7 @@ def web_of(urls: int) -> WebSpec:
 
 
 def crawled(web, folder: Path, pages: int) -> dict:
-    """The summary of a crawl of `pages` pages."""
+    """Return the summary of a crawl of `pages` pages."""
     config = folder / f"{pages}.toml"
     config.write_text(SETTINGS.format(dns=web.dns))
     command = [sys.executable, "-m", "fyke", "crawl", *web.seeds, "--scope", "web", "--pages", str(pages)]
@@ -47,7 +47,7 @@ def crawled(web, folder: Path, pages: int) -> dict:
 
 
 def compare(few: int, many: int) -> list[tuple[int, int, float]]:
-    """(pages, URLs discovered, peak MB) of crawls of `few` and of `many` pages of one web."""
+    """Return (pages, URLs discovered, peak MB) of crawls of `few` and of `many` pages of one web."""
     rows = []
     with tempfile.TemporaryDirectory() as name, running_web(web_of(many * LINKS)) as web:
         for pages in (few, many):

@@ -1,12 +1,12 @@
-"""What a page costs in native code alone, and what Fyke takes above that: the share that is ours.
+"""What does a page cost in native code alone, and what does Fyke take above that?
 
     .venv/bin/python benches/floor.py [WEB]... [--pages N]
 
-One run, one core: Fyke crawls the web; then the same pages are fetched with bare libcurl, one connection to a host, and
-each thing that somebody must do with them is done by itself, with the libraries that Fyke uses and nothing around them.
-The sum is the floor of a crawler that has these promises and these libraries; beside it, what stands in their place
-elsewhere: lexbor's tree, a query on it, links joined one by one. Below it the CPU time of the crawl by rooms, as
-`sampling` saw it. Archive and digests are counted as Fyke writes them; links as many as a page has.
+One run, one core. Fyke crawls the web. Then bare libcurl fetches the same pages, one connection to a host, and each
+necessary piece of work is done by itself, with the libraries that Fyke uses and nothing around them. The sum is the
+floor of a crawler with these promises and these libraries. Beside it stands what other crawlers do instead: lexbor's
+tree, a query on it, links joined one by one. Below it stands the CPU time of the crawl by rooms, as seen by
+`sampling`. Archive and digests are counted as Fyke writes them; links as many as a page has.
 """
 
 import argparse
@@ -37,9 +37,9 @@ from fyke.archive.records import BODY_LEVEL, GZIP
 from fyke.core.resolve import LinkResolver
 from fyke.harvest.links import scanned
 
-_SAMPLE = 1_000  # pages that each part is done with
+_SAMPLE = 1_000  # pages for each piece of work
 _AT_ONCE = 32
-_PAUSE_S = 0.002  # while which a crawler has other things to do, and data arrives
+_PAUSE_S = 0.002  # in which a crawler would do other things, and data arrives
 _ROUNDS = 3
 HOLD_MS = 20
 TREE = "lexbor's tree"
@@ -58,7 +58,7 @@ STAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A page as it came."""
+    """A page as received."""
 
     url: str
     head: bytes
@@ -74,7 +74,7 @@ class Fetched:
 
 
 class Client:
-    """Bare libcurl: as little around it as can be."""
+    """Bare libcurl, with as little as possible around it."""
 
     def __init__(self, web: Served) -> None:
         self._ca = web.ca
@@ -84,7 +84,7 @@ class Client:
         self._multi.setopt(pycurl.M_MAXCONNECTS, 2 * len(web.addresses))
 
     def fetch(self, urls_of_hosts: Sequence[Sequence[str]], keep: set[str]) -> tuple[float, list[Fetched]]:
-        """CPU seconds to fetch all, the URLs of a host one after the other; the pages of `keep`."""
+        """Fetch all, the URLs of a host one after the other; return CPU seconds and the pages of `keep`."""
         kept: list[Fetched] = []
         waiting = deque(deque(urls) for urls in urls_of_hosts)
         started, running = time.process_time(), 0
@@ -129,7 +129,7 @@ class Client:
 
 
 def microseconds(work: Callable[[Fetched], object], pages: Sequence[Fetched]) -> float:
-    """CPU a page, the best of some rounds."""
+    """Return CPU µs a page, the best of `_ROUNDS` rounds."""
     best = float("inf")
     for _ in range(_ROUNDS):
         started = time.process_time()
@@ -139,7 +139,7 @@ def microseconds(work: Callable[[Fetched], object], pages: Sequence[Fetched]) ->
 
 
 def parts(pages: Sequence[Fetched]) -> dict[str, float]:
-    """CPU a page of each thing that somebody must do with `pages`."""
+    """Return the CPU a page of each necessary piece of work on `pages`."""
     contents = {page.url: page.content for page in pages}
     links = {page.url: sorted(outgoing(contents[page.url])) for page in pages}
     mean = sum(map(len, links.values())) / len(pages)
@@ -164,7 +164,7 @@ def parts(pages: Sequence[Fetched]) -> dict[str, float]:
 
 
 def elsewhere(pages: Sequence[Fetched]) -> dict[str, float]:
-    """CPU a page of what others do with `pages` to have the links."""
+    """Return the CPU a page of other crawlers' ways to get the links of `pages`."""
     contents = {page.url: page.content for page in pages}
     links = {page.url: sorted(outgoing(contents[page.url])) for page in pages}
     selector = LexborCSSSelector()
@@ -188,14 +188,14 @@ def elsewhere(pages: Sequence[Fetched]) -> dict[str, float]:
 
 
 def outgoing(content: bytes) -> set[str]:
-    """The links of a page that lead out of it, as written."""
+    """Return the links that lead out of a page, as written."""
     nodes = LexborHTMLParser(content).css("a[href]")
     hrefs = {node.attributes["href"] or "" for node in nodes}
     return {href for href in hrefs if href and not href.startswith(("#", "javascript:", "mailto:"))}
 
 
 def stages(modules: dict[str, float], pages: int) -> Counter[str]:
-    """CPU a page by rooms, of what was sampled by modules."""
+    """Return the CPU a page by rooms, from the samples by modules."""
     spent: Counter[str] = Counter()
     for module, seconds in modules.items():
         places = [module[: len(prefix)] for prefix in STAGES if module == prefix or module.startswith(prefix + "/")]
@@ -204,13 +204,13 @@ def stages(modules: dict[str, float], pages: int) -> Counter[str]:
 
 
 def rows(title: str, figures: Iterable[tuple[str, float]], whole: float) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     lines = [f"| {title} | µs a page | share |", "|---|---:|---:|"]
     return "\n".join([*lines, *(f"| {name} | {figure:,.0f} | {figure / whole:.0%} |" for name, figure in figures)])
 
 
 def crawled(web: Served, most: int, longest_s: float) -> tuple[Run, Counter[str], list[float]]:
-    """A crawl by Fyke, its CPU a page by rooms, and how long (ms) the pages held its loop that did so longest."""
+    """Crawl with Fyke; return the run, its CPU a page by rooms, and the longest times (ms) that pages held its loop."""
     with tempfile.NamedTemporaryFile() as noted:
         sampling = [str(Path(__file__).with_name("sampling.py")), noted.name]
         watched = replace(FYKE, command=lambda course: [*sampling, *FYKE.command(course)[2:]])
@@ -225,7 +225,7 @@ def crawled(web: Served, most: int, longest_s: float) -> tuple[Run, Counter[str]
 
 
 def bare(web: Served, crawl: Run) -> tuple[dict[str, float], list[Fetched]]:
-    """CPU a page of fetching what `crawl` fetched, and some of these pages."""
+    """Return the CPU a page of fetching the pages of `crawl`, and some of these pages."""
     scheme, pages = "https" if web.ca else "http", len(crawl.urls)
     by_host: dict[str, list[str]] = {}
     for url in crawl.urls:
@@ -242,7 +242,7 @@ def bare(web: Served, crawl: Run) -> tuple[dict[str, float], list[Fetched]]:
 
 
 def measure(web: Served, most: int, longest_s: float) -> None:
-    """Crawl, do all parts by themselves, and print both."""
+    """Crawl, do each piece of work by itself, and print both."""
     crawl, spent, holds_ms = crawled(web, most, longest_s)
     fetching, kept = bare(web, crawl)
     floor, others = fetching | parts(kept), elsewhere(kept)

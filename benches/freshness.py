@@ -1,15 +1,17 @@
-"""How fresh copies can be kept with few visits: eight policies over the same pages, and four estimators of change.
+"""How fresh can copies be kept with few visits? Eight policies over the same pages, and four estimators of change.
 
     .venv/bin/python benches/freshness.py [pages] [picture]
     .venv/bin/python benches/freshness.py estimators [pages]
 
-Pages change at rates from a lognormal distribution, by domain and by page (together sigma 1.5, median 1), as a Poisson
-process or in bursts (a tenth of the time at ten times the rate). Weights are Pareto's (1.1). Nobody knows the rates:
-all that need them learn them by `fyke.frontier.revisit.belief`, from a domain's prior on, so that the policies differ
-in nothing else; two rows know them. Each policy has the same visits and the same changes. *Stale* is the harmonic
-staleness of Kolobov et al. (NeurIPS 2019), the weighted mean of 1 + 1/2 + ... + 1/n for copies that miss n
-changes, what LambdaCrawl minimises; *fresh* is the weighted share of copies that miss none. Both are means over
-the second half of the time.
+Pages change at rates from a lognormal distribution, by domain and by page (together sigma 1.5, median 1), as a
+Poisson process or in bursts (a tenth of the time at ten times the rate). Weights are Pareto's (1.1). The rates are
+unknown. Policies that need them learn them in the same way, by `fyke.frontier.revisit.belief`, from a domain's prior
+on; one further row knows them. Each policy has the same visits and the same changes, so that policies differ in
+nothing else.
+
+*Stale* is the harmonic staleness of Kolobov et al. (NeurIPS 2019), which LambdaCrawl minimises: the weighted mean of
+1 + 1/2 + ... + 1/n for copies that miss n changes. *Fresh* is the weighted share of copies that miss none. Both are
+means over the second half of the time.
 """
 
 import sys
@@ -26,16 +28,16 @@ from fyke.frontier.revisit.belief import Belief, Column, faded, prior, seen
 from fyke.frontier.revisit.worth import worth
 from fyke.plots import BLUE, FAINT, GREEN, ORANGE, PURPLE, RED, dress, mark_points, panels, save
 
-BUDGETS = (0.1, 0.3, 1.0, 3.0)  # visits for a page and median time between changes
+BUDGETS = (0.1, 0.3, 1.0, 3.0)  # visits per page and median time between changes
 DOMAIN_PAGES = 50
 LEAST_STEPS = 800
 STEP_TIME = 0.05  # at most
-VISITS = 20.0  # to a page, on average, in the whole time
+VISITS = 20.0  # to a page, in the mean, over the whole time
 LEAST_TIME = 12.0  # median times between changes
 MOST_MISSED = 100_000
 HARMONIC = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, MOST_MISSED + 1))])
 
-STALENESS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # that are marked in the figure
+STALENESS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # marked in the figure
 ACROSS = "visits for a page and median time between changes"
 
 Counts = npt.NDArray[np.int64]
@@ -44,7 +46,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Rule:
-    """An adaptive schedule: what it multiplies a page's interval with, and its bounds as shares of the first one."""
+    """An adaptive schedule: factors of a page's interval, and its bounds as shares of the first interval."""
 
     after_change: float
     without: float
@@ -69,7 +71,7 @@ class World:
 
 
 def world(pages: int, budget: float, bursty: bool, seed: int) -> World:
-    """A world in which each page could be visited `budget` times in a unit of time."""
+    """Return a world in which each page can be visited `budget` times in a unit of time."""
     rng = np.random.default_rng(seed)
     domains = rng.integers(0, max(1, pages // DOMAIN_PAGES), pages)
     logs = rng.normal(0, 1.2, domains.max() + 1)[domains] + rng.normal(0, 0.9, pages)
@@ -93,28 +95,28 @@ def world(pages: int, budget: float, bursty: bool, seed: int) -> World:
 
 @dataclass
 class Crawler:
-    """What is known of the pages of `world`, by what visits saw."""
+    """The crawler's knowledge of the pages of `world`, by visits."""
 
     world: World
     ages: Column = field(init=False)
     belief: Belief = field(init=False)
-    scaled: Column = field(init=False)  # intervals of those who scale them
+    scaled: Column = field(init=False)  # intervals, for policies that scale them
 
     def __post_init__(self) -> None:
         pages = len(self.world.rates)
-        self.ages = np.random.default_rng(7).random(pages)  # who is first, where all are alike
+        self.ages = np.random.default_rng(7).random(pages)  # so that equal pages have an order
         self._changes, self._time = np.zeros(self.world.domains.max() + 1), np.zeros(self.world.domains.max() + 1)
         self.belief = self.prior(np.arange(pages))
         self.scaled = np.ones(pages)
 
     def prior(self, pages: Counts) -> Belief:
-        """What is believed of pages by the others of their domains."""
+        """Return the belief about pages by the other pages of their domains."""
         domains = self.world.domains[pages]
         mean = (self._changes.sum() + 1.0) / (self._time.sum() + 1.0)
         return prior(self._changes[domains], self._time[domains], float(mean))
 
     def count(self, pages: Counts, changed: Mask) -> None:
-        """Visits to `pages` tell of their domains."""
+        """Count visits to `pages` for their domains."""
         domains = self.world.domains[pages]
         np.add.at(self._changes, domains, changed)
         np.add.at(self._time, domains, self.ages[pages])
@@ -135,7 +137,7 @@ Choose = Callable[[Crawler, np.random.Generator], Counts]
 
 
 def first(index: Column, crawler: Crawler) -> Counts:
-    """The pages with the greatest index, as many as a step has visits."""
+    """Return the pages with the greatest index, as many as a step has visits."""
     return np.argpartition(index, -crawler.world.a_step)[-crawler.world.a_step :]
 
 
@@ -152,7 +154,7 @@ def scaling(crawler: Crawler, _: np.random.Generator) -> Counts:
 
 
 def at_random(rates: Callable[[Column, Column, float], Column]) -> Choose:
-    """Visits at random, at the rates that `rates` gives for change rates, weights and a multiplier."""
+    """Return a policy of random visits, at the rates that `rates` gives for change rates, weights and a multiplier."""
 
     def choose(crawler: Crawler, rng: np.random.Generator) -> Counts:
         means, weights = crawler.belief.mean, crawler.world.weights
@@ -170,18 +172,18 @@ def at_random(rates: Callable[[Column, Column, float], Column]) -> Choose:
 
 
 def lambda_crawl(rates: Column, weights: Column, multiplier: float) -> Column:
-    """Kolobov et al. 2019, for pages whose changes nobody announces."""
+    """Return the visit rates of Kolobov et al. 2019 for pages whose changes are not announced."""
     found: Column = (np.sqrt(rates**2 + 4 * weights * rates / multiplier) - rates) / 2
     return found
 
 
 def azar(rates: Column, weights: Column, multiplier: float) -> Column:
-    """Azar et al., Tractable near-optimal policies for crawling, PNAS 2018."""
+    """Return the visit rates of Azar et al., Tractable near-optimal policies for crawling, PNAS 2018."""
     return np.maximum(np.sqrt(weights * rates / multiplier) - rates, 0.0)
 
 
 def cho(crawler: Crawler, _: np.random.Generator) -> Counts:
-    """The optimum of Cho and Garcia-Molina (Effective page refresh policies, TODS 2003), as an index."""
+    """Choose by the optimum of Cho and Garcia-Molina (Effective page refresh policies, TODS 2003), as an index."""
     x = crawler.belief.mean * crawler.ages
     return first(crawler.world.weights / crawler.belief.mean * (1 - (1 + x) * np.exp(-x)), crawler)
 
@@ -191,7 +193,7 @@ def ours(crawler: Crawler, _: np.random.Generator) -> Counts:
 
 
 def with_true_rates(choose: Choose) -> Choose:
-    """`choose`, by somebody who knows how often pages change."""
+    """Return `choose` with knowledge of the true change rates."""
 
     def chosen(crawler: Crawler, rng: np.random.Generator) -> Counts:
         sure = np.full(len(crawler.ages), 1e9)
@@ -215,7 +217,7 @@ POLICIES: dict[str, tuple[Choose, Rule, str]] = {
 
 
 def run(where: World, choose: Choose, rule: Rule, seed: int = 3) -> tuple[float, float]:
-    """Staleness and freshness of a policy in the second half of the time."""
+    """Return staleness and freshness of a policy in the second half of the time."""
     rng = np.random.default_rng(seed)
     crawler = Crawler(where)
     missed = np.zeros(len(where.rates), np.int64)
@@ -237,7 +239,7 @@ def run(where: World, choose: Choose, rule: Rule, seed: int = 3) -> tuple[float,
 
 
 def compare(pages: int, picture: Path) -> None:
-    """The table, and staleness against the budget as `picture`."""
+    """Print the table, and draw staleness against the budget as `picture`."""
     found: dict[tuple[str, bool, float], tuple[float, float]] = {}
     for bursty in (False, True):
         for budget in BUDGETS:
@@ -289,7 +291,7 @@ def draw(found: dict[tuple[str, bool, float], tuple[float, float]], picture: Pat
 
 
 def estimators(pages: int) -> None:
-    """Root mean square errors of the logarithm of the rate, after so many visits at random times."""
+    """Print root mean square errors of the logarithm of the rate, after some visits at random times."""
     print("| visits, mean interval | naive | Cho, Garcia-Molina | smoothed likelihood | Fyke |")
     print("|---|---|---|---|---|")
     for interval in (0.3, 2.0):
@@ -303,8 +305,8 @@ def estimators(pages: int) -> None:
 
 
 def estimates(gaps: Column, changed: Mask) -> Iterator[Column]:
-    """The rates of pages that were seen `changed` [visits, pages] after `gaps`, by each estimator. All that take a
-    prior take the same: a typical rate of 1, as sure as one visit that found a change and one that found none."""
+    """Yield the rates of pages that were seen `changed` [visits, pages] after `gaps`, by each estimator. All priors
+    are the same: a typical rate of 1, as sure as one visit that found a change and one that found none."""
     time, count, visits = gaps.sum(0), changed.sum(0), len(gaps)
     least = 0.01 / time
     yield np.maximum(count / time, least)
@@ -314,14 +316,14 @@ def estimates(gaps: Column, changed: Mask) -> Iterator[Column]:
         np.concatenate([gaps, half, half]),
         np.concatenate([changed, np.ones_like(changed[:1]), np.zeros_like(changed[:1])]),
     )
-    belief = prior(np.zeros(gaps.shape[1]), np.zeros(gaps.shape[1]), 3.0)  # the mean of rates whose median is 1
+    belief = prior(np.zeros(gaps.shape[1]), np.zeros(gaps.shape[1]), 3.0)  # the mean of rates with median 1
     for gap, change in zip(gaps, changed, strict=True):
         belief = seen(belief, change, gap)
     yield np.exp(digamma(belief.shape)) / belief.time
 
 
 def likeliest(gaps: Column, changed: Mask) -> Column:
-    """The root of the sum of gap / (e^(rate gap) - 1) over changes, less the gaps without."""
+    """Return the root of the sum of gap / (e^(rate gap) - 1) over changes, less the gaps without a change."""
     low, high = np.full(gaps.shape[1], 1e-6), np.full(gaps.shape[1], 1e6)
     without = np.where(changed, 0.0, gaps).sum(0)
     for _ in range(60):

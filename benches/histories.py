@@ -1,12 +1,12 @@
-"""The protocol between agents, judged without processes: seeded histories of a toy crawl on a network that misbehaves.
+"""The protocol between agents, judged without processes: seeded histories of a toy crawl on a faulty network.
 
     python benches/histories.py [--histories 100000] [--first 0] [--break acknowledge|resend]
 
-Each history is a tree-shaped web (one parent a page, so that a lost link is a lost page) crawled by two to four agents
-that deal by `fyke.crawl.post`, as real ones do. Envelopes are dropped, repeated, put out of order; agents are killed at
-any step, freeze and wake; checkpoints take long to be safe; hosts move to another agent's address. Then the trouble
-ends, and the crawl must end: every page archived once and counted once, no host asked by two agents at a time or before
-its rest was over. `--break` runs a protocol that is wrong in one way, and must be caught.
+Each history is a tree-shaped web (one parent a page, so a lost link is a lost page). Two to four agents crawl it and
+deal by `fyke.crawl.post`, as real ones do. Envelopes are dropped, repeated and reordered. Agents are killed at any
+step, freeze and wake. Checkpoints take long to be safe, and hosts move to another agent's address. Then the trouble
+ends, and the crawl must end: every page archived once and counted once, no host asked by two agents at a time or
+before its rest was over. `--break` runs a protocol with one fault, which must be caught.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from toy_agents import REST, Cell, World, Wrong
 
 from fyke.crawl.post.letters import Envelope, Letter, Letters
 
-CALM = 4000  # steps after the trouble within which a crawl must end
+CALM = 4000  # steps after the trouble, within which a crawl must end
 
 
 class History(World):
@@ -48,7 +48,7 @@ class History(World):
             self.journals[agent][host] = self.step + REST
 
     def run(self) -> None:
-        """Raises Wrong."""
+        """Run to the end. Raises Wrong if a law is broken."""
         troubled = self.random.randint(0, 400)
         for self.step in range(1, troubled + CALM):
             trouble = self.step < troubled
@@ -60,7 +60,7 @@ class History(World):
         self.judge()
 
     def turn(self, trouble: bool) -> None:
-        """One step of all agents, and of the network."""
+        """Make one step of all agents and of the network."""
         self._move_agents(trouble)
         if trouble and self.random.random() < 0.02:
             self.owner[self.random.choice(list(self.owner))] = self.random.randrange(self.agents)
@@ -104,7 +104,7 @@ class History(World):
         return all(cell is not None and cell.quiet for cell in self.cells)
 
     def judge(self) -> None:
-        """Raises Wrong unless each page was archived once and counted once."""
+        """Raise Wrong unless each page was archived once and counted once."""
         pages = dict.fromkeys(self.children, 1)
         archived = Counter(page for cell in self.cells if cell for page in cell.toy.archive)
         counted = sum((cell.toy.counted for cell in self.cells if cell), Counter[int]())
@@ -115,7 +115,7 @@ class History(World):
 
 
 class AcknowledgesWhatIsApplied(Letters):
-    """A control that must lose: it says durable of what was applied."""
+    """A control that must fail: it acknowledges letters as durable once they are applied."""
 
     def _envelope(self, to: int, letter: Letter | None) -> Envelope:
         peer = self._peers[to]
@@ -124,7 +124,7 @@ class AcknowledgesWhatIsApplied(Letters):
 
 
 class SendsOnce(Letters):
-    """A control that must lose: it does not send again."""
+    """A control that must fail: it does not send again."""
 
     def post(self, to: int, now: float) -> list[Envelope]:
         peer = self._peers[to]
@@ -139,7 +139,7 @@ BROKEN = {"acknowledge": AcknowledgesWhatIsApplied, "resend": SendsOnce}
 
 
 def failing(first: int, count: int, letters: type[Letters] = Letters) -> dict[int, str]:
-    """Seeds of histories in which a law was broken, and how."""
+    """Return the seeds of histories in which a law was broken, and how."""
     found = {}
     for seed in range(first, first + count):
         try:
@@ -150,7 +150,7 @@ def failing(first: int, count: int, letters: type[Letters] = Letters) -> dict[in
 
 
 def main() -> None:
-    """The whole of it."""
+    """Run all histories; exit 0 if the protocol was judged as it should be."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--histories", type=int, default=100_000)
     parser.add_argument("--first", type=int, default=0)

@@ -1,11 +1,11 @@
-"""What Fyke does with each behaviour of the web at its worst, as a table; or what others lose beside it.
+"""What does Fyke do with each behaviour of the web at its worst, or what do other sites lose beside it? As a table.
 
     .venv/bin/python benches/hostile.py [BEHAVIOUR]... [--beside [--mix NAME]... [--rest S] [--rounds N]] [--list]
 
 Without names all behaviours are played, one crawl each. With `--beside` 50 normal sites are crawled alone, and then
-beside so many hosts (`--hosts`) of each behaviour named: when did the last of their pages come, and what CPU had the
-crawler taken by then? `--mix` puts beside them what belongs together (`MIXES`); each host rests for `--rest` seconds
-after a page. With and without take turns, `--rounds` times; the medians are compared.
+beside `--hosts` hosts of each named behaviour. The bench reports when their last page came, and the crawler's CPU by
+then. `--mix` plays behaviours that belong together (`MIXES`). Each host rests for `--rest` seconds after a page. With
+and without take turns, `--rounds` times; the medians are compared.
 """
 
 import argparse
@@ -90,7 +90,7 @@ def _table(names: list[str], python: str | None) -> None:
 
 
 def _scrapy(python: str, cast: Cast, folder: Path, seconds: float) -> str:
-    """What Scrapy, which `python` has, makes of the first behaviour of `cast`, and what that took."""
+    """Return the result and the cost of Scrapy (of `python`) on the first behaviour of `cast`."""
     with running(cast) as servers:
         command = [
             python,

@@ -1,8 +1,8 @@
-"""What an installation costs, and whether it works: `python benches/installing.py [EXTRA...]`.
+"""What does an installation cost, and does it work? `python benches/installing.py [EXTRA...]`.
 
-Builds the wheel, installs it into empty environments, by itself and with extras, and prints what each takes on the disk
-and how long `fyke --version` takes there (of processor time, the least of five). The environment without extras then
-crawls a synthetic web and checks the archive. Needs a package index.
+Builds the wheel, installs it into empty environments, by itself and with extras, and prints the disk space of each
+and the CPU seconds of `fyke --version` there (the least of five). The environment without extras then crawls a
+synthetic web and checks the archive. Needs a package index.
 """
 
 import json
@@ -20,14 +20,14 @@ HERE = Path(__file__).parents[1]
 
 
 def build(into: Path) -> Path:
-    """The wheel of this source."""
+    """Build the wheel of this source and return its path."""
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(into), str(HERE)]
     subprocess.run(command, check=True)
     return next(into.glob("*.whl"))
 
 
 def install(wheel: Path, extra: str, into: Path) -> Path:
-    """An environment with the wheel and nothing else: its `fyke`."""
+    """Make an environment with the wheel and nothing else; return its `fyke`."""
     venv.create(into)
     what = f"fyke[{extra}] @ {wheel.as_uri()}" if extra else str(wheel)
     subprocess.run(
@@ -41,7 +41,7 @@ def size_bytes(folder: Path) -> int:
 
 
 def cold_start_s(fyke: Path) -> float:
-    """Processor time of `fyke --version`."""
+    """Return the CPU seconds of `fyke --version`."""
     taken = []
     for _ in range(5):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -52,7 +52,7 @@ def cold_start_s(fyke: Path) -> float:
 
 
 def try_it(fyke: Path, folder: Path) -> None:
-    """Crawl fifty pages, and check them. Raises where that fails."""
+    """Crawl fifty pages, and check them. Raises if that fails."""
     web = subprocess.Popen(
         [str(fyke), "web", "--plain", "--pages", "50", "--hosts", "5", "--json"], stdout=subprocess.PIPE
     )

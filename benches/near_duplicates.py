@@ -3,11 +3,13 @@
     .venv/bin/python benches/near_duplicates.py FOLDER...       HTML files below the folders, as one crawl
     .venv/bin/python benches/near_duplicates.py --scale 10000000 [--memory MIB]
 
-The first form reads main texts as the index does, each folder as a host. It prints for classes of exact J (runs of four
-words) which share of pairs is found by each test, then what clusters come to, and datasketch's LSH beside them where
-it is installed (`pip install --group bench`); last, what clusters of own texts come to, as the index makes them. The
-second plants pairs among texts without relation, as sketches, and prints the share that is found beside the formula,
-texts a second and memory. Pages to tune on came from
+The first form reads main texts as the index does, each folder as a host. For classes of exact J (runs of four words)
+it prints the share of pairs that each test finds. Then it prints the figures of clusters, with datasketch's LSH
+beside them if it is installed (`pip install --group bench`). Last come clusters of own texts, as the index makes
+them.
+
+The second form plants pairs among unrelated texts, as sketches. It prints the share found beside the formula, texts a
+second, and memory. Pages to tune on came from
 
     apt-get download libboost1.74-doc libboost1.81-doc && dpkg -x ...
 """
@@ -68,7 +70,7 @@ def main() -> None:
 
 
 def _pages(folders: Sequence[Path]) -> Iterator[tuple[int, Extract]]:
-    """The number of the folder and what search knows of each page below the folders, in order of their names."""
+    """Yield folder number and search extract of each page below the folders, in order of their names."""
     parser, extractor = Parser(shared=True), TextExtractor()
     for number, folder in enumerate(folders):
         for path in sorted(folder.rglob("*.htm*")):
@@ -126,7 +128,7 @@ def _quality(pages: list[tuple[int, Extract]], memory_bytes: int) -> None:
 
 
 def _own(pages: list[tuple[int, Extract]]) -> Array:
-    """The sketches of own texts, as the index makes them."""
+    """Return the sketches of own texts, as the index makes them."""
     own_text, hosts = OwnText(), [key_of(f"site-{number}.example") for number, _ in pages]
     pieces = [extract.pieces() for _, extract in pages]
     for host, one in zip(hosts, pieces, strict=True):
@@ -137,12 +139,12 @@ def _own(pages: list[tuple[int, Extract]]) -> Array:
 
 
 def _precise(exact: Array) -> str:
-    """The share of pairs at J ≥ 0.8."""
+    """Return the share of pairs at J ≥ 0.8, in words."""
     return f"{(exact >= 0.8).mean():.4f} of {len(exact):,}"
 
 
 def _pairs(sets: list[Array]) -> tuple[Array, Array, Array]:
-    """All pairs of J ≥ 0.3: the later one, the earlier one, J."""
+    """Return all pairs of J ≥ 0.3: the later one, the earlier one, J."""
     known, columns = np.unique(np.concatenate(sets), return_inverse=True)
     sizes = np.array([len(one) for one in sets])
     rows = np.repeat(np.arange(len(sets)), sizes)
@@ -159,7 +161,7 @@ def _pairs(sets: list[Array]) -> tuple[Array, Array, Array]:
 
 
 def _simhashes(sets: list[Array]) -> Array:
-    """The usual alternative to signs, uint64[n]."""
+    """Return simhashes, the usual alternative to signs: uint64[n]."""
     out = []
     for found in sets:
         bits = np.unpackbits(found.view(np.uint8).reshape(-1, 8), axis=1).sum(axis=0, dtype=np.int64)
@@ -168,7 +170,7 @@ def _simhashes(sets: list[Array]) -> Array:
 
 
 def _clusters(sketched: Array, one: Array, other: Array, exact: Array, memory_bytes: int) -> None:
-    """What the stage itself says of these pages."""
+    """Print the clusters that the stage itself finds among these pages."""
     texts = np.zeros(len(sketched), SKETCHES)
     texts["key"] = np.arange(1, len(texts) + 1)
     for name in SKETCH.names:
@@ -196,7 +198,7 @@ def _clusters(sketched: Array, one: Array, other: Array, exact: Array, memory_by
 
 
 def _peer(texts: list[str], one: Array, other: Array, exact: Array) -> None:
-    """datasketch: 128 permutations, LSH at 0.85, confirmed by the estimate of J."""
+    """Print the result of datasketch: 128 permutations, LSH at 0.85, confirmed by the estimate of J."""
     from datasketch import MinHash, MinHashLSH  # noqa: PLC0415 - it is there for the bench alone
 
     begun = time.process_time()
@@ -221,7 +223,8 @@ def _peer(texts: list[str], one: Array, other: Array, exact: Array) -> None:
 
 
 def _scale(count: int, memory_bytes: int) -> None:
-    """A tenth of `count` texts are like one before them, a fifth of these at each J of `PLANTED`."""
+    """Plant a tenth of `count` texts like an earlier one, a fifth of these at each J of `PLANTED`; print the share
+    found."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         begun = time.monotonic()

@@ -1,10 +1,10 @@
-"""Every figure that IRLbot's paper prints of its model, beside what `fyke.lab.plan.model` makes of it.
+"""Every figure that IRLbot's paper prints of its model, beside the figure of `fyke.lab.plan.model`.
 
     .venv/bin/python benches/paper_tables.py
 
-Prints the two as a Markdown table, and exits with status 1 if one differs that is not explained. The paper (Lee et
-al., WWW 2008) now rounds and now cuts a figure off (Table 2's 93 is 93.9996, its 69 is 68.7), so a figure *agrees*
-if one of the two gives the digits printed. `tests/disk/test_model.py` asserts the same.
+Prints both as a Markdown table, and exits with status 1 if an unexplained one differs. The paper (Lee et al., WWW
+2008) sometimes rounds a figure and sometimes cuts it off (Table 2's 93 is 93.9996, its 69 is 68.7). So a figure
+*agrees* if rounding or cutting gives the printed digits. `tests/disk/test_model.py` asserts the same.
 """
 
 import math
@@ -49,7 +49,7 @@ TABLE_3 = [  # D = D(n): N, then Mercator-B and DRUM with R = 4 GB, then with R 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """One figure of the paper: where it stands, its digits, what the model gives, and why they may differ."""
+    """One figure of the paper: its place, its digits, the model's figure, and why they may differ."""
 
     where: str
     digits: str
@@ -62,19 +62,19 @@ class Printed:
 
     @property
     def agrees(self) -> bool:
-        """Rounded or cut to as many decimals, the computed figure is the printed one."""
+        """Whether the computed figure, rounded or cut to the printed decimals, is the printed one."""
         scaled = self.computed * 10**self.decimals
         return round(float(self.digits) * 10**self.decimals) in (math.floor(scaled), math.floor(scaled + 0.5))
 
 
 def short(pages: float) -> str:
-    """As the paper writes N: 800M, 80B, 8T."""
+    """Return N as the paper writes it: 800M, 80B, 8T."""
     unit, factor = next((unit, factor) for unit, factor in (("T", 1e12), ("B", 1e9), ("M", 1e6)) if pages >= factor)
     return f"{pages / factor:g}{unit}"
 
 
 def table_3_disk_bytes(crawl: Workload) -> float:
-    """D(n) = max(pHn, 1 TB), the disk of Table 3; section 4.5."""
+    """Return D(n) = max(pHn, 1 TB), the disk of Table 3; section 4.5."""
     return max(crawl.unique_share * crawl.key_bytes * crawl.links, TB)
 
 
@@ -96,7 +96,7 @@ def table_3() -> Iterator[Printed]:
 
 
 def section_4() -> Iterator[Printed]:
-    """What the text around the two tables says."""
+    """Yield the figures in the text around the two tables."""
     crawl = Workload(8e12)
     yield Printed("4.4, the least overhead of any method", "2.256", least_overhead(crawl))
     yield Printed(
@@ -127,7 +127,7 @@ def section_6() -> Iterator[Printed]:
 
 
 def figures() -> list[Printed]:
-    """All of them, in the paper's order."""
+    """Return all figures, in the paper's order."""
     return [*table_2(), *table_3(), *section_4(), *section_6()]
 
 

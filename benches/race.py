@@ -1,16 +1,15 @@
-"""The whole job, Fyke against every crawler that is installed: crawl a web, all in one run, one after the other.
+"""The whole job, Fyke against every installed crawler: crawl a web, all in one run, one after the other.
 
     make bench        or        .venv/bin/python benches/race.py [WEB] [--only NAME]... [--pages N] [--rounds N]
 
-WEB is one of `webs`: plain, today or endless. The crawler has one core, nginx and what watches it have another. Pages
-are different URLs that the server's log has with status 200. CPU is that of the crawler's whole tree of processes,
-until all of it has ended. Memory is the most that the tree had resident at once. Slow crawlers are stopped after fewer
-pages; one that cannot be told how many pages to fetch is stopped from outside when it has fetched them; Fyke's figures
-include its end, when all is made safe. Its table of links is off, as none of the others keeps one. What counts is the
-ratio.
+WEB is one of `webs`: plain, today or endless. The crawler has one core; nginx and the watcher have another. Pages are
+different URLs with status 200 in the server's log. CPU is that of the crawler's whole tree of processes, until all of
+it has ended. Memory is the tree's peak resident memory. Slow crawlers are stopped after fewer pages. A crawler
+without a limit of pages is stopped from outside when it has fetched them. Fyke's figures include its end, when all is
+made safe. Its table of links is off, as none of the others keeps one. The ratio is what counts.
 
-With `--rounds` crawlers take turns, and of each the run with the median of CPU a page is shown. `--list` says who is
-raced, with what settings, what is installed, and how to get the others.
+With `--rounds` crawlers take turns, and each crawler's run with the median CPU a page is shown. `--list` prints the
+crawlers, their settings, which are installed, and how to get the others.
 """
 
 import argparse
@@ -40,12 +39,12 @@ _SILENCE_S = 30  # without a page, after which a crawler counts as done
 
 
 class FetchedNothing(Exception):
-    """A crawler is there, but does not crawl."""
+    """A crawler is installed but fetched no page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a crawl took."""
+    """The result and the cost of a crawl."""
 
     tally: Tally
     seconds: float  # from its start to its end
@@ -60,7 +59,7 @@ class Run:
 
 
 def adopt_orphans() -> None:
-    """Whatever a crawler leaves running becomes our child, so that its CPU is counted when it ends."""
+    """Become the parent of every process that a crawler leaves running, so that its CPU is counted when it ends."""
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")
 
@@ -90,7 +89,7 @@ def run(peer: Peer, web: Served, pages: int, longest_s: float) -> Run:
 
 
 class Processes:
-    """All that a crawler consists of: the children that we have got since."""
+    """All processes of a crawler: our new children since the start."""
 
     def __init__(self) -> None:
         self._others = {process.pid for process in psutil.Process().children(recursive=True)}
@@ -99,7 +98,7 @@ class Processes:
         return [process for process in psutil.Process().children(recursive=True) if process.pid not in self._others]
 
     def resident_bytes(self) -> int:
-        """Memory of all together."""
+        """Return the memory of all together."""
         total = 0
         for process in self.all():
             with suppress(psutil.Error):
@@ -107,7 +106,7 @@ class Processes:
         return total
 
     def end(self, crawler: "subprocess.Popen[bytes]") -> None:
-        """End all, and wait for them, so that their CPU is known."""
+        """End all and wait for them, so that their CPU is known."""
         while processes := self.all():
             for process in processes:
                 with suppress(psutil.Error):
@@ -125,7 +124,7 @@ def watch(
     most: int | None,
     longest_s: float,
 ) -> int:
-    """Wait until it ends, has fetched `most` pages, takes too long or does nothing more; the most bytes it had."""
+    """Wait until it ends, has fetched `most` pages, takes too long or falls silent; return its peak bytes."""
     peak_bytes, pages, heard_at = 0, 0, time.monotonic()
     until = heard_at + longest_s
     while crawler.poll() is None and time.monotonic() < until:
@@ -140,12 +139,12 @@ def watch(
 
 
 def median(runs: Sequence[Run]) -> Run:
-    """The run in the middle by CPU a page."""
+    """Return the middle run by CPU a page."""
     return sorted(runs, key=lambda run: run.cpu_us)[len(runs) // 2]
 
 
 def table(rows: dict[Peer, Run]) -> str:
-    """The race as Markdown, least CPU a page first, and what the server saw of politeness."""
+    """Return the race as Markdown, least CPU a page first, and the politeness that the server saw."""
     ours = rows.get(FYKE)
     lines = ["| crawler | pages | pages/s | CPU µs a page | of Fyke's | peak memory | what it does without |"]
     lines.append("|---|---:|---:|---:|---:|---:|---|")
@@ -163,7 +162,7 @@ def table(rows: dict[Peer, Run]) -> str:
 
 
 def say_who() -> None:
-    """Who is raced, and how."""
+    """Print which crawlers are raced, and how."""
     somewhere = Course("SEED", 1000, Path("FOLDER"), Path("SETTINGS"), "")
     for peer in PEERS.values():
         program = peer.program()

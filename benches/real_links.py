@@ -1,11 +1,11 @@
-"""Does `LinkResolver` give what the WHATWG parser gives, on millions of links of real pages?
+"""Does `LinkResolver` give the same as the WHATWG parser, on millions of links of real pages?
 
     python benches/real_links.py [DIR] [--links 10000000]
 
-Every HTML page below DIR (/usr/share/doc: Debian's documentation, packed pages too) is read, its links as they are
-written, and resolved against the page's own address on one host after the other, with a path that is deeper or has
-letters that must be escaped, until so many links were compared: URL and keys with `canonical` and `locate`, one by one.
-Both ways are compared: in C, where that was compiled, and by columns.
+Reads every HTML page below DIR (/usr/share/doc: Debian's documentation, packed pages too) and takes its links as
+written. They are resolved against the page's address on one host after the other, with paths that are deeper or need
+escapes, until `--links` links were compared: URL and keys with `canonical` and `locate`, one by one. Both ways are
+compared: in C, if it was compiled, and by columns.
 """
 
 import argparse
@@ -29,7 +29,7 @@ BATCH = 64
 
 
 def written(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Path and links of each page."""
+    """Yield path and links of each page."""
     for path in sorted(folder.rglob("*.htm*")):
         if not path.is_file():
             continue
@@ -41,13 +41,13 @@ def written(folder: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def expected(base: str, hrefs: list[str]) -> list[tuple[bytes, int, int, int]]:
-    """What the parser says of each link that can be fetched."""
+    """Return the parser's result for each link that can be fetched."""
     found = (canonical(href, base) for href in hrefs)
     return [tuple(locate(url)) for url in found if url is not None and url[: url.index(":")] in SCHEMES]
 
 
 def main() -> None:
-    """The count, or the first difference and exit 1."""
+    """Print the count, or the first difference and exit with 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", default=Path("/usr/share/doc"))
     parser.add_argument("--links", type=int, default=10_000_000)

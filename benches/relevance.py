@@ -1,14 +1,15 @@
-"""How well the search ranks: Fyke beside BM25 as Lucene computes it, on the Cranfield collection.
+"""How well does the search rank? Fyke beside BM25 as Lucene computes it, on the Cranfield collection.
 
     .venv/bin/python benches/relevance.py [FOLDER]
 
 FOLDER holds `cran.all.1400`, `cran.qry` and `cranqrel` (default: `cranfield` in `$FYKE_ORACLES`, or in
-`../shared/oracles`): 1,400 abstracts, 225 questions of a line or two, and who finds which abstract useful for which
-(Cleverdon 1967). The abstracts are served as a web site on loopback, crawled and indexed by the ordinary commands, and
-searched as a person would search. Beside it the same text in memory, by BM25 with Lucene's formula, its constants
-(k1 = 1.2, b = 0.75), its English stop words and a Porter stemmer (`bm25s`; Robertson and Zaragoza 2009).
+`../shared/oracles`): 1,400 abstracts, 225 questions of a line or two, and how useful people found each abstract for
+each question (Cleverdon 1967). The abstracts are served as a web site on loopback, crawled and indexed by the
+ordinary commands, and searched as a person would search. Beside it the same text is ranked in memory, by BM25 with
+Lucene's formula, its constants (k1 = 1.2, b = 0.75), its English stop words and a Porter stemmer (`bm25s`; Robertson
+and Zaragoza 2009).
 
-nDCG@10 takes 4 for a complete answer down to 1 for what is of minimum interest (Järvelin and Kekäläinen 2002); MAP
+nDCG@10 takes 4 for a complete answer down to 1 for an answer of minimum interest (Järvelin and Kekäläinen 2002); MAP
 takes all of these as relevant, over the first 1,000 results.
 """
 
@@ -45,7 +46,7 @@ _FIELD = re.compile(r"^\.([A-Z])\b ?(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Collection:
-    """`documents` and `queries` by number, and `judged[query][document]`: the gain."""
+    """`documents` and `queries` by number; `judged[query][document]` is the gain."""
 
     documents: dict[int, dict[str, str]]
     queries: dict[int, str]
@@ -53,7 +54,7 @@ class Collection:
 
 
 def fields_of(text: str) -> Iterator[dict[str, str]]:
-    """The records of a file in SMART's format: a text by each letter, of all its parts; the number by `I`."""
+    """Yield the records of a file in SMART's format: the text by letter, all parts joined; the number by `I`."""
     record: dict[str, str] = {}
     _, *pieces = _FIELD.split(text)
     for letter, rest, content in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
@@ -65,7 +66,7 @@ def fields_of(text: str) -> Iterator[dict[str, str]]:
 
 
 def read(folder: Path) -> Collection:
-    """The collection in `folder`. Queries are judged by their place in the file, not by the number they bear."""
+    """Read the collection in `folder`. Queries are judged by their place in the file, not by their number."""
     documents = {int(one["I"]): one for one in fields_of((folder / "cran.all.1400").read_text())}
     queries = {place: one["W"] for place, one in enumerate(fields_of((folder / "cran.qry").read_text()), 1)}
     judged: dict[int, dict[int, int]] = {query: {} for query in queries}
@@ -77,20 +78,20 @@ def read(folder: Path) -> Collection:
 
 
 def ndcg(ranking: Sequence[int], judged: dict[int, int], depth: int = 10) -> float:
-    """Discounted cumulative gain of the first `depth`, as a share of the best there is."""
+    """Return the discounted cumulative gain of the first `depth`, as a share of the best possible."""
     discounted = lambda gains: sum(gain / log2(place + 2) for place, gain in enumerate(gains))  # noqa: E731
     best = discounted(sorted(judged.values(), reverse=True)[:depth])
     return discounted([judged.get(document, 0) for document in ranking[:depth]]) / best if best else 0.0
 
 
 def average_precision(ranking: Sequence[int], judged: dict[int, int]) -> float:
-    """The mean, over all relevant documents, of the precision where each is found."""
+    """Return the mean, over all relevant documents, of the precision at each one's place."""
     found = [place for place, document in enumerate(ranking, 1) if document in judged]
     return sum(number / place for number, place in enumerate(found, 1)) / len(judged) if judged else 0.0
 
 
 def write_site(collection: Collection, root: Path) -> None:
-    """The collection as a web site: an abstract a page, and pages that list them."""
+    """Write the collection as a web site: an abstract a page, and pages that list them."""
     (root / "docs").mkdir(parents=True)
     numbers = sorted(collection.documents)
     for number in numbers:
@@ -118,7 +119,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(root: Path) -> Iterator[str]:
-    """The site in `root` on loopback; gives its address."""
+    """Serve the site in `root` on loopback; yield its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(root)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -129,7 +130,7 @@ def served(root: Path) -> Iterator[str]:
 
 
 def crawled(collection: Collection, folder: Path) -> Path:
-    """The collection crawled and indexed below `folder`; the directory of the crawl."""
+    """Crawl and index the collection below `folder`; return the crawl's directory."""
     write_site(collection, folder / "site")
     (folder / "settings.toml").write_text(SETTINGS)
     into = folder / "crawl"
@@ -141,7 +142,7 @@ def crawled(collection: Collection, folder: Path) -> Path:
 
 
 def by_fyke(directory: Path) -> Callable[[str], list[int]]:
-    """A function that searches the index of `directory`."""
+    """Return a function that searches the index of `directory`."""
     searcher = Searcher([directory])
     number = re.compile(r"/docs/(\d+)\.html$")
 
@@ -153,7 +154,7 @@ def by_fyke(directory: Path) -> Callable[[str], list[int]]:
 
 
 def by_bm25(collection: Collection) -> Callable[[str], list[int]]:
-    """A function that ranks all documents by BM25."""
+    """Return a function that ranks all documents by BM25."""
     import bm25s  # noqa: PLC0415 - only here: the rest is to be had without it
     from Stemmer import Stemmer  # noqa: PLC0415
 
@@ -173,7 +174,7 @@ def by_bm25(collection: Collection) -> Callable[[str], list[int]]:
 
 
 def measured(collection: Collection, rank: Callable[[str], list[int]]) -> tuple[float, float]:
-    """nDCG@10 and MAP over all queries."""
+    """Return nDCG@10 and MAP over all queries."""
     found = {query: rank(text) for query, text in collection.queries.items()}
     gains = [ndcg(found[query], judged) for query, judged in collection.judged.items()]
     precisions = [average_precision(found[query], judged) for query, judged in collection.judged.items()]
@@ -181,7 +182,7 @@ def measured(collection: Collection, rank: Callable[[str], list[int]]) -> tuple[
 
 
 def oracle() -> Path:
-    """Where the collection is looked for."""
+    """Return the default folder of the collection."""
     return Path(os.environ.get("FYKE_ORACLES", Path(__file__).parents[2] / "shared" / "oracles")) / "cranfield"
 
 

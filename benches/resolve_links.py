@@ -1,9 +1,9 @@
-"""What a link costs: `LinkResolver` by how links are written and how many different ones were met, against ada_url.
+"""What does a link cost? `LinkResolver` by how links are written and how many were met, against ada_url.
 
     python benches/resolve_links.py
 
-Links come in batches of 64 pages with 60 links each. The cost must not depend on how many came before: nothing but the
-keys of hosts is remembered.
+Links come in batches of 64 pages with 60 links each. The cost must not depend on the number of earlier links, because
+only the keys of hosts are remembered.
 """
 
 import time
@@ -35,14 +35,14 @@ SHAPES: dict[str, Callable[[int], str]] = {
 
 
 def pages_of(shape: Callable[[int], str]) -> Iterator[list[Page]]:
-    """Batches of pages whose links are all different."""
+    """Yield batches of pages whose links are all different."""
     numbers = count()
     while True:
         yield [(BASE, [shape(next(numbers)) for _ in range(LINKS)]) for _ in range(PAGES)]
 
 
 def cost(resolve: Callable[[list[Page]], object], batches: list[list[Page]]) -> float:
-    """Microseconds a link."""
+    """Return microseconds a link."""
     began = time.thread_time()
     for batch in batches:
         resolve(batch)
@@ -50,7 +50,7 @@ def cost(resolve: Callable[[list[Page]], object], batches: list[list[Page]]) -> 
 
 
 def by_core(pages: list[Page]) -> None:
-    """The parser, which says what is right."""
+    """Resolve by the parser, which defines the right result."""
     for base, hrefs in pages:
         for href in hrefs:
             url = canonical(href, base)
@@ -59,7 +59,7 @@ def by_core(pages: list[Page]) -> None:
 
 
 def by_ada(pages: list[Page]) -> None:
-    """The join alone: no canonical form, no keys."""
+    """Join only: no canonical form, no keys."""
     for base, hrefs in pages:
         for href in hrefs:
             ada_url.join_url(base, href)

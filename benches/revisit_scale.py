@@ -1,22 +1,22 @@
-"""A crawl that never ends, without its network: ten virtual days of plans over as many pages as fit the disk.
+"""A never-ending crawl without its network: ten virtual days of plans over as many pages as fit the disk.
 
     .venv/bin/python benches/revisit_scale.py FOLDER [pages [MiB]]
 
-Each day has a plan and a checkpoint, and a twentieth of the pages is visited, of which every fourth has changed: at
-1,000 visits a second that is a plan each `pages` / 20,000 seconds. Pages, times and parents are as hard to pack as real
-ones. `MiB` is the memory of a table (`table_memory_bytes`): enough when an eighth of a row fits it for each visit of a
-day, else the tables are merged more than once a day.
+Each day has a plan and a checkpoint. A twentieth of the pages is visited, and every fourth of these has changed: at
+1,000 visits a second that is a plan each `pages` / 20,000 seconds. Pages, times and parents are as hard to pack as
+real ones. `MiB` is the memory of a table (`table_memory_bytes`). It is enough if an eighth of a row fits it for each
+visit of a day; otherwise the tables are merged more than once a day.
 
-Prints the memory, what was read and written of files, and the formula beside it, with r and b for the packed bytes of
-a page that rests and of what is believed of it, and v for the share of the pages that is visited from plan to plan:
+Prints the memory, the file bytes read and written, and the formula beside it. In it r and b are the packed bytes of a
+resting page and of the beliefs about it, and v is the share of the pages visited from plan to plan:
 
     pages (b + 2 r + 3 (25 + 32) + v w)
 
-A plan reads what is believed, then reads and writes all (b + 2 r). Tables of what is known of pages (25 bytes) and of
-their copies (32) are read, and read again and written where they were changed. A visit writes and reads w bytes: 26 and
-a packed row into the first table's runs, a packed row of the queue, 33 of what was learned, 33 of a copy if it changed.
-Then the share of the time for which a disk of 250 MB/s is busy with it, and of that without what was read again: a
-merge has just read it, and the system has it in memory.
+A plan reads the beliefs, then reads and writes all (b + 2 r). The tables of known pages (25 bytes) and of their
+copies (32) are read, and read again and written where they changed. A visit writes and reads w bytes: 26 and a packed
+row into the first table's runs, a packed row of the queue, 33 of what was learned, 33 of a copy if it changed. Last
+come the share of the time for which a disk of 250 MB/s is busy with it, and that share without bytes read again: a
+merge has just read them, and the system has them in memory.
 """
 
 import time
@@ -44,14 +44,14 @@ HOST_AT, WORD_AT, PAGE_AT = NAME.index(b"0"), NAME.index(b"." * 16), len(NAME) -
 WORDS = [b"articles", b"products", b"category", b"archives", b"branches", b"download", b"material", b"overview"]
 DISK_BYTES_S = 250e6
 VISITS_S = 1000
-VISITED = 20  # one page in so many, from plan to plan
-CHANGED = 4  # one visit in so many
+VISITED = 20  # one page in this many, from plan to plan
+CHANGED = 4  # one visit in this many
 MOVED = ("bytes_read", "bytes_written", "read_bytes", "written_bytes")
-ENTRY_BYTES = 9  # of an operation that waits, without its value
+ENTRY_BYTES = 9  # of a waiting operation, without its value
 
 
 def met(numbers: U64) -> pa.RecordBatch:
-    """Pages with these numbers (uint64[n]), schema `URLS`."""
+    """Return pages with these numbers (uint64[n]), schema `URLS`."""
     keys, hosts = mixed(numbers), numbers // np.uint64(HOST_PAGES)
     names = np.tile(np.frombuffer(NAME, np.uint8), (len(numbers), 1))
     for digit in range(7):
@@ -69,7 +69,7 @@ def met(numbers: U64) -> pa.RecordBatch:
 
 
 def tell(again: Again, urls: pa.RecordBatch, day: int) -> None:
-    """Visits to `urls` ended on this day; every fourth page has changed, and has another copy."""
+    """Report that visits to `urls` ended on this day; every fourth page has changed, and has another copy."""
     keys = u64(urls, "key")
     changed = np.full(len(keys), not day) | ((keys ^ np.uint64(day)) % np.uint64(CHANGED) == 0)
     news = np.where(changed, News.CHANGED, News.SAME).astype(np.uint8)
@@ -82,13 +82,13 @@ def tell(again: Again, urls: pa.RecordBatch, day: int) -> None:
 
 
 def moved(again: Again) -> int:
-    """Bytes read and written so far."""
+    """Return the bytes read and written so far."""
     parts = [again._known, again._copies, *again._resting.queues, again._queue, again._learned]
     return sum(getattr(part.statistics(), name, 0) for part in parts for name in MOVED)
 
 
 def formula(again: Again, pages: int) -> tuple[float, float]:
-    """Bytes that a plan and the visits before it move, and those of them that were read a moment before."""
+    """Return the bytes that a plan and the visits before it move, and the part of them that was read just before."""
     beliefs, others = (queue.size_bytes / len(queue) for queue in again._resting.queues)
     known, copy = KNOWN.itemsize, COPY.itemsize
     visit = 2 * (ENTRY_BYTES + known + 2 * (beliefs + others) + 8 + known + (ENTRY_BYTES + copy) / CHANGED)
@@ -97,7 +97,7 @@ def formula(again: Again, pages: int) -> tuple[float, float]:
 
 
 def share(pages: int, bytes_moved: float) -> float:
-    """Of the time from plan to plan that which the disk takes for so many bytes."""
+    """Return the share of the time from plan to plan that the disk takes for `bytes_moved`."""
     return bytes_moved / DISK_BYTES_S / (pages / VISITED / VISITS_S)
 
 
@@ -110,14 +110,14 @@ def run(pages: int, folder: Path, memory: int) -> None:
     print("|" + "---|" * 9, flush=True)
     before = 0
     for day in range(1, DAYS + 1):
-        begun, scanned = time.monotonic(), again._resting.queues[0].size_bytes  # which queues do not count
+        begun, scanned = time.monotonic(), again._resting.queues[0].size_bytes  # which `moved` lacks
         deque(again.plan(BEGAN_S + (day + 1) * DAY_S, Terms(3600.0, 30 * DAY_S, most=pages // VISITED)), maxlen=0)
         snapshot = checkpoint.take({"again": again.state()})
         snapshot.make_durable()
         checkpoint.committed(snapshot)
         took, by_now = time.monotonic() - begun, moved(again)
         bytes_moved, before = by_now - before + scanned, by_now
-        if day > 1:  # the first one takes in what was told at the beginning
+        if day > 1:  # the first day also takes in the pages told at the beginning
             expected, repeated = formula(again, pages)
             busy, needed = (share(pages, of) for of in (bytes_moved, bytes_moved - repeated))
             print(

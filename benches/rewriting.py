@@ -1,11 +1,12 @@
-"""How often pages are fetched that a site shows under many URLs: without rules, and with those learned of that crawl.
+"""How often is a page fetched that a site shows under many URLs? Without rules, and with rules learned from that
+crawl.
 
     .venv/bin/python benches/rewriting.py [SITE ...]
 
 Each site is crawled, `fyke rewrite` learns, and it is crawled again with the rules, by the ordinary commands. *Times*
-is requests by distinct pages. `library` and `auction` were held back from the first learner; `station`, whose pages
-change at every request beside their text, and `clock`, where the text itself does, from the second; `fair` was first
-run when that was done.
+is requests per distinct page. `library` and `auction` were held back from the first learner. `station`, whose pages
+change at every request beside their text, and `clock`, where the text itself changes, were held back from the second.
+`fair` was first run when that was done.
 """
 
 import json
@@ -52,7 +53,7 @@ SITES = {
 
 
 def crawled(web: DustWeb, folder: Path, *options: str) -> dict[str, object]:
-    """Crawl the site into `folder`; the summary."""
+    """Crawl the site into `folder` and return the summary."""
     settings = folder.with_suffix(".toml")
     settings.write_text(
         "[politeness]\nhost_delay_s = 0.0\naddress_delay_s = 0.0\nmin_host_delay_s = 0.0\nmin_address_delay_s = 0.0\n"

@@ -1,10 +1,10 @@
-"""Where the CPU time of a crawl goes: runs Fyke, and every 2 ms of it notes which module is at work; of each page, how
-long it held the loop.
+"""Where does the CPU time of a crawl go? Runs Fyke and notes every 2 ms of CPU which module is at work, and for each
+page, how long it held the loop.
 
     .venv/bin/python benches/sampling.py OUT.json crawl URL --into DIR ...
 
-Called by `floor`. Time in native code counts for the module that called it. What other threads take is told as one sum.
-A page holds the loop while it is unfolded, parsed there, and stored; its part of what is done for many is not counted.
+`floor` calls it. Time in native code counts for the module that called it. The time of other threads is one sum. A
+page holds the loop while it is unfolded, parsed there, and stored; its part of work on batches is not counted.
 """
 
 import argparse
@@ -23,12 +23,12 @@ import fyke
 from fyke.core.memory import give_back
 
 _INTERVAL_S = 0.002
-_LONGEST = 100  # pages that held the loop longest, of which all is told
+_LONGEST = 100  # pages with the longest holds, whose times are written
 _HOME = str(Path(fyke.__file__).parent)
 
 
 def module_at(frame: FrameType | None) -> str:
-    """The innermost module of Fyke's that is at work, or "start" while modules are imported."""
+    """Return the innermost module of Fyke at work, or "start" while modules are imported."""
     found = ""
     while frame is not None:
         code = frame.f_code
@@ -48,7 +48,7 @@ class Holds:
         self._of: dict[int, float] = {}  # by the exchange's identity, until it is stored
 
     def watch(self) -> None:
-        """Time the steps from now on. The loop's thread alone: large pages are read in another."""
+        """Time the steps from now on, in the loop's thread alone: large pages are read in another."""
         give_back()  # as the command does, before it loads these
         from fyke.crawl.barn import Barn  # noqa: PLC0415 - as above
         from fyke.harvest import Parser, worker  # noqa: PLC0415 - as above
@@ -74,14 +74,14 @@ class Holds:
 
 
 def sample(out: Path, holds: Holds) -> None:
-    """Note from now on; what was noted is written at the end."""
+    """Sample from now on, and write the samples at exit."""
     spent: Counter[str] = Counter()
     last = time.thread_time()
 
     def note(_signal: int, frame: FrameType | None) -> None:
         nonlocal last
         now = time.thread_time()
-        spent[module_at(frame)] += now - last  # as much as this thread ran: the clock runs for all
+        spent[module_at(frame)] += now - last  # the time this thread ran: the timer runs for all threads
         last = now
 
     def write() -> None:

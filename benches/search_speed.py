@@ -1,11 +1,10 @@
-"""Pages a second from archive to searchable, and how long an answer takes: Fyke's search beside SQLite's FTS5.
+"""Pages a second from archive to searchable, and the time of an answer: Fyke's search beside SQLite's FTS5.
 
-Run: python benches/search_speed.py [PAGES]; a million by default, which takes an hour. The pages are synthetic: 100
-words each from a vocabulary of 50,000 by Zipf's law, a title and five links. Fyke reads them out of WARC files:
-parsing, main text, language, anchors, PageRank, then the index; FTS5 is given title and text ready-made. Each in one
-process; rates are by the clock and by processor time, which on a busy machine is the fairer one. The queries
-are the same for both: one to three words, all of which must be there; the answer is the ten best pages with a marked
-snippet each. FTS5 ranks by bm25 alone.
+Run: python benches/search_speed.py [PAGES]; the default is a million, which takes an hour. The pages are synthetic:
+100 words each from a vocabulary of 50,000 by Zipf's law, a title and five links. Fyke reads them out of WARC files:
+parsing, main text, language, anchors, PageRank, then the index. FTS5 is given title and text ready-made. Each runs in
+one process. Rates are by the clock and by CPU time, which is fairer on a busy machine. Both answer the same queries:
+one to three words, all required, the ten best pages with a marked snippet each. FTS5 ranks by bm25 alone.
 """
 
 import argparse
@@ -43,7 +42,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
 
 @dataclass(frozen=True)
 class Text:
-    """A synthetic page; `links` are numbers of others."""
+    """A synthetic page; `links` are numbers of other pages."""
 
     number: int
     title: str
@@ -80,7 +79,7 @@ def address(number: int) -> Locator:
 
 
 def write_archive(folder: Path, texts: Iterator[Text]) -> None:
-    """The pages as a crawl directory."""
+    """Write the pages as a crawl directory."""
     warc, pages, links = WarcWriter(folder, 1 << 30, "bench"), PagesTable(folder, 100_000), LinksTable(folder, 100_000)
     for text in texts:
         at = address(text.number)
@@ -99,7 +98,7 @@ def write_archive(folder: Path, texts: Iterator[Text]) -> None:
 
 
 def write_fts(path: Path, texts: Iterator[Text]) -> None:
-    """The pages as a full-text table."""
+    """Write the pages as a full-text table."""
     database = sqlite3.connect(path)
     database.execute("pragma journal_mode = off")
     database.execute("pragma synchronous = off")
@@ -119,7 +118,7 @@ def ask_fts(database: sqlite3.Connection, query: str) -> int:
 
 
 def percentiles(ask: Callable[[str], int], queries: list[str]) -> tuple[float, float, int]:
-    """Milliseconds of the median answer and of the slowest in a hundred; and results in all."""
+    """Return milliseconds of the median answer and of the slowest in a hundred, and the number of results in all."""
     took_ms, found = [], 0
     for query in queries:
         begun = time.perf_counter()
@@ -136,7 +135,7 @@ def size_bytes(path: Path) -> int:
 
 
 def measure(pages: int, folder: Path, queries: int = QUERIES) -> dict[str, dict[str, float]]:
-    """Figures for Fyke and FTS5 with `pages` pages, made below `folder`."""
+    """Return figures for Fyke and FTS5 with `pages` pages, made below `folder`."""
     language = Language()
     asked = language.queries(queries)
     write_archive(folder / "crawl", language.texts(pages))
@@ -163,7 +162,7 @@ def index(folder: Path, pages: int) -> None:
 
 
 def _seconds(work: Callable[[], object]) -> tuple[float, float]:
-    """By the clock, and of processor time."""
+    """Return seconds by the clock, and CPU seconds."""
     begun, used = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - begun, time.process_time() - used

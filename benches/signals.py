@@ -1,18 +1,22 @@
-"""What lists of pages are worth that say when pages changed: the same visits with and without listening.
+"""What are lists worth that say when pages changed? The same visits with and without listening.
 
     .venv/bin/python benches/signals.py [pages [seed]]
 
 The pages of `benches/freshness.py`, changing as a Poisson process or in bursts. Half of the domains have a sitemap
-whose dates tell of changes at once: of 90 % of them and 10 % of its dates wrong (*precise*), of half of them and half
-wrong (*imprecise*), or nothing but made-up dates: now and then for all pages of the domain (*generated*), at regular
-times (*nightly*), or for each page by itself (*random*). Staleness is given as a share of that without listening.
-*Known* listens with what the lists are really like, *obeyed* visits each page that is said to have changed before all
-others.
+whose dates announce changes at once. Staleness is given as a share of that without listening.
 
-Nobody looked at four of them while the rules were made: *deployed* tells all changes, and dates all pages anew with
-each version of the site's template; *late* is a feed that is read in with a delay, its dates right; *renewed* is the
-same, each entry dated when it came out; *by child* is a sitemap index of which one half is precise and the other
-dated each night.
+- *precise*: 90 % of changes are announced, and 10 % of the dates are wrong;
+- *imprecise*: half of the changes, and half of the dates wrong;
+- *generated*, *nightly*, *random*: only made-up dates, now and then for all pages of the domain, at regular times, or
+  for each page by itself.
+
+*Known* listens with the true quality of the lists. *Obeyed* visits each page that is said to have changed before all
+others. Four lists were not looked at while the rules were made:
+
+- *deployed* announces all changes, and dates all pages anew with each version of the site's template;
+- *late* is a feed that is read with a delay, its dates right;
+- *renewed* is the same, each entry dated when it came out;
+- *by child* is a sitemap index with one precise half, and the other half dated each night.
 """
 
 from collections.abc import Callable
@@ -29,18 +33,18 @@ from fyke.frontier.revisit.worth import worth
 
 LISTED = 0.5  # of the domains
 RATES = {"precise": (0.9, 0.9), "imprecise": (0.5, 0.5)}  # recall and precision
-OFTEN = 2.0  # dates made up for all pages of a domain, in a unit of time
+OFTEN = 2.0  # dates made up for all pages of a domain, per unit of time
 NIGHTLY = 0.3
 
-DEPLOYED = 0.5  # versions of a template in a unit of time
+DEPLOYED = 0.5  # versions of a template per unit of time
 DELAY = 0.3
 
-# Signals in a step of a world, which pages of these ages were not visited after.
+# The number of signals per page in a step of a world, for pages of these ages.
 Tell = Callable[[World, int, Column, np.random.Generator], Column]
 
 
 def honest(recall: float, precision: float) -> Tell:
-    """Signals of changes in a step, and false ones besides."""
+    """Return a teller of changes in a step, and of false ones besides."""
     false = recall * (1 - precision) / precision
 
     def tell(where: World, at: int, _: Column, rng: np.random.Generator) -> Column:
@@ -93,7 +97,7 @@ TELLERS: dict[str, Tell] = {
 
 @dataclass
 class Listener:
-    """What a crawler is told of its pages, and what it believes of that."""
+    """The signals that a crawler gets about its pages, and its trust in them."""
 
     crawler: Crawler
     listed: Mask
@@ -122,7 +126,7 @@ class Listener:
         return index + 1e12 * (self.signals > 0) if self.how == "obeyed" else index
 
     def visit(self, pages: Counts, changed: Mask) -> None:
-        """Learn from visits to `pages`, of the pages and of their lists."""
+        """Learn from visits to `pages` about the pages and their lists."""
         crawler, domains = self.crawler, self.crawler.world.domains[pages]
         ages, signals = crawler.ages[pages], self.signals[pages]
         belief, trusted = Belief(*(own[pages] for own in crawler.belief)), self.trust_of(pages)
@@ -137,7 +141,7 @@ class Listener:
 
 
 def run(where: World, lists: str, how: str) -> tuple[float, float]:
-    """Staleness and freshness in the second half of the time."""
+    """Return staleness and freshness in the second half of the time."""
     domains, rng = where.domains, np.random.default_rng(9)
     listed = (np.random.default_rng(5).random(domains.max() + 1) < LISTED)[domains]
     listener = Listener(Crawler(where), listed, how, lists)

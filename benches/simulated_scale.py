@@ -1,9 +1,9 @@
-"""As many pages as fit: the real frontier and politeness over a virtual web, for an hour or for so many pages.
+"""As many pages as fit: the real frontier and politeness over a virtual web, for an hour or a number of pages.
 
     .venv/bin/python benches/simulated_scale.py DIR [pages] [minutes] [domains]
 
 One process, one core: an hour is enough for 50 to 70 million pages, two for 100 million, in memory that does not
-grow. Prints pages a second (of the whole simulation, frontier, politeness, virtual web, checkpoints), and the memory
+grow. Prints pages a second of the whole simulation (frontier, politeness, virtual web, checkpoints) and the memory
 held on the way. May be killed at any time; the same command goes on. Afterwards DIR holds the report.
 """
 
@@ -26,13 +26,13 @@ CHECKPOINT_PAGES = 2_000_000
 
 
 def asked_of(domains: int) -> SimulationSettings:
-    """STAR and BEAST over a web with one spam domain in five hundred, with memory for a crawl of this size."""
+    """Return STAR and BEAST over a web with one spam domain in five hundred, with memory for a crawl of this size."""
     spec = VirtualWebSpec(domains=domains, farms=max(1, domains // 1500))
     return SimulationSettings(spec, "star-beast", frontier={"table_memory_bytes": 128 << 20})
 
 
 def said() -> Callable[[Sample], None]:
-    """A function that prints a sample every `LINE_S` seconds."""
+    """Return a function that prints a sample every `LINE_S` seconds."""
     last_s = 0.0
 
     def say(now: Sample) -> None:
@@ -55,7 +55,7 @@ def run(simulation: Kept, pages: int, seconds: float) -> None:
 
 
 def memory_held(samples: Sequence[Sample]) -> str:
-    """Mean memory of each tenth of the pages, over all runs of this simulation."""
+    """Return the mean memory of each tenth of the pages, over all runs of this simulation, in words."""
     pages = np.array([sample.pages for sample in samples])
     held = np.array([sample.memory_bytes for sample in samples])
     tenth = np.minimum(10 * pages // pages[-1], 9)

@@ -1,14 +1,17 @@
-"""Crawls at full speed while everything fails, by a seed; at the end the laws are held against what is there.
+"""Crawls at full speed while everything fails, by a seed; at the end the result is judged by the laws.
 
     .venv/bin/python benches/soak.py [--minutes 30] [--seed N] [--pages 20000] [--hosts 300] [--disk-mb 600]
 
-One synthetic web after the other is crawled, with faults in between: servers that reset, stall and refuse; a DNS that
-is silent, fails and sends what is cut; a disk that fills and empties; `kill -9`, SIGTERM, SIGSTOP and SIGCONT; flipped
-bits in files of a crawl that was killed, which must be named, and are then mended with `check --repair` or put back. Of
-each web every page must be archived once, none asked for that robots.txt forbids, no host asked too soon, `fyke check`
-clean; memory and open files of the crawl are printed as they went. Ends with 1 when a law is broken.
+One synthetic web after the other is crawled, with faults in between:
 
-The disk is a small file system of its own, which takes root; without it the disk does not fail, and that is said.
+- servers that reset, stall and refuse; a DNS that is silent, fails and sends cut answers;
+- a disk that fills and empties; `kill -9`, SIGTERM, SIGSTOP and SIGCONT;
+- flipped bits in files of a killed crawl, which must be named, and are then mended with `check --repair` or put back.
+
+Every page of each web must be archived once, no forbidden page asked for, no host asked too soon, and `fyke check`
+clean. Memory and open files of the crawl are printed. Exits with 1 if a law is broken.
+
+The disk is a small file system of its own, which needs root. Without root the disk does not fail, and a line says so.
 """
 
 import argparse
@@ -36,8 +39,8 @@ from fyke.lab.simweb import NameShares, PageShares, RobotsShares, WebSpec, livel
 from fyke.lab.simweb.child import RunningWeb
 
 HOST_DELAY_S = 0.1
-CALM_S = 4.0  # between faults, on average
-PATIENT_S = 900.0  # that a crawl without faults may take to its end
+CALM_S = 4.0  # between faults, in the mean
+PATIENT_S = 900.0  # the longest time that a crawl without faults may take to end
 SETTINGS = """
 [politeness]
 host_delay_s = {delay}
@@ -65,12 +68,12 @@ checkpoint_s = 2
 table_rows = 3000
 warc_bytes = 20000000
 """
-LOADING_S = 3.0  # that a process may take, on a busy machine, until it listens to signals
-UNREACHED = 5  # exit status of a crawl that had not one answer yet
+LOADING_S = 3.0  # the longest time, on a busy machine, until a process listens to signals
+UNREACHED = 5  # exit status of a crawl without any answer so far
 
 
 def web_spec(seed: int, pages: int, hosts: int) -> WebSpec:
-    """A lively web in which whatever fails, fails for a while: faults that last are in the tests of the laws."""
+    """Return a lively web whose faults all pass: the tests of the laws have the lasting ones."""
     return lively(
         pages=pages,
         hosts=hosts,
@@ -92,7 +95,7 @@ def web_spec(seed: int, pages: int, hosts: int) -> WebSpec:
 
 
 def dump(book: Path) -> list[str]:
-    """All that is in a database, as SQL."""
+    """Return the whole content of a database, as SQL."""
     with tempfile.TemporaryDirectory() as folder:
         for path in book.parent.glob(f"{book.name}*"):
             shutil.copy(path, folder)
@@ -101,13 +104,13 @@ def dump(book: Path) -> list[str]:
 
 
 def kept_manifests(shard: Path) -> list[manifests.Manifest]:
-    """The whole manifests of a shard."""
+    """Return the whole manifests of a shard."""
     found = (manifests.load(shard, number) for number in manifests.numbers(shard))
     return [manifest for manifest in found if manifest is not None]
 
 
 class Failure(Exception):
-    """What must not be, in a line."""
+    """A broken law or a crash, in a line."""
 
 
 class Crawl:
@@ -131,13 +134,13 @@ class Crawl:
         self.started_at = time.monotonic()
 
     def send(self, number: int) -> None:
-        """A signal."""
+        """Send a signal, unless the process is gone."""
         assert self.process is not None
         with suppress(ProcessLookupError):
             self.process.send_signal(number)
 
     def ended(self, timeout_s: float = 0.0) -> int | None:
-        """The exit status, None while it runs."""
+        """Return the exit status, or None while it runs."""
         assert self.process is not None
         try:
             return self.process.wait(timeout_s)
@@ -145,19 +148,19 @@ class Crawl:
             return None
 
     def said(self) -> str:
-        """The last of what was said on standard error."""
+        """Return the last lines on standard error."""
         lines = (self._folder / "err").read_text(errors="replace").splitlines()
         return " | ".join(lines[-3:])
 
     def summary(self) -> dict[str, Any]:
-        """What was said at the end."""
+        """Return the summary printed at the end, or {} without one."""
         text = (self._folder / "out").read_text()
         found: dict[str, Any] = json.loads(text) if text.startswith("{") else {}
         return found
 
 
 def fyke(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Any other command."""
+    """Run any other command."""
     command = [sys.executable, "-m", "fyke", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
@@ -175,7 +178,7 @@ class Soak:
         ]  # fmt: skip
 
     def one(self, web: RunningWeb, crawl: Crawl) -> None:
-        """One fault, drawn."""
+        """Cause one fault, drawn at random."""
         fault = self.dice.choice(self.faults)
         fault(web, crawl)
 
@@ -203,7 +206,7 @@ class Soak:
         loading = time.monotonic() - crawl.started_at < LOADING_S
         crawl.send(signal.SIGTERM)
         status = crawl.ended(60)
-        if loading and status == -signal.SIGTERM:  # nobody listened yet, and nothing was begun
+        if loading and status == -signal.SIGTERM:  # the process did not listen yet, and had begun nothing
             crawl.start()
             return
         if status != 0:
@@ -220,7 +223,7 @@ class Soak:
     def full_disk(self, web: RunningWeb, crawl: Crawl) -> None:
         self.counts["full disk"] += 1
         while not (crawl.into / "fyke.toml").is_file() and crawl.ended(0.1) is None:
-            pass  # a crawl that has not begun ends with a line, and nothing is lost
+            pass  # a crawl that has not begun ends with a line, and loses nothing
         filling = self.disk / "filling"
         with suppress(OSError), filling.open("wb", buffering=0) as file:
             while True:
@@ -233,8 +236,8 @@ class Soak:
     def flipped(self, web: RunningWeb, crawl: Crawl) -> None:
         self._kill(crawl)
         files = [path for path in sorted(crawl.into.rglob("*")) if path.is_file() and path.stat().st_size]
-        files = [path for path in files if crawl.into / "damaged" not in path.parents]  # what a repair put aside
-        files = [path for path in files if path.suffix not in (".log", ".sqlite-shm", ".toml")]  # fyke.toml is edited
+        files = [path for path in files if crawl.into / "damaged" not in path.parents]  # put aside by a repair
+        files = [path for path in files if path.suffix not in (".log", ".sqlite-shm", ".toml")]  # people edit fyke.toml
         if not files:  # killed before anything was written
             crawl.start()
             return
@@ -262,24 +265,24 @@ class Soak:
         crawl.start()
 
     def _no_matter(self, crawl: Crawl, path: Path, at: int) -> bool:
-        """Whether a byte need not be as it was: no checkpoint counts it, nobody believes it, or no row is in it."""
+        """Return whether a byte may change: no checkpoint counts it, nobody trusts it, or no row is in it."""
         if path.name.startswith("hosts.sqlite"):
             return dump(crawl.into / "state" / "hosts.sqlite") == dump(self.backup / "state" / "hosts.sqlite")
-        if path.parent.name.startswith("shard-") and path.suffix != ".json":  # a kill leaves files that nothing names
+        if path.parent.name.startswith("shard-") and path.suffix != ".json":  # a kill leaves unnamed files
             return not any(at < manifest.files.get(path.name, 0) for manifest in kept_manifests(path.parent))
         if path.parent.name not in ("warc", "tables"):
             return path.name == "fyke.log"
         manifest = max((crawl.into / "state" / "shard-0000").glob("manifest-*.json"))
         saved = json.loads(manifest.read_text())["manifest"]["participants"]
         if path.parent.name == "tables":
-            return path.suffix in (".arrows", ".part")  # what its manifest counts, `fyke check` reads
+            return path.suffix in (".arrows", ".part")  # `fyke check` reads the rows that the manifest counts
         counted = saved["archive"].get("file", "").removeprefix("warc/")
         stem = path.name.partition(".")[0]
         beyond = at >= saved["archive"].get("length", 0) if path.suffix == ".gz" else True
         return stem > counted.partition(".")[0] or (stem == counted.partition(".")[0] and beyond)
 
     def _repaired(self, crawl: Crawl, where: str) -> bool:
-        """Whether the crawl goes on after a repair that lost nothing."""
+        """Return whether the crawl can go on after a repair that lost nothing."""
         if self.dice.random() < 0.5:
             return False
         done = fyke("check", "--repair", str(crawl.into), "--json")
@@ -301,7 +304,7 @@ class Soak:
 
 
 def soak_one(soak: Soak, spec: WebSpec, folder: Path, into: Path, watch: Watch, until: float) -> list[str]:
-    """Crawl one web, with faults as long as time is left; the laws that were broken."""
+    """Crawl one web, with faults as long as time is left; return the laws that were broken."""
     with running_web(spec, folder / "ledger.arrows") as web:
         crawl = Crawl(web, folder, into, watch)
         crawl.start()
@@ -331,7 +334,7 @@ def _with_faults(soak: Soak, web: RunningWeb, crawl: Crawl, until: float) -> Non
         if status is not None:
             if status == 0:
                 return
-            if status == UNREACHED and not archived(crawl.into):  # as it was told: the same command again
+            if status == UNREACHED and not archived(crawl.into):  # as the message says: the same command again
                 soak.counts["nothing reached, begun again"] += 1
                 crawl.start()
                 continue
@@ -341,7 +344,7 @@ def _with_faults(soak: Soak, web: RunningWeb, crawl: Crawl, until: float) -> Non
 
 @contextmanager
 def small_disk(folder: Path, size_mb: int) -> Iterator[bool]:
-    """A file system of its own at `folder`, if that may be."""
+    """Mount a file system of its own at `folder`, if possible; yield whether it was."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size_mb}m", "tmpfs", str(folder)]
     mounted = not os.geteuid() and not subprocess.run(mount, capture_output=True, check=False).returncode

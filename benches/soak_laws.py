@@ -1,4 +1,4 @@
-"""The laws of a crawl, as the servers' ledger and the crawl's own tables tell them: `benches/soak.py` asks."""
+"""The laws of a crawl, judged by the servers' ledger and the crawl's own tables, for `benches/soak.py`."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,13 +11,12 @@ from fyke.lab.simweb.child import RunningWeb
 
 CEILING_S = 60.0
 NOTICED_S = 0.05
-UNREAD_S = 0.25  # what came so shortly before a kill may not have been read
-NAMED = 4  # of those that broke a law
+UNREAD_S = 0.25  # an answer that arrives this shortly before a kill may be unread
+NAMED = 4  # URLs and requests named per broken law
 
 
 def broken_laws(web: RunningWeb, into: Path, host_delay_s: float, kills: Sequence[float]) -> list[str]:
-    """Each law that the finished crawl in `into` broke, in a line; empty when all is well. It was killed at `kills`
-    (unix seconds)."""
+    """Return a line for each law that the finished crawl in `into` broke. It was killed at `kills` (unix seconds)."""
     return list(_broken(web, into, host_delay_s, kills))
 
 
@@ -42,8 +41,8 @@ def _broken(web: RunningWeb, into: Path, host_delay_s: float, kills: Sequence[fl
 
 
 def _last_of(rows: Any, one: Violation) -> list[tuple[str, int, float, float]]:
-    """The requests to the host of `one` before it, the last few: path, status, and by how many seconds before it each
-    arrived and ended."""
+    """Return the last few requests to the host of `one` before it: path, status, and the seconds from arrival and
+    end to it."""
     columns = [rows[name].to_pylist() for name in ("host", "path", "status", "arrived", "ended")]
     before = [
         (path, status, round(one.arrived - arrived, 3), round(one.arrived - ended, 3))
@@ -60,9 +59,11 @@ def too_soon(
     kills: Sequence[float],
     stalls: Sequence[tuple[float, float]] = (),
 ) -> list[Violation]:
-    """The violations in a ledger's `rows`. Where the crawler broke a request off, a server notices that late, and no
-    sooner than its `stalls` end (from and until, unix seconds); what an answer asked for that came as the crawler was
-    killed, nobody read."""
+    """Return the violations in a ledger's `rows`, except for those that the crawler is not to blame for.
+
+    If the crawler broke a request off, the server notices late, and not before its `stalls` end (from and until, unix
+    seconds). If the crawler was killed as an answer came, nobody read its Retry-After.
+    """
     found = audit_politeness(rows, host_delay_s, 0.0, 0.0, crawl_delays, CEILING_S)
     if not found:
         return []
@@ -79,7 +80,7 @@ def _is_excused(
     kills: Sequence[float],
     stalls: Sequence[tuple[float, float]],
 ) -> bool:
-    """Whether the crawler could not know better, by the request that ended last before."""
+    """Return whether the crawler could not know better, by the latest end of a request before."""
     ended, _, status = max(end for end in ends if end[1] < one.arrived)
     if one.rule is AuditRule.RETRY_AFTER:
         return any(ended <= kill < ended + UNREAD_S for kill in kills)
@@ -93,12 +94,12 @@ def _named(what: str, urls: set[str] | frozenset[str]) -> Iterator[str]:
 
 
 def archived(into: Path) -> Counter[str]:
-    """The URLs that were fetched whole, as often as the pages table has them."""
+    """Return the URLs that were fetched whole, with their numbers of rows in the pages table."""
     table = read_table(into, "pages", ["url", "outcome"]).to_pydict()
     return Counter(url for url, outcome in zip(table["url"], table["outcome"], strict=True) if outcome == "ok")
 
 
 def figures(web: RunningWeb, into: Path) -> str:
-    """How large the crawl was."""
+    """Return the size of the crawl, in words."""
     seen = web.statistics()
     return f"{len(archived(into)):,} pages archived; {seen.requests:,} requests and {seen.queries:,} queries came"

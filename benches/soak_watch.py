@@ -1,4 +1,4 @@
-"""Memory and open files of a crawl's process, once a second: `benches/soak.py` prints how they went."""
+"""Memory and open files of a crawl's process, once a second; `benches/soak.py` prints them."""
 
 import os
 import subprocess
@@ -10,11 +10,11 @@ from statistics import median
 from typing import NamedTuple, Self
 
 EVERY_S = 1.0
-GROWN_UP_S = 15.0  # a process that is younger has not opened what it needs
+GROWN_UP_S = 15.0  # a younger process has not yet opened all its files
 
 
 class Sample(NamedTuple):
-    """A look at the process."""
+    """One look at the process."""
 
     at: float
     age_s: float
@@ -23,7 +23,7 @@ class Sample(NamedTuple):
 
 
 class Watch:
-    """Looks at `process`, whichever it is now."""
+    """A thread that looks at the present `process`."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -55,7 +55,7 @@ class Watch:
                 self.samples.append(Sample(now, now - born, resident, files))
 
     def report(self) -> str:
-        """The most of each, and the middle of the first third and of the last."""
+        """Return the maxima, and the medians of the first third and of the last."""
         grown = [sample for sample in self.samples if sample.age_s > GROWN_UP_S] or self.samples
         if not grown:
             return "nothing was seen of the process"

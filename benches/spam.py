@@ -1,14 +1,15 @@
-"""How much of a crawl spam farms get: breadth-first with fixed delays, and STAR with BEAST, over one virtual web.
+"""How much of a crawl do spam farms get? Breadth-first with fixed delays, and STAR with BEAST, over one virtual web.
 
     .venv/bin/python benches/spam.py [pages] [domains] [picture]
     .venv/bin/python benches/spam.py sweep [domains,domains,...] [seeds] [shape,shape,...]
 
-The farms never end, and link among themselves; crawled breadth-first they come to own some 30 % of all URLs
+The farms never end, and link among themselves. In a breadth-first crawl they come to own some 30 % of all URLs
 discovered (IRLbot, Lee et al., WWW 2008, section 5.1: "a quickly branching site that will start to dominate the
 queue"). Prints a table, and draws shares over time and Figure 6(b) into `picture` (default: spam.svg).
 
-A policy that holds at one size may fail at another: `sweep` goes through sizes, seeds and shapes of farms, with the
-settings as shipped, and prints a line for each web; beside the share of spam, what honest domains got, large and small.
+A policy that holds at one size may fail at another. `sweep` goes through sizes, seeds and shapes of farms, with the
+settings as shipped, and prints a line for each web: the share of spam, and the shares of large and small honest
+domains.
 """
 
 import sys
@@ -35,16 +36,16 @@ from fyke.quantities import count_text, share_text
 POLICIES = {"breadth-first": RED, "star-beast": BLUE}
 SIZES = "2000,6000,20000,60000,200000"
 SEEDS = "5"
-PAGES_PER_DOMAIN = 6.5  # of a sweep
-SPARE = 3  # honest pages for each that is fetched, at least; giants not counted
+PAGES_PER_DOMAIN = 6.5  # in a sweep
+SPARE = 3  # honest pages per fetched page, at least; giants not counted
 LARGE_PAGES = 1000  # of a domain
 
 
 @dataclass(frozen=True)
 class HonestShares:
-    """What honest domains got."""
+    """The fetches that honest domains got."""
 
-    pages: int  # that they have, without the giants'
+    pages: int  # of honest domains, without the giants'
     giants_of_fetches: float
     large: float  # share of their pages that was fetched; giants not counted
     small: float
@@ -52,7 +53,7 @@ class HonestShares:
 
 @dataclass(frozen=True)
 class Crawl:
-    """What came of one policy."""
+    """The result of one policy."""
 
     samples: list[Sample]
     standings: Standings
@@ -64,7 +65,7 @@ class Crawl:
 
     @property
     def spam_of_later_fetches(self) -> float:
-        """In the second half of the crawl, when reputations are known."""
+        """Share of spam in the second half of the crawl, when reputations are known."""
         last = self.samples[-1]
         middle = next(sample for sample in self.samples if sample.pages >= last.pages / 2)
         return (last.spam_pages - middle.spam_pages) / max(1, last.pages - middle.pages)
@@ -75,7 +76,7 @@ class Crawl:
 
 
 def web_of(domains: int) -> VirtualWebSpec:
-    """A web in which one domain in five hundred is spam's."""
+    """Return a web with one spam domain in five hundred."""
     return VirtualWebSpec(domains=domains, farms=max(1, domains // 1500))
 
 
@@ -86,7 +87,7 @@ SHAPES: Mapping[str, Callable[[int], VirtualWebSpec]] = MappingProxyType(
         "tiny": lambda domains: VirtualWebSpec(
             domains=domains, farms=max(1, domains // 500), farm_domains=30, spam_cousins=3
         ),
-        "other": lambda domains: VirtualWebSpec(  # not looked at until the policy was as it is
+        "other": lambda domains: VirtualWebSpec(  # not looked at until the policy was final
             domains=domains, farms=max(1, domains // 3000), farm_domains=60, spammed_share=0.03, spam_branching=6.0,
             spam_camouflage=2, popularity=0.95, size_growth=0.6, giants=6, giant_pages=500_000,
         ),
@@ -95,7 +96,7 @@ SHAPES: Mapping[str, Callable[[int], VirtualWebSpec]] = MappingProxyType(
 
 
 def crawled(spec: VirtualWebSpec, policy: str, pages: int, **settings: Any) -> Crawl:
-    """`pages` pages of the web under `policy`, with `settings` by section over the policy's."""
+    """Crawl `pages` pages of the web under `policy`, with `settings` by section over the policy's."""
     with (
         tempfile.TemporaryDirectory() as folder,
         kept(Path(folder), SimulationSettings(spec, policy, **settings)) as simulation,
@@ -107,7 +108,7 @@ def crawled(spec: VirtualWebSpec, policy: str, pages: int, **settings: Any) -> C
 
 
 def honest_shares(simulation: Simulation) -> HonestShares:
-    """What honest domains have got of `simulation` so far."""
+    """Return the fetches that honest domains have got in `simulation` so far."""
     domains, totals = simulation.web.domains, simulation.tally.totals
     fetched = simulation.tally.pages_of[: domains.honest].astype(np.int64)
     pages = domains.pages.astype(np.int64)
@@ -126,7 +127,7 @@ def honest_shares(simulation: Simulation) -> HonestShares:
 
 
 def draw(crawls: dict[str, Crawl], picture: Path) -> None:
-    """Shares over time for all of `crawls`, and Figure 6(b) for the last."""
+    """Draw shares over time for all of `crawls`, and Figure 6(b) for the last."""
     least = min(crawl.samples[-1].pages for crawl in crawls.values())
     title = "Spam farms without end, crawled with and without reputation"
     figure, axes = panels(3, title, f"{count_text(least)} pages each", width_in=WIDTH_IN, height_in=HEIGHT_IN)
@@ -139,7 +140,7 @@ def draw(crawls: dict[str, Crawl], picture: Path) -> None:
 
 
 def honest_text(honest: HonestShares) -> str:
-    """What honest domains got, in words."""
+    """Return the shares of honest domains, in words."""
     large, small = share_text(honest.large), share_text(honest.small)
     return (
         f"giants {share_text(honest.giants_of_fetches)} of fetches; of their pages the large {large}, the small {small}"
@@ -147,7 +148,8 @@ def honest_text(honest: HonestShares) -> str:
 
 
 def sweep(sizes: str = SIZES, seeds: str = SEEDS, shapes: str = "own") -> None:
-    """A line for each web: of each policy spam's share of fetches, giants' share, the share of pages fetched."""
+    """Print a line for each web: for each policy spam's share of fetches, giants' share, and the share of pages
+    fetched."""
     print("shape      domains seed     pages  spam: bf   star | giants: bf  star | large: bf  star | small: bf  star")
     for shape in shapes.split(","):
         for domains in map(int, sizes.split(",")):

@@ -1,8 +1,8 @@
-"""A toy agent, which deals with others by `fyke.crawl.post` as real ones do, in a toy world (`histories` runs them).
+"""A toy agent in a toy world, which deals with others by `fyke.crawl.post` as real ones do (`histories` runs them).
 
-A page of the world is a number, as is a host; times are steps. An agent fetches pages, finds their children, lends and
-borrows visits, takes checkpoints that are safe some steps later. Invariant: it breaks no law by itself, so that what is
-broken is the protocol's fault.
+Pages and hosts of the world are numbers; times are steps. An agent fetches pages, finds their children, lends and
+borrows visits, and takes checkpoints that are safe some steps later. Invariant: it breaks no law by itself, so a
+broken law is the protocol's fault.
 """
 
 import pickle
@@ -25,21 +25,21 @@ class Wrong(Exception):
 
 @dataclass
 class Toy:
-    """What an agent knows: all of it goes into its checkpoints but what is said to be in hand."""
+    """An agent's state. All of it goes into its checkpoints, except for the fields in hand."""
 
     seen: set[int] = field(default_factory=set)
     ready: list[int] = field(default_factory=list)
-    out: set[int] = field(default_factory=set)  # handed out by this shard, here too; waiting, in a checkpoint
+    out: set[int] = field(default_factory=set)  # handed out by this shard, also to itself; waiting, in a checkpoint
     counted: Counter[int] = field(default_factory=Counter)
     archive: list[int] = field(default_factory=list)
-    # In hand alone.
-    hand: dict[int, int] = field(default_factory=dict)  # visits that wait here: page -> when they may be made
-    under_way: dict[int, int] = field(default_factory=dict)  # page -> when it ends
-    guests: set[int] = field(default_factory=set)  # of them, those of other shards
+    # In hand only:
+    hand: dict[int, int] = field(default_factory=dict)  # visits that wait here: page -> earliest step
+    under_way: dict[int, int] = field(default_factory=dict)  # page -> step of its end
+    guests: set[int] = field(default_factory=set)  # pages in hand or under way of other shards
 
 
 class World:
-    """Pages, hosts, servers and the network, as agents have them around them."""
+    """Pages, hosts, servers and the network around the agents."""
 
     def __init__(self, seed: int, letters: type[Letters] = Letters) -> None:
         self.random = rng = random.Random(seed)
@@ -54,14 +54,14 @@ class World:
         self.owner = {host: rng.randrange(self.agents) for host in range(hosts)}
         self.network: list[tuple[int, Envelope]] = []
         self.step = 0
-        self.asked_until = dict.fromkeys(range(hosts), 0)  # the servers' ledger: no request before
+        self.asked_until = dict.fromkeys(range(hosts), 0)  # the servers' ledger: no request before this step
         self.asking: dict[int, int] = {}  # host -> agent
         self.journals: list[dict[int, int]] = [{} for _ in range(self.agents)]  # rests, which outlive a kill
-        self.disks: list[Any] = [None] * self.agents  # the checkpoints that are safe
-        self.slow = 1  # steps at most until one is
+        self.disks: list[Any] = [None] * self.agents  # the safe checkpoints
+        self.slow = 1  # most steps until a checkpoint is safe
 
     def shard(self, page: int) -> int:
-        """Whose frontier has the page: by its host, as by its domain."""
+        """Return the agent whose frontier has the page: by host, as real ones by domain."""
         return self.host[page] % self.agents
 
 
@@ -79,12 +79,12 @@ class Cell:
         self.dealings = Dealings(me, others, life, PIN, saved["letters"])
         if world.letters is not Letters:
             self.dealings.letters = world.letters(me, others, life, saved["letters"])
-        self.dealings.letters._again_s = 9.0  # steps are its seconds
+        self.dealings.letters._again_s = 9.0  # its seconds are steps here
         self.dealings.handed.restore(saved["unsafe"], saved["early"])
         for host, until in world.journals[me].items():
             if until > world.step:
                 self.dealings.handed.holds(me, life, [], [(host, until - world.step)], world.step)
-        self.writing: tuple[int, Any] | None = None  # a checkpoint that will be safe, and when
+        self.writing: tuple[int, Any] | None = None  # a checkpoint under way, and when it will be safe
         self.checkpoint_at = world.step + world.random.randint(1, 40)
         self.calm = True
         if me == world.shard(0):
@@ -232,7 +232,7 @@ class Cell:
                 agent = world.owner[host]
                 handed.pin(host, agent, now)
             elif agent != world.owner[host]:
-                continue  # it moved: first all that is out comes back
+                continue  # the host moved: first all its visits that are out come back
             if not self.dealings.reachable(agent):
                 continue
             toy.ready.remove(page)
@@ -263,7 +263,7 @@ class Cell:
                 toy.under_way[page] = now + world.random.randint(1, 12)
 
     def give_back(self, page: int, kind: Mail, body: Any) -> None:
-        """`page` is not made here."""
+        """Give back `page`, which cannot be visited here."""
         del self.toy.hand[page]
         if page in self.toy.guests:
             self.toy.guests.remove(page)

@@ -1,12 +1,14 @@
-"""How much of a crawl goes into traps: ten kinds of sites without end beside 50 honest ones.
+"""How much of a crawl goes into traps? Endless sites of several kinds beside 50 honest ones.
 
     .venv/bin/python benches/traps.py [KIND ...] [--pages N] [--held-back] [--later] [--archive PAGES]
 
-All kinds at once, with the guard and without, then what each kind took. *real* is the share of fetches that brought a
-page not fetched before, until 99 in 100 real ones had come; *after* the same of as many fetches as there are real pages
-and a quarter more. `--held-back` plays the kinds that the guard was not made by, `--later` two
-that were made much later, beside two deep honest sites. `--archive` instead shows the guard
-so many numbered pages of one honest host, without a network, and says how many would have waited.
+All kinds at once, with the guard and without, then the fetches that each kind wasted. *real* is the share of fetches
+that brought a real page for the first time, until 99 in 100 real ones had come. The figure after it is the share of
+all real pages that came in the first fetches, a quarter more than there are real pages.
+
+`--held-back` plays the kinds that the guard was not made by, `--later` those that were added later, with honest sites
+among them. `--archive` instead shows the guard PAGES numbered pages of one honest host, without a network, and says
+how many would have waited.
 """
 
 import argparse
@@ -77,7 +79,7 @@ def _report(kinds: list[str], after: int, pages: int) -> None:
 
 
 def _reals(fetches: list[tuple[str, str]]) -> Iterator[bool]:
-    """Whether each fetch brought a real page for the first time."""
+    """Yield whether each fetch brought a real page for the first time."""
     met = {""}
     for host, path in fetches:
         real = endless.answer(host, path).real
@@ -86,7 +88,8 @@ def _reals(fetches: list[tuple[str, str]]) -> Iterator[bool]:
 
 
 def archive(pages: int) -> tuple[int, int]:
-    """Numbered pages of one host, each with a caption of ten words: how many a guard lets wait, of how many."""
+    """Return how many numbered pages of one host, with captions of ten words, a guard lets wait, and the number of
+    pages."""
     waited = 0
     with tempfile.TemporaryDirectory() as folder, Checkpoint(Path(folder)) as checkpoint:
         traps, new_text = Traps(checkpoint.store, FrontierSection().trap_pages), NewText()

@@ -1,12 +1,14 @@
-"""What a bench is asked for: arguments by their place. `--help` prints the bench's own first page."""
+"""The positional arguments of a bench. `--help` prints the bench's own first page."""
 
 import argparse
 from typing import Any
 
 
 def arguments(page: str | None, **defaults: Any) -> tuple[Any, ...]:
-    """What the command line says, in the order of `defaults`, of the type of each default; a default that is itself a
-    type must be given, a list takes all that follow. Whole numbers may be written as 1e8."""
+    """Return the command line's values in the order of `defaults`, each of the type of its default.
+
+    A default that is itself a type must be given; a list takes all that follow. Whole numbers may be written as 1e8.
+    """
     parser = argparse.ArgumentParser(description=page, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in defaults.items():
         if isinstance(default, list):

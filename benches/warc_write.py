@@ -1,7 +1,7 @@
 """CPU time to archive one page: Fyke's WarcWriter against warcio's, on the same exchange.
 
-Run: python benches/warc_write.py. Both write a request, a response and a metadata record, each a gzip
-member with block and payload digests, to a real file. The page is 21 KB of synthetic HTML.
+Run: python benches/warc_write.py. Both write a request, a response and a metadata record, each a gzip member with
+block and payload digests, to a real file. The page is 21 KB of synthetic HTML.
 """
 
 import random
@@ -35,7 +35,7 @@ FIELDS = [
 
 
 def page() -> bytes:
-    """21 KB of HTML with about 60 links, the same each time."""
+    """Return 21 KB of HTML with about 60 links, the same each time."""
     dice = random.Random(1)
     words = ["".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=dice.randint(2, 9))) for _ in range(2000)]
     lines = (

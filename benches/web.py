@@ -1,11 +1,11 @@
-"""One of the webs that crawlers are raced on, made, brought up, and a command run in it.
+"""Make and serve one of the webs of the race, and run a command in it.
 
     .venv/bin/python benches/web.py plain [--pages 6000] [--into DIR] -- .venv/bin/fyke crawl {seed} --scope web \\
         --config {settings} --into /tmp/crawl
 
-`{seed}` is the URL of the first page, `{settings}` a file with no delays, no table of links and the web's name server,
-`{ca}` the certificates to trust. Nothing outside can be reached from there. Afterwards it says what the server's log
-says. `-- bash` gives a shell in the web; without a command the web is only made.
+`{seed}` is the URL of the first page, `{settings}` a file with no delays, no table of links and the web's name
+server, `{ca}` the certificates to trust. The command cannot reach anything outside. Afterwards the server's log is
+summed up. `-- bash` gives a shell in the web; without a command the web is only made.
 """
 
 import argparse

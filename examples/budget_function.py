@@ -4,7 +4,7 @@ For `fyke crawl` with `PYTHONPATH=examples`: `[frontier] budget = "budget_functi
 
     python examples/budget_function.py http://example.org/ there
 
-crawls the web from there for a hundred pages, and prints what each domain had earned.
+crawls the web from there for a hundred pages, and prints the budget that each domain earned.
 """
 
 import sys
@@ -18,11 +18,13 @@ LEAST = 10
 
 
 class SquareRoot:
-    """Ten URLs a round for a domain nobody links to, ten times the square root of its in-degree for others."""
+    """Ten URLs a round for a domain without in-links, otherwise ten times the square root of its in-degree."""
 
     def budgets(self, domains: np.ndarray, in_degree: np.ndarray, standing: np.ndarray) -> np.ndarray:
-        """One budget for each domain; `domains`, their keys, and `standing` (0 to 1), their places in the ranking, are
-        not asked here."""
+        """Return one budget for each domain.
+
+        It does not use `domains` (their keys) or `standing` (their places in the ranking, 0 to 1).
+        """
         return np.clip(LEAST * np.sqrt(in_degree), LEAST, 65_535).astype(np.int64)
 
 

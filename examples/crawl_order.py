@@ -20,7 +20,7 @@ class ShortFirst:
     """Level 0 for addresses of fewer than 32 bytes, and one level more for every 16 bytes."""
 
     def levels(self, urls: pa.RecordBatch) -> np.ndarray:
-        """One level from 0 (first) to 7 for each row."""
+        """Return one level from 0 (first) to 7 for each row."""
         lengths = pc.binary_length(urls.column("url")).to_numpy(zero_copy_only=False)
         return np.clip(lengths // STEP - 1, 0, 7)
 

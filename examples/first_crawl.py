@@ -1,8 +1,8 @@
-"""What `make crawl` does: a web starts on this machine, Fyke crawls it, searches it and reports on it.
+"""The program of `make crawl`: it starts a web on this machine, crawls it, searches it and reports on it.
 
     python examples/first_crawl.py [FOLDER]
 
-Called again it goes on where it was stopped, or says that nothing is left to do.
+If called again, it goes on from where it stopped, or says that nothing is left to do.
 """
 
 import shlex
@@ -22,15 +22,15 @@ from fyke.archive.reading import read_table
 from fyke.core.config import build, load, render
 from fyke.lab.simweb import RunningWeb, lively, running_web
 
-PORTS = (8470, 8453)  # of HTTP and DNS, so that a crawl can go on another day
-SIZE: dict[str, Any] = {"pages": 1000, "hosts": 60, "crawl_delay_s": 0.05}  # a quarter of a minute's worth
-WORD = "river"  # that the pages of the web have
-HASTE: dict[str, dict[str, Any]] = {  # manners for a web of one's own; the defaults are for other people's
+PORTS = (8470, 8453)  # of HTTP and DNS; fixed, so that a crawl can go on another day
+SIZE: dict[str, Any] = {"pages": 1000, "hosts": 60, "crawl_delay_s": 0.05}  # for a quarter of a minute
+WORD = "river"  # a word on the pages of the web
+HASTE: dict[str, dict[str, Any]] = {  # manners for one's own web; the defaults are for other people's
     "politeness": {
         "host_delay_s": 0.02, "address_delay_s": 0.01, "delay_factor": 0.5,
         "failure_delay_s": 0.1, "max_sleep_s": 0.5, "host_failures": 3, "tries": 3,
     },
-    "fetch": {"connect_timeout_s": 1.5, "timeout_s": 3.0, "stall_s": 1},  # its slowest hosts need not be waited for
+    "fetch": {"connect_timeout_s": 1.5, "timeout_s": 3.0, "stall_s": 1},  # do not wait for its slowest hosts
     "dns": {"private": ["sim"], "timeout_s": 0.5, "negative_ttl_s": 1.0},
 }  # fmt: skip
 
@@ -50,7 +50,7 @@ def main(folder: str = "demo") -> int:
 
 
 def place(wanted: Path) -> tuple[Path, tuple[int, int]]:
-    """The folder to crawl into and the ports of the web: as they were, if that crawl can go on, else new ones."""
+    """Return the folder to crawl into and the ports of the web: the old ones if that crawl can go on, or new ones."""
     for into in folders(wanted):
         if not into.is_dir() or not any(into.iterdir()):
             return into, PORTS if free(PORTS) else (0, 0)
@@ -67,7 +67,7 @@ def folders(wanted: Path) -> Iterator[Path]:
 
 
 def ports_of(directory: CrawlDirectory) -> tuple[int, int] | None:
-    """The ports of HTTP and DNS that the crawl in `directory` was begun with; None if it is not of our web."""
+    """Return the ports of HTTP and DNS of the crawl in `directory`, or None if it is not of our web."""
     if not directory.holds_crawl:
         return None
     asked = load(directory.settings)
@@ -97,7 +97,7 @@ def crawl(into: Path, web: RunningWeb, settings: Path) -> int:
 
 
 def what_next(into: Path) -> None:
-    """What is worth looking at, and a few things to try, each of which works as it is printed."""
+    """Show the results, and print a few commands to try, each of which works as printed."""
     print(flush=True)
     for arguments in (["index", into], ["search", into, WORD, "--limit", "3"], ["report", into], ["links", into]):
         subprocess.call([sys.executable, "-m", "fyke", *map(str, arguments)])

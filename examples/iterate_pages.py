@@ -1,4 +1,4 @@
-"""The Python interface: `python examples/iterate_pages.py http://example.org/ there`; the same again goes on."""
+"""The Python interface: `python examples/iterate_pages.py http://example.org/ there`; run again, it goes on."""
 
 import sys
 

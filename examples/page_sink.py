@@ -1,9 +1,9 @@
-"""A page sink: every page as a line of JSON, for whatever reads those.
+"""A page sink: every page as a line of JSON.
 
     python examples/page_sink.py http://example.org/ there pages.jsonl
 
-or, for `fyke crawl` with `PYTHONPATH=examples`: `[plugins] sinks = ["page_sink:JsonLines"]`; then the lines
-are added to `pages.jsonl` in the current folder. Pages of what was fetched anew after a crash come again.
+or, for `fyke crawl` with `PYTHONPATH=examples`: `[plugins] sinks = ["page_sink:JsonLines"]`, which adds the lines to
+`pages.jsonl` in the current folder. Pages that are fetched anew after a crash come again.
 """
 
 import json
@@ -14,7 +14,7 @@ from fyke import Page
 
 
 class JsonLines:
-    """Adds a line for each page to the file at `path`."""
+    """A sink that adds a line for each page to the file at `path`."""
 
     def __init__(self, path: str = "pages.jsonl") -> None:
         self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115, PTH123 - closed by `close`

@@ -2,9 +2,9 @@
 
     python examples/protocol_module.py mirror http://example.org/ there
 
-A folder of old pages becomes a WARC archive with tables, as if it had been crawled: also robots.txt comes
-from the mirror. The name is still looked up first. For `fyke crawl`, with `PYTHONPATH=examples`:
-`[plugins] protocols = ["protocol_module:Mirror"]`; then the mirror is the folder `mirror`.
+A folder of old pages becomes a WARC archive with tables, as if it had been crawled; robots.txt also comes from the
+mirror. The name is still looked up first. For `fyke crawl`, with `PYTHONPATH=examples`: `[plugins] protocols =
+["protocol_module:Mirror"]`, which reads the folder `mirror`.
 """
 
 import mimetypes
@@ -18,7 +18,7 @@ import fyke
 
 
 class Mirror:
-    """Answers from `folder/host/path`."""
+    """A protocol module that answers from `folder/host/path`."""
 
     schemes = ("http",)
 

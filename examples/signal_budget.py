@@ -1,12 +1,12 @@
-"""A budget function that takes signals into account: what a link farm's in-degree has bought it loses again.
+"""A budget function that uses signals: a link farm loses what its bought in-degree has earned.
 
-`fyke index` writes beside the rank of each domain who stands behind those who link to it, into the table that the
-environment variable DOMAINRANK names here: that of an earlier crawl, or of the one that goes on. For `fyke crawl` with
+`fyke index` writes, beside the rank of each domain, who stands behind the domains that link to it. The environment
+variable DOMAINRANK names that table here, of an earlier crawl or of the present one. For `fyke crawl` with
 `PYTHONPATH=examples`: `[frontier] budget = "signal_budget:SignalBudget"`.
 
     python examples/signal_budget.py http://example.org/ again there/tables/domainrank.parquet
 
-crawls the web from there for a hundred pages. Nobody is left out: of such a domain a round has less.
+crawls the web from there for a hundred pages. No domain is left out: such a domain only has fewer URLs a round.
 """
 
 import os
@@ -18,13 +18,13 @@ import pyarrow.parquet as pq
 import fyke
 
 DEFAULT, HIGHEST = 10, 10_000
-DEPENDENT_URLS = 2  # a round, of a domain that
-LEAST_LINKERS = 10  # so many link to, and behind these are
-DEPENDENT = 0.1  # of the others that are usual
+DEPENDENT_URLS = 2  # a round, for a dependent domain
+LEAST_LINKERS = 10  # a dependent domain has at least this many linkers,
+DEPENDENT = 0.1  # and behind these less than this share of the usual number
 
 
 class SignalBudget:
-    """By reputation, but for domains whose linkers have hardly anybody behind them."""
+    """Budgets by reputation, except for domains whose linkers have hardly any domain behind them."""
 
     def __init__(self) -> None:
         columns = ["key", "linkers", "independence"]
@@ -33,7 +33,7 @@ class SignalBudget:
         self._dependent = np.sort(keys[(linkers >= LEAST_LINKERS) & (independence < DEPENDENT)])
 
     def budgets(self, domains: np.ndarray, in_degree: np.ndarray, standing: np.ndarray) -> np.ndarray:
-        """One budget for each domain."""
+        """Return one budget for each domain."""
         earned = np.rint(DEFAULT + (HIGHEST - DEFAULT) * standing).astype(np.int64)
         return np.where(np.isin(domains, self._dependent), DEPENDENT_URLS, earned)
 

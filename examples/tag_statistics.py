@@ -15,7 +15,7 @@ from fyke import Page
 
 
 class TagStatistics:
-    """Counts HTML tags, and image sizes in powers of two."""
+    """A counter of HTML tags, and of image sizes in powers of two."""
 
     media_types = ("text/html", "image/*")
 

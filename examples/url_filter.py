@@ -1,4 +1,4 @@
-"""A URL filter: leave out addresses that look like a trap, such as /a/b/a/b/a/b/ or a calendar without end.
+"""A URL filter: leave out addresses that look like a trap, such as /a/b/a/b/a/b/ or an endless calendar.
 
     python examples/url_filter.py http://example.org/ there
 
@@ -13,15 +13,15 @@ import pyarrow.compute as pc
 
 import fyke
 
-SEGMENTS = 12  # more of them in a path than people write
-REPEATS = 3  # as often may one of them come
+SEGMENTS = 12  # deepest path that people write
+REPEATS = 3  # most occurrences of one segment
 
 
 class NoTraps:
-    """Refuses paths that are very deep or say the same thing again and again."""
+    """A filter that refuses paths that are very deep or repeat a segment often."""
 
     def accept(self, urls: pa.RecordBatch) -> np.ndarray:
-        """One answer for each row. Columns first: only what is deep at all is looked at by itself."""
+        """Return one answer for each row. Columns first: only deep paths are looked at one by one."""
         slashes = pc.count_substring(urls.column("url"), b"/").to_numpy(zero_copy_only=False)
         mask = np.ones(urls.num_rows, bool)
         for row in np.flatnonzero(slashes > 2 + REPEATS):

@@ -1,12 +1,13 @@
 """Hashes in memory, text on disk, one sorted file: Mercator-B (2001).
 
-IRLbot's section 4.1, after Najork and Heydon, "High-Performance Web Crawling" (2001): the hashes of new links wait
-in memory, each with a pointer to its text, which goes to disk. When memory is full they are sorted, merged with
-the whole sorted file of hashes, which is written anew, and the pointers fetch the text of those that were new.
-Faithful: every merge reads and writes all of the table (Theorem 1, equation 1), and all text is written once and
-read once. Simplified: a pointer is the link's place in the order of arrival, so it costs no bytes until the sort,
-and the text is read in that order; the sort is `fyke.disk`'s own and works in copies, so that a link takes
-44 bytes of memory where the paper's sort in place takes 12, and its model twice that.
+IRLbot's section 4.1, after Najork and Heydon, "High-Performance Web Crawling" (2001). The hashes of new links wait in
+memory, each with a pointer to its text, which goes to disk. When memory is full, they are sorted and merged with the
+whole sorted file of hashes, which is written anew; the pointers fetch the text of the new ones.
+
+- Faithful: every merge reads and writes the whole table (Theorem 1, equation 1); all text is written and read once.
+- Simplified: a pointer is the link's place in the order of arrival, so it costs no bytes until the sort, and the text
+  is read in that order. The sort is `fyke.disk`'s own and works in copies: a link takes 44 bytes of memory. The paper's
+  sort in place takes 12, and its model twice that.
 """
 
 from collections.abc import Iterator
@@ -24,13 +25,13 @@ from fyke.disk.part import merged
 from url_seen import Texts
 
 CHUNK_KEYS = 1 << 17
-WORK_BYTES = 44  # of a waiting key: itself, packed with its place, the order, sorted, of each key the first
+WORK_BYTES = 44  # of a waiting key: itself, packed with its place, the order, sorted, first of each key
 KEY = np.dtype("<u8")
 TEXT = pa.schema([("url", pa.binary())])
 
 
 class BatchMerge:
-    """`table` on disk, sorted; what waits in memory and in `text`."""
+    """`table` on disk, sorted; waiting links in memory and in `text`."""
 
     filled_by = "key"
     persistent = True
@@ -75,7 +76,7 @@ class BatchMerge:
         self._text.unlink()
 
     def _merge(self, keys: U64) -> np.ndarray:
-        """Write the table anew with `keys` (sorted, without repeats) in it; which were not there, bool[n]."""
+        """Write the table anew with `keys` (sorted, without repeats); return which are new: bool[n]."""
         new = np.ones(len(keys), np.bool_)
         count, done = self._table.stat().st_size // KEY.itemsize, 0
         output = _appender(self._table.with_suffix(".new"))

@@ -1,13 +1,15 @@
 """A Bloom filter for every site: the Internet Archive (1997).
 
-IRLbot's Table 1, after Burner, "Crawling Towards Eternity" (1997): each site a crawler visits has a bit array in
-memory in which the URLs met on it are marked. Faithful: one filter a site, sized for the pages a site may have,
-no disk, and what a filter says it has met is thrown away. So a false positive is a URL that is lost.
-Simplified: all filters have one size, since all sites of the stream have one; the probes are two halves of the
-64-bit key, combined (Kirsch and Mitzenmacher, 2006). The links of a batch do not see each other's bits.
+IRLbot's Table 1, after Burner, "Crawling Towards Eternity" (1997): each visited site has a bit array in memory that
+marks the URLs met on it.
 
-`BITS` bits a page and `PROBES` probes lose about 1 in 120 of the URLs of a full site; when memory does not
-suffice for so many bits, the filters are smaller, and lose more.
+- Faithful: one filter a site, sized for the pages a site may have, no disk; a URL that the filter says was met is
+  dropped. So a false positive is a lost URL.
+- Simplified: all filters have one size, as all sites of the stream do. The probes are two halves of the 64-bit key,
+  combined (Kirsch and Mitzenmacher, 2006). The links of a batch do not see each other's bits.
+
+`BITS` bits a page and `PROBES` probes lose about 1 in 120 of the URLs of a full site. If memory does not suffice for
+these bits, the filters are smaller and lose more.
 """
 
 from collections.abc import Iterator
@@ -26,7 +28,7 @@ BITS, PROBES = 10, 7
 
 
 class BloomBySite:
-    """Bit arrays, one behind the other, and which site has which."""
+    """Consecutive bit arrays, and the number of each site's array."""
 
     filled_by = "text"
     persistent = False
@@ -50,7 +52,7 @@ class BloomBySite:
         yield texts.take(pa.array(new))
 
     def _probes(self, keys: U64, texts: pa.BinaryArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.uint8]]:
-        """Of each link the bytes to look at, intp[n, PROBES], and the bit in each, uint8[n, PROBES]."""
+        """Return for each link the bytes to look at, intp[n, PROBES], and the bit in each, uint8[n, PROBES]."""
         sites = pc.binary_slice(texts, 0, SITE_BYTES).dictionary_encode()
         numbers = [self._sites.setdefault(site, len(self._sites)) for site in sites.dictionary.to_pylist()]
         start = np.array(numbers, np.uint64)[sites.indices.to_numpy()] * np.uint64(self.site_bytes)
@@ -75,5 +77,5 @@ class BloomBySite:
 
 
 def false_positives(pages: int, site_bytes: int) -> float:
-    """The chance that a page is lost on a site that holds `pages` of them: (1 - e^(-kn/m))^k."""
+    """Return the chance that a page is lost on a site that holds `pages` of them: (1 - e^(-kn/m))^k."""
     return float((1 - np.exp(-PROBES * pages / (site_bytes * 8))) ** PROBES)

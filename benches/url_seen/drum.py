@@ -1,4 +1,4 @@
-"""Fyke's own: `fyke.disk.Drum`, merged whenever it says it is full. IRLbot's section 4.3."""
+"""Fyke's own: `fyke.disk.Drum`, merged whenever it says that it is full. IRLbot's section 4.3."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ AUX = pa.schema([("url", pa.binary())])
 
 
 class DrumSeen:
-    """A drum in a directory of its own."""
+    """A drum in its own directory."""
 
     filled_by = "key"
     persistent = True

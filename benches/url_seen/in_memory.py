@@ -1,10 +1,12 @@
 """All keys in memory: WebCrawler (1994), UbiCrawler (2002), WebBase (2001).
 
-IRLbot's Table 1 lists them as keeping URL-seen in RAM, whole or site by site; section 3.2 says what follows:
-"URLs that do not fit in memory are discarded". Faithful: a hash table, an answer at once, no disk.
-Simplified: one table rather than one a site, and 64-bit hashes rather than URLs, which flatters it.
+IRLbot's Table 1 lists them as keeping URL-seen in RAM, whole or site by site; section 3.2 names the consequence:
+"URLs that do not fit in memory are discarded".
 
-A Python set takes some 60 to 100 bytes a key, so that 512 MB hold about six million.
+- Faithful: a hash table, an answer at once, no disk.
+- Simplified: one table instead of one a site, and 64-bit hashes instead of URLs, which flatters it.
+
+A Python set takes some 60 to 100 bytes a key, so 512 MB hold about six million.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""What people use today: LMDB, a B+tree in a mapped file.
+"""A structure that people use today: LMDB, a B+tree in a mapped file.
 
-Tuned as a competent person would: one write transaction a batch, its keys sorted so that neighbours share a page,
-no sync, the map written in place. Its memory is the system's page cache, which knows no budget: its mapped
-pages count as its own in a peak of resident memory.
+Tuned as a competent person would: one write transaction a batch, its keys sorted so that neighbours share a page, no
+sync, the map written in place. Its memory is the system's page cache, which has no budget: its mapped pages count as
+its own in a peak of resident memory.
 """
 
 from collections.abc import Iterator
@@ -46,6 +46,6 @@ class Lmdb:
 
 
 def _bytes(keys: U64) -> list[bytes]:
-    """Big-endian, so that they sort as the numbers do."""
+    """Return the keys big-endian, so that they sort as the numbers do."""
     whole = keys.astype(">u8").tobytes()
     return [whole[at : at + 8] for at in range(0, len(whole), 8)]

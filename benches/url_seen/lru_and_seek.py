@@ -1,12 +1,13 @@
 """A cache of popular URLs, and a seek for the rest: Mercator-A (1999).
 
-IRLbot's Table 1; Heydon and Najork, "Mercator" (1999): fingerprints in a file on disk, and in front of it a cache
-of popular ones in memory; what misses it costs a seek and a read, and a write when it is new. Faithful: the
-answer comes at once, each miss is one `pread` of a page of the file, a new key one `pwrite`.
-Simplified: the file is a hash table of pages by the key's leading bits rather than the papers' ordered table;
-the cache is LRU where theirs was a clock that approximates it, and takes all the memory, so the two smaller
-caches of theirs (of recent URLs, and of file blocks) are this one and the system's page cache. On a table that
-the page cache holds, a seek costs a call; on one it does not, a seek of the disk.
+IRLbot's Table 1; Heydon and Najork, "Mercator" (1999): fingerprints in a file on disk, behind a cache of popular ones
+in memory. A miss costs a seek and a read, and a write if the key is new.
+
+- Faithful: the answer comes at once, each miss is one `pread` of a page of the file, a new key one `pwrite`.
+- Simplified: the file is a hash table of pages by the key's leading bits, not the papers' ordered table. The cache is
+  LRU, which theirs approximated by a clock, and takes all the memory. Their two smaller caches (of recent URLs, and of
+  file blocks) are this one and the system's page cache. A seek costs a call if the page cache holds the table,
+  otherwise a seek of the disk.
 """
 
 import os
@@ -61,7 +62,7 @@ class LruAndSeek:
         yield texts.take(pa.array(new, pa.int64()))
 
     def _seek(self, key: int) -> bool:
-        """Look `key` up in its page or, when that is full, the next one; and put it there when it is new."""
+        """Look `key` up in its page, or the next ones while full; add it and return True if it is new."""
         at = key * self._pages >> 64
         while True:
             page = self._read(at)

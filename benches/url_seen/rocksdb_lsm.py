@@ -1,8 +1,8 @@
-"""What people use today: RocksDB, an LSM tree, through `rocksdict`.
+"""A structure that people use today: RocksDB, an LSM tree, through `rocksdict`.
 
-Tuned as a competent person would: keys of 8 bytes without values, a Bloom filter of 10 bits a key so that most new
-keys cost no read, filters and index in the block cache and so within the memory, `multi_get` of each batch sorted,
-writes in one batch each, the log not synced. A batch's repeats are taken out first.
+Tuned as a competent person would: keys of 8 bytes without values; a Bloom filter of 10 bits a key, so that most new
+keys cost no read; filters and index in the block cache and so within the memory; `multi_get` of each batch sorted;
+writes in one batch each; the log not synced. A batch's repeats are taken out first.
 """
 
 from collections.abc import Iterator
@@ -62,6 +62,6 @@ class RocksDb:
 
 
 def _bytes(keys: U64) -> list[bytes]:
-    """Big-endian, so that they sort as the numbers do."""
+    """Return the keys big-endian, so that they sort as the numbers do."""
     whole = keys.astype(">u8").tobytes()
     return [whole[at : at + 8] for at in range(0, len(whole), 8)]

@@ -1,9 +1,9 @@
-"""One structure in a process of its own, so that its memory and its bytes are its own: the child of `drum_*.py`.
+"""One structure in its own process, so that its memory and its bytes are its own: the child of `drum_*.py`.
 
     python -m url_seen.run '{"name": "drum", "step": "measure", ...}'   (the fields of `Task`)
 
-A task is to fill a table, or to measure the links on it; the result is one line of JSON. The unique URLs are put
-into a `DiskQueue`, for which the paper counts p (section 4.2). Making the links is not measured.
+A task fills a table, or measures the links on it; the result is one line of JSON. The unique URLs are put into a
+`DiskQueue`, for which the paper counts p (section 4.2). Making the links is not measured.
 """
 
 import importlib
@@ -23,8 +23,8 @@ from url_seen import UrlSeen
 from url_seen.stream import BATCH, Stream
 
 FILL_BATCH = 4 << 20
-FILL_MEMORY_BYTES = 2 << 30  # to fill a table fast; measured is another process
-PATIENCE = 4  # seconds for a second of CPU that is allowed
+FILL_MEMORY_BYTES = 2 << 30  # to fill a table fast; another process is measured
+PATIENCE = 4  # seconds per second of CPU that is allowed
 QUEUED = pa.schema([("url", pa.binary())])
 STRUCTURES = {
     "drum": "url_seen.drum:DrumSeen",
@@ -41,7 +41,7 @@ STRUCTURES = {
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a child is to do."""
+    """The task of a child."""
 
     name: str
     step: Literal["fill", "measure"]
@@ -61,16 +61,16 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What was measured."""
+    """The measured figures."""
 
     links: int  # handed in before the time was up
     unique: int  # that came out
-    lost: int  # that should have
+    lost: int  # new, but did not come out
     seconds: float  # in the structure and the queue
     cpu_s: float  # of all threads of the process, in the same
     read_bytes: int  # asked of the system: rchar
     written_bytes: int  # wchar
-    queued_bytes: int  # of them, written by the queue
+    queued_bytes: int  # of `written_bytes`, by the queue
     peak_bytes: int
     start_bytes: int  # resident before the structure was made
     mapped_bytes: int  # of the resident ones at the end, those of mapped files
@@ -78,7 +78,7 @@ class Result:
 
 
 def structure(name: str) -> type[UrlSeen]:
-    """The class; only what is asked for is imported."""
+    """Return the class of a structure; only this one is imported."""
     module, _, attribute = STRUCTURES[name].partition(":")
     found: type[UrlSeen] = getattr(importlib.import_module(module), attribute)
     return found
@@ -143,7 +143,7 @@ class Spent:
 
 
 def _run(task: Task, seen: UrlSeen, queue: DiskQueue) -> tuple[int, int, Spent]:
-    """Links handed in, how many of them were new, and what they took."""
+    """Return the number of links handed in, how many of them were new, and their cost."""
     links, expected, spent = 0, 0, Spent()
 
     def put(uniques: Iterator[pa.BinaryArray]) -> None:
@@ -168,7 +168,7 @@ def _details(seen: UrlSeen) -> dict[str, Any]:
 
 
 def _status(field: str) -> int:
-    """A size in bytes from /proc/self/status."""
+    """Return a size in bytes from /proc/self/status."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1]) << 10
@@ -176,7 +176,7 @@ def _status(field: str) -> int:
 
 
 def moved_bytes() -> tuple[int, int]:
-    """Bytes that this process has read and written, as it asked the system for them."""
+    """Return the bytes that this process has asked the system to read and to write."""
     fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(fields["rchar"]), int(fields["wchar"])
 

@@ -1,8 +1,8 @@
-"""What people use today: SQLite, a B-tree, from the standard library.
+"""A structure that people use today: SQLite, a B-tree, from the standard library.
 
-Tuned as a competent person would: the key is the row's number, so the table is its own index; a write-ahead log,
-no sync, the memory as page cache; a batch is one transaction of one statement, which puts the sorted keys in and
-returns those that were not there.
+Tuned as a competent person would: the key is the row's number, so the table is its own index; a write-ahead log, no
+sync, the memory as page cache. A batch is one transaction with one statement, which inserts the sorted keys and
+returns the new ones.
 """
 
 import sqlite3
@@ -53,5 +53,5 @@ class Sqlite:
 
 
 def _signed(keys: U64) -> np.ndarray:
-    """As SQLite's 64-bit numbers, in the order of the keys."""
+    """Return the keys as SQLite's 64-bit numbers, in the order of the keys."""
     return (keys ^ np.uint64(1 << 63)).view(np.int64)

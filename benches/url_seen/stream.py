@@ -1,11 +1,11 @@
-"""The stream of links that every structure is measured on.
+"""The stream of links on which every structure is measured.
 
-A table of `table` URLs was met before; of `links` links that come in, `MET` point to one that was met (89 %, as
-IRLbot's p of 0.11, section 7.1). Which one: the r-th most popular with a chance of 1/r, and one in ten a URL that
-is new in this stream. With that, Mercator's cache of 2^18 popular URLs would hit 68 % at a table of 100 million;
-its authors report 66 %, and 9.5 % in the table of recent ones. With `popularity="uniform"` all URLs of the table
-are linked to alike, the worst case of every cache. URLs have a title of made-up words, so that LZ4 packs a few
-thousand of them 2.4 to 1; those of real pages pack a little better. With `text="random"` nothing packs them.
+A table of `table` URLs was met before. `MET` of the `links` incoming links point to a URL that was met (89 %, as
+IRLbot's p of 0.11, section 7.1): to the r-th most popular with a chance of 1/r, and one in ten to a URL that is new
+in this stream. With that, Mercator's cache of 2^18 popular URLs would hit 68 % at a table of 100 million; its authors
+report 66 %, and 9.5 % in the table of recent ones. With `popularity="uniform"` all URLs of the table are equally
+popular, the worst case of every cache. URLs have a title of made-up words, so that LZ4 packs a few thousand of them
+2.4 to 1; those of real pages pack a little better. With `text="random"` nothing packs them.
 
 Invariant: a link is a number; number, key and URL are one to one, and the stream depends on its fields alone.
 """
@@ -21,7 +21,7 @@ import pyarrow as pa
 from fyke.core.batches import U64
 
 MET = 0.89
-RECENT = 0.1  # of the links that were met
+RECENT = 0.1  # of the links to URLs that were met
 PAGES_PER_SITE = 1000
 BATCH = 1 << 16
 URL = b"https://www.site-########.example/articles/########/title-title-title-title.html"
@@ -34,7 +34,7 @@ SPREAD = 2_654_435_761  # a prime, so that popular URLs are not neighbours
 
 
 def _vocabulary(count: int) -> npt.NDArray[np.uint8]:
-    """Words of five letters, uint8[count, 5]."""
+    """Return words of five letters: uint8[count, 5]."""
     consonants, vowels = np.frombuffer(b"bcdfghklmnprstvz", np.uint8), np.frombuffer(b"aeiou", np.uint8)
     place = np.arange(count) * 7919
     letters = []
@@ -63,13 +63,13 @@ class Stream:
         return max(1, self.table // PAGES_PER_SITE)
 
     def keys(self, numbers: U64) -> U64:
-        """Uniform and distinct, uint64[n]; over the table they grow with the number, so that it can be filled fast."""
+        """Return uniform and distinct keys, uint64[n]; in the table they grow with the number, to fill it fast."""
         mixed = _mixed(numbers)
         step = np.uint64((1 << 64) // max(1, self.table) - 1)
         return np.where(numbers < self.table, numbers * step + mixed % step, mixed)
 
     def texts(self, numbers: U64) -> pa.BinaryArray:
-        """URLs of `URL_BYTES` each; of one site are the numbers that leave the same rest."""
+        """Return URLs of `URL_BYTES` each; numbers with the same remainder modulo `sites` share a site."""
         rows = np.empty((len(numbers), URL_BYTES), np.uint8)
         fill = self._write_random if self.text == "random" else self._write_urls
         fill(rows, numbers)
@@ -90,7 +90,7 @@ class Stream:
             rows[:, at : at + 8] = _mixed(numbers * np.uint64(URL_BYTES) + np.uint64(at)).view(np.uint8).reshape(-1, 8)
 
     def filling(self, order: Literal["key", "text"], batch: int) -> Iterator[U64]:
-        """The numbers of the table, sorted by their key or by their URL, `batch` at a time."""
+        """Yield the numbers of the table, sorted by their key or by their URL, `batch` at a time."""
         if order == "key":
             for start in range(0, self.table, batch):
                 yield np.arange(start, min(self.table, start + batch), dtype=np.uint64)
@@ -104,7 +104,7 @@ class Stream:
             yield numbers[numbers < self.table]
 
     def batches(self) -> Iterator[tuple[U64, pa.BinaryArray, int]]:
-        """Keys and URLs of the links, and how many of them are new."""
+        """Yield keys and URLs of the links, and how many of them are new."""
         random = np.random.default_rng(self.seed)
         after = self.table
         for start in range(0, self.links, self.batch):
@@ -113,7 +113,7 @@ class Stream:
             after = after_this
 
     def _links(self, random: np.random.Generator, after: int, count: int) -> tuple[U64, int]:
-        """Numbers of `count` links when those below `after` were met, and below which they are met after that."""
+        """Return the numbers of `count` links if the numbers below `after` were met, and the next `after`."""
         chance = random.random(count)
         numbers = self._popular(random.random(count))
         if after > self.table:
@@ -125,7 +125,7 @@ class Stream:
         return numbers, after + made
 
     def _popular(self, chance: npt.NDArray[np.float64]) -> U64:
-        """URLs of the table as they are linked to, for `chance` uniform in [0, 1)."""
+        """Return URLs of the table by popularity, for `chance` uniform in [0, 1)."""
         if self.popularity == "uniform":
             return (chance * self.table).astype(np.uint64)
         rank = np.exp(chance * np.log(max(1, self.table))).astype(np.uint64) - np.uint64(1)
@@ -133,7 +133,7 @@ class Stream:
 
 
 def _mixed(numbers: U64) -> U64:
-    """splitmix64: distinct numbers to distinct keys that look random."""
+    """Return splitmix64: distinct numbers to distinct keys that look random."""
     key = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,11 +1,12 @@
 """Whole URLs in memory, a compressed file of URLs: Polybot (2001).
 
-IRLbot's section 4.1, after Shkapenyuk and Suel (2002): new links wait in memory as text, in a balanced tree; when
-it is full, it is merged with the file of all URLs met, sorted and compressed, which is written anew. Faithful: no
-text goes to disk before it is known to be new, memory holds `b + 4P` bytes a link, every merge unpacks and packs
-the whole file (Theorem 1, equation 2), and links come out sorted rather than in order of arrival.
-Simplified: an array that is sorted when it is full stands for the tree; it does the same comparisons, in C.
-URLs are of one length, the stream's; others would be padded to the longest.
+IRLbot's section 4.1, after Shkapenyuk and Suel (2002): new links wait in memory as text, in a balanced tree. When it
+is full, it is merged with the file of all URLs met, sorted and compressed, which is written anew.
+
+- Faithful: no text goes to disk before it is known to be new, memory holds `b + 4P` bytes a link, every merge unpacks
+  and packs the whole file (Theorem 1, equation 2), and links come out sorted instead of in order of arrival.
+- Simplified: an array that is sorted when full stands for the tree; it does the same comparisons, in C. URLs have one
+  length, the stream's; others would be padded to the longest.
 """
 
 import struct
@@ -20,14 +21,14 @@ from fyke.core.batches import U64
 from url_seen import Texts
 from url_seen.stream import URL_BYTES
 
-POINTERS_BYTES = 16  # 4P: what a tree takes for a node; sorting an array needs no more
+POINTERS_BYTES = 16  # 4P: the size of a tree's node; sorting an array needs no more
 BLOCK_URLS = 1 << 14
 LENGTH = struct.Struct("<I")
 URL = np.dtype(f"S{URL_BYTES}")
 
 
 class TreeBatch:
-    """`urls` on disk, sorted, in compressed blocks; what waits is an array of text."""
+    """`urls` on disk, sorted, in compressed blocks; waiting links in an array of text."""
 
     filled_by = "text"
     persistent = True
@@ -85,7 +86,7 @@ class TreeBatch:
                 yield np.frombuffer(self._unpack(packed), URL)
 
     def _write(self, file, urls: np.ndarray) -> None:
-        """Write sorted URLs as blocks; one that merges let grow to twice its size is cut."""
+        """Write sorted URLs as blocks; cut a block that merges have grown to twice its size."""
         if not len(urls):
             return
         if len(urls) >= 2 * BLOCK_URLS:
@@ -101,7 +102,7 @@ class TreeBatch:
 
 
 def _array(texts: pa.BinaryArray) -> np.ndarray:
-    """URLs as a NumPy array of fixed width, without a copy."""
+    """Return URLs as a NumPy array of fixed width, without a copy."""
     start = texts.offset * URL_BYTES
     return np.frombuffer(texts.buffers()[2], np.uint8)[start : start + len(texts) * URL_BYTES].view(URL)
 

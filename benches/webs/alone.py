@@ -1,8 +1,9 @@
-"""A network of one's own: names and ports as on the web, and no way out.
+"""A network of our own: names and ports as on the web, and no way out.
 
-Called first by every bench that serves a web. The process starts anew in a network namespace that has nothing but a
-loopback, where name servers are at port 53 and web servers at 80 and 443, whoever else uses these on this machine. A
-crawler set loose there meets nobody. It needs Linux; for who is not root, one that lets people make namespaces.
+Every bench that serves a web calls it first. The process starts anew in a network namespace that has only a loopback.
+Name servers there are at port 53 and web servers at 80 and 443, whatever else uses these ports on the machine. A
+crawler in there reaches nothing outside. It needs Linux, and either root or a kernel that lets people make
+namespaces.
 """
 
 import fcntl
@@ -21,7 +22,7 @@ NAME_SERVER = "127.0.0.1"
 
 
 def go_alone() -> None:
-    """Start this program again in a network of its own, unless it is in one. Called before it starts any thread."""
+    """Start this program again in a network of its own, unless it is in one. Call it before any thread starts."""
     if _MARK in os.environ:
         del os.environ[_MARK]
         _bring_up_loopback()
@@ -37,7 +38,7 @@ def go_alone() -> None:
 
 
 def can_go_alone() -> bool:
-    """Whether this system gives us a network of our own."""
+    """Return whether this system gives us a network of our own."""
     if not shutil.which("unshare"):
         return False
     return subprocess.run([*_unshare(), "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0
@@ -53,7 +54,7 @@ def _bring_up_loopback() -> None:
 
 
 def _ask_only(name_server: str) -> None:
-    """Let all programs in here ask `name_server`: only our namespace sees the file so."""
+    """Let all programs in here ask `name_server`: only our namespace sees the file like this."""
     with tempfile.NamedTemporaryFile("w") as file:
         file.write(f"nameserver {name_server}\noptions timeout:2 attempts:3\n")
         file.flush()

@@ -1,7 +1,7 @@
-"""Real documents to make pages of: what Debian's `erlang-doc` and `scala-doc` bring, some 4,500 files of HTML.
+"""Real documents to make pages of: Debian's `erlang-doc` and `scala-doc`, some 4,500 files of HTML.
 
-Called by `today`, before the bench goes into a network of its own. They are taken from where they are installed, or
-downloaded once, by the ordinary tools, into the folder where webs are kept; nobody need be root for that.
+`today` calls it before the bench goes into its own network. They are taken from their installed folders, or
+downloaded once, by the ordinary tools, into the folder of webs, without root.
 """
 
 import re
@@ -19,21 +19,21 @@ _HREF = re.compile(rb'(<a\b[^>]{0,500}?\bhref=")([^"]*)(")', re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file of real HTML; `links` is how many `<a href="…">` it has."""
+    """A file of real HTML; `links` is its number of `<a href="…">`."""
 
     file: Path
     size: int
     links: int
 
     def cut(self) -> tuple[list[bytes], list[bytes]]:
-        """What is around the targets of its links, and these: one piece more than there are targets."""
+        """Return the pieces around the targets of its links, and the targets: one piece more than targets."""
         parts = _HREF.split(self.file.read_bytes())
         around = [parts[0] + parts[1], *(parts[n - 1] + parts[n] + parts[n + 1] for n in range(4, len(parts) - 3, 4))]
         return [*around, parts[-2] + parts[-1]], parts[2::4]
 
 
 def documents() -> list[Document]:
-    """All that are fit to be pages of today's size, always in the same order."""
+    """Return all documents that are fit to be pages of today's size, always in the same order."""
     found = []
     for folder in _folders():
         for file in sorted(folder.rglob("*.html")):
@@ -46,7 +46,7 @@ def documents() -> list[Document]:
 
 
 def at_hand() -> list[Path]:
-    """Where they are on this machine; nothing when they must be downloaded."""
+    """Return their folders on this machine; empty if they must be downloaded."""
     for root in (Path("/"), _kept()):
         folders = [root / folder for folder in _FOLDERS]
         if all(folder.is_dir() for folder in folders):

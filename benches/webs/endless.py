@@ -1,13 +1,13 @@
 """The endless web: like the plain one, but no link is ever met twice.
 
-A page is 20 KB, and has 60 links: 50 to its own host, half of them paths and half whole; 9 to other hosts; 1 that is
-forbidden. Each is made of the address of the page it stands in, so no other page has it, and every page it leads to is
-there: a server behind nginx writes it, out of as many texts as pages will be asked for, when it is asked. So sixty
-times as many URLs are met as pages fetched, and there is no end: whoever crawls it must be told when to stop. Addresses
-grow with the depth of a page. With few texts it would be a trap, as the guard of traps sees it, and rightly.
+A page is 20 KB and has 60 links: 50 to its own host, half of them paths and half whole; 9 to other hosts; 1
+forbidden. Each link contains the address of its page, so no other page has it. Every page it leads to is there: a
+server behind nginx writes it when asked, from as many texts as pages will be asked for. So sixty times as many URLs
+are met as pages fetched, without end: a crawler must be told when to stop. Addresses grow with the depth of a page.
+With few texts the guard of traps would take it for a trap, and rightly.
 
-nginx can write them itself (`sub_filter`), but takes four times as long, and sends them in a dozen pieces: then what is
-measured is how a crawler waits.
+nginx could write the pages itself (`sub_filter`). But that takes four times as long, and it sends them in a dozen
+pieces, which would measure how a crawler waits.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ from webs import FORBIDDEN, ROBOTS, Web
 from webs.plain import ACROSS, HOSTS, MEAN_BYTES, OWN, written
 from webs.prose import Prose
 
-GROUPS = 10  # a host's texts are those of its number's last digit
-PORT = 8080  # of who writes the pages
-SHELVES = 50  # of each group, with as many texts each
+GROUPS = 10  # the last digit of a host's number chooses its texts
+PORT = 8080  # of the server that writes the pages
+SHELVES = 50  # of each group, with equally many texts
 _MARKUP_BYTES = 4_200  # of a page without its prose
-_HERE, _NUMBER = "@here@", "@number@"  # nginx puts the page's own path there, and its host's number
+_HERE, _NUMBER = "@here@", "@number@"  # replaced by the page's own path, and its host's number
 
 
 def host_name(host: int | str) -> str:
@@ -33,9 +33,10 @@ def host_name(host: int | str) -> str:
 
 
 def hrefs(text: int) -> list[str]:
-    """The links of a text. A page's path ends in a slash; what it leads to is below it, on whatever host.
+    """Return the links of a text. A page's path ends in a slash, and its links lead below that path, on any host.
 
-    Two pages of the same path, on two hosts, lead to a third host by different links: the number of their own is in it.
+    Two pages of the same path, on two hosts, link to a third host by different links, which contain their own
+    numbers.
     """
     group = text % GROUPS
     own = [f"http://{host_name(_NUMBER)}{_HERE}{n}/" if n % 2 else f"{_HERE}{n}/" for n in range(OWN)]
@@ -60,7 +61,7 @@ def make(folder: Path, pages: int, seed: int) -> list[str]:
 
 
 def settings(folder: Path, addresses: Mapping[str, str]) -> str:
-    """What nginx is told: who writes the pages."""
+    """Return the settings of nginx: which server writes the pages."""
     lines = [
         f"upstream writer {{ server 127.0.0.1:{PORT}; keepalive 64; }}",
         'proxy_http_version 1.1; proxy_set_header Host $host; proxy_set_header Connection "";',
@@ -75,7 +76,7 @@ def settings(folder: Path, addresses: Mapping[str, str]) -> str:
 
 
 class _Writer(asyncio.Protocol):
-    """A connection of nginx's: gives each path one of the texts, with the page's own address put into it."""
+    """A connection of nginx: gives each path one of the texts, with the page's own address put in."""
 
     def __init__(self, folder: Path, texts: int) -> None:
         self._folder, self._texts = folder, texts
@@ -102,7 +103,7 @@ class _Writer(asyncio.Protocol):
 
 
 async def write(folder: Path) -> None:
-    """Serve the pages of the web made in `folder`, until the process ends; says so on a line when it begins."""
+    """Serve the pages of the web made in `folder`, until the process ends; print a line at the start."""
     texts = len(list((folder / "0" / "0").iterdir()))
     server = await asyncio.get_running_loop().create_server(lambda: _Writer(folder, texts), "127.0.0.1", PORT)
     print("ready", flush=True)

@@ -1,4 +1,4 @@
-"""The webs there are, by name."""
+"""All webs, by name."""
 
 from webs import Web
 from webs.endless import ENDLESS

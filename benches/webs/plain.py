@@ -1,10 +1,10 @@
 """The plain web: 60,000 pages of 20 KB on 100 hosts, as files.
 
-A page has 60 links: 50 to its own host, of which every other one is written as a path and every other one whole; 9 to
-other hosts; 1 that robots.txt forbids. So each page is met in two spellings, often, but the web has more spellings than
-a cache of moderate size. Every page is reached from the first host's front page: on a host, page i leads to the pages
-25i+1 … 25i+25; among hosts, front page h leads to the front pages 9h+1 … 9h+9. All other links fall on the host's pages
-at random, some of which are more popular than others.
+A page has 60 links: 50 to its own host, alternately written as a path and whole; 9 to other hosts; 1 that robots.txt
+forbids. So each page is often met in two spellings, but the web has more spellings than a cache of moderate size.
+Every page is reached from the first host's front page: on a host, page i leads to the pages 25i+1 … 25i+25; among
+hosts, front page h leads to the front pages 9h+1 … 9h+9. All other links fall on the host's pages at random; some
+pages are more popular than others.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,21 +28,21 @@ def host_name(host: int) -> str:
 
 
 def path_of(page: int) -> str:
-    """The path of a host's page; page 0 is the front page."""
+    """Return the path of a host's page; page 0 is the front page."""
     if not page:
         return "/"
     return f"/{_SECTIONS[page % len(_SECTIONS)]}/{page * 7919 % 100_003}-page.html"
 
 
 class _Links:
-    """Which pages a page links to."""
+    """The links of pages."""
 
     def __init__(self, pages_of_host: list[int], seed: int) -> None:
         self._pages = pages_of_host
         self._chance = np.random.default_rng([seed, 2])
 
     def own(self, host: int, page: int) -> list[str]:
-        """50 different pages of the host, every other one written whole."""
+        """Return 50 different pages of the host, every other one written whole."""
         count = self._pages[host]
         targets = dict.fromkeys(range(min(BRANCHES * page + 1, count), min(BRANCHES * (page + 1) + 1, count)))
         while len(targets) < OWN:
@@ -54,7 +54,7 @@ class _Links:
         return [path if n % 2 else whole + path for n, path in enumerate(paths)]
 
     def across(self, host: int, page: int) -> Iterator[str]:
-        """A page each of 9 other hosts."""
+        """Yield one page on each of 9 other hosts."""
         hosts = len(self._pages)
         fronts = range(0) if page else range(min(ACROSS * host + 1, hosts), min(ACROSS * (host + 1) + 1, hosts))
         others = dict.fromkeys(fronts)
@@ -68,7 +68,7 @@ class _Links:
 
 
 def make(folder: Path, pages: int, seed: int) -> list[str]:
-    """Write the files, one for each page, under `folder`/host name. Raises ValueError when they are too few."""
+    """Write the files, one for each page, under `folder`/host name. Raises ValueError if `pages` is too small."""
     hosts = min(HOSTS, pages // FEWEST_PAGES_OF_HOST)
     if hosts < FEWEST_HOSTS:
         raise ValueError(f"a plain web has at least {FEWEST_HOSTS * FEWEST_PAGES_OF_HOST} pages")
@@ -88,7 +88,7 @@ def make(folder: Path, pages: int, seed: int) -> list[str]:
 
 
 def written(title: str, hrefs: list[str], prose: Prose, size: int) -> bytes:
-    """An HTML page with `hrefs` among `size` bytes of prose."""
+    """Return an HTML page with `hrefs` among `size` bytes of prose."""
     head = (
         '<!doctype html>\n<html><head><meta charset="utf-8"><title>{0}</title>'
         '<meta name="viewport" content="width=device-width"></head>\n'
@@ -102,7 +102,7 @@ def written(title: str, hrefs: list[str], prose: Prose, size: int) -> bytes:
 
 
 def settings(folder: Path, addresses: Mapping[str, str]) -> str:
-    """What nginx is told."""
+    """Return the settings of nginx."""
     return "\n  ".join(
         f"server {{ listen {address}:80; server_name {host}; root {folder}/{host}; }}"
         for host, address in addresses.items()

@@ -1,7 +1,7 @@
-"""Words to fill pages with: made up, as frequent as words are, and as compressible.
+"""Words to fill pages with: made up, but as frequent and as compressible as real ones.
 
-Called by `plain` and `endless`. Invariant: the same seed gives the same text, and no two slices have a passage in
-common but by chance: what is not told apart from text met before would be taken for a trap.
+`plain` and `endless` call it. Invariant: the same seed gives the same text, and two slices share a passage by chance
+only, because text that looks like earlier text would be taken for a trap.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 _TEXT = "ba ce di fo gu la me ni ro su ta ve wi yo za ber cal den fil gor hem lin mar nes pol ras sel tor und ver"
 _SYLLABLES = _TEXT.split()
 _WORDS = 20_000
-_LENGTH = 1_000_000  # words that are drawn at a time
+_LENGTH = 1_000_000  # words drawn at a time
 
 
 class Prose:
@@ -25,7 +25,7 @@ class Prose:
         self._text, self._at = b"", 0
 
     def slices(self, count: int, size_bytes: int) -> list[bytes]:
-        """The next `count` pieces of about `size_bytes` together, each of another length."""
+        """Return the next `count` pieces of about `size_bytes` together, each of another length."""
         lengths = (self._chance.dirichlet(np.full(count, 2.0)) * size_bytes).astype(int)
         ends = self._at + np.cumsum(lengths)
         if ends[-1] > len(self._text):
@@ -38,7 +38,7 @@ class Prose:
         return " ".join(self._chance.choice(self._words, _LENGTH, p=self._weights).tolist()).encode()
 
     def sizes(self, count: int, mean_bytes: int) -> list[int]:
-        """Sizes of pages: most are smaller than the mean, a few much larger."""
+        """Return sizes of pages: most are smaller than the mean, a few much larger."""
         spread = 0.6
         drawn = self._chance.lognormal(-spread * spread / 2, spread, count)
         return (drawn * mean_bytes).astype(int).tolist()

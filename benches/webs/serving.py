@@ -1,8 +1,8 @@
-"""A web brought up: nginx for its pages, a name server for its names, a log of what was asked.
+"""A web brought up: nginx for its pages, a name server for its names, a log of requests.
 
-Called inside a network of its own (`alone`). Each host has an address of its own in 127.0.0.0/8. nginx has one worker,
-on the last of the machine's cores; crawlers are held on the first. What a crawl fetched is counted in the server's log,
-and not by what the crawler says of itself.
+Called inside a network of its own (`alone`). Each host has its own address in 127.0.0.0/8. nginx has one worker, on
+the last of the machine's cores; crawlers are held on the first. Fetched pages are counted in the server's log, not by
+what the crawler says.
 """
 
 import os
@@ -57,20 +57,20 @@ ca_file = "{ca}"
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What the server's log says of a crawl."""
+    """The counts of a crawl in the server's log."""
 
     pages: int  # different ones, answered with 200
-    again: int  # the same page asked for again
-    forbidden: int  # that robots.txt forbids
+    again: int  # requests for a page already fetched
+    forbidden: int  # requests that robots.txt forbids
     robots: int  # hosts whose robots.txt was asked for
-    missing: int  # answers that were no 200
+    missing: int  # other answers than 200
     body_bytes: int  # of pages, as sent
     connections: int
-    resumed: int  # connections that took up an earlier TLS session
+    resumed: int  # connections that resumed an earlier TLS session
 
 
 class LogReader:
-    """Counts what the server's log says, as it grows: lines as in `log_format`."""
+    """A counter of the server's log as it grows: lines as in `log_format`."""
 
     def __init__(self, log: Path) -> None:
         self._file = log.open()
@@ -82,7 +82,7 @@ class LogReader:
         self._again = self._forbidden = self._missing = self._body_bytes = 0
 
     def read(self) -> Tally:
-        """What has been asked for until now."""
+        """Return the counts until now."""
         *lines, self._half = (self._half + self._file.read()).split("\n")
         for line in lines:
             url, status, size, connection, resumed = line.split("\t")
@@ -101,11 +101,11 @@ class LogReader:
             self._again += url in self._pages
             self._pages.add(url)
             self._body_bytes += size
-        elif status != "204":  # what is there, and empty, is no page
+        elif status != "204":  # a resource that exists and is empty is no page
             self._missing += 1
 
     def urls(self) -> list[str]:
-        """The pages asked for, without their scheme, in an order that does not change."""
+        """Return the pages asked for, without their scheme, in a fixed order."""
         return sorted(self._pages)
 
     def close(self) -> None:
@@ -114,7 +114,7 @@ class LogReader:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A web that is up. `settings` is a file for `fyke crawl --config`, `ca` the certificates to trust, if any."""
+    """A running web. `settings` is a file for `fyke crawl --config`, `ca` the certificates to trust, if any."""
 
     web: Web
     settings: Path
@@ -124,7 +124,7 @@ class Served:
 
     @contextmanager
     def counted(self) -> Iterator[LogReader]:
-        """What is asked for from now on; the log begins anew."""
+        """Yield a reader of requests from now on; the log begins anew."""
         os.truncate(self.log, 0)
         reader = LogReader(self.log)
         try:
@@ -156,13 +156,13 @@ class _Answer(BaseRequestHandler):
 
 
 def address_of(number: int) -> str:
-    """The address of a web's host."""
+    """Return the address of a web's host."""
     return f"127.1.{number // 200}.{number % 200 + 1}"
 
 
 @contextmanager
 def served(web: Web, made: Path, folder: Path) -> Iterator[Served]:
-    """`web`, whose files are in `made`, up and answering; what the servers write goes into `folder`."""
+    """Bring up `web`, whose files are in `made`; the servers write into `folder`."""
     folder.chmod(0o755)
     addresses = {host: address_of(number) for number, host in enumerate(hosts_of(made))}
     (folder / "nginx.conf").write_text(_SETTINGS.format(folder, web.settings(made, addresses)))
@@ -186,7 +186,7 @@ def served(web: Web, made: Path, folder: Path) -> Iterator[Served]:
 
 
 def _writer(web: Web, made: Path) -> "subprocess.Popen[bytes] | None":
-    """The program that writes the pages of `web`, listening, if it has one."""
+    """Return the listening program that writes the pages of `web`, or None if it needs none."""
     if not web.writer:
         return None
     command = ["taskset", "-c", str(SERVER_CORE), sys.executable, "-m", web.writer, str(made)]

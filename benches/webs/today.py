@@ -1,10 +1,10 @@
 """Today's web: 10,000 pages of 174 KB on 1,000 hosts, gzip, HTTPS with HTTP/2.
 
-Pages are real documents (`documents`), the larger of them more often, with their markup as it is. Of a page's links
-some 144 lead to other pages, and these are rewritten: most to pages of its own host, as paths, relative or whole, one
-in seven with a query, some with a fragment; one is forbidden by robots.txt. All its other links lead within the page.
-Every page is reached from the first host's front page: page i leads to the pages 8i+1 … 8i+8. Certificates are of an
-authority of its own, a certificate for each host.
+Pages are real documents (`documents`), the larger ones more often, with their own markup. Some 144 of a page's links
+lead to other pages and are rewritten: most to pages of its own host, as paths, relative or whole, one in seven with a
+query, some with a fragment; one is forbidden by robots.txt. Its other links lead within the page. Every page is
+reached from the first host's front page: page i leads to the pages 8i+1 … 8i+8. The web has its own certificate
+authority, and a certificate for each host.
 """
 
 import html
@@ -19,7 +19,7 @@ from webs import FORBIDDEN, ROBOTS, Web
 from webs.documents import Document, documents
 
 HOSTS = 1_000
-PAGES_OF_HOST = 10  # on average: a few have a hundred
+PAGES_OF_HOST = 10  # in the mean; a few hosts have a hundred
 MEAN_BYTES = 174_000
 MEAN_LINKS = 144
 _BRANCHES = 8
@@ -33,7 +33,7 @@ def host_name(host: int) -> str:
 
 
 class _Map:
-    """Where each page is: of which host, and under which path."""
+    """The place of each page: its host and its path."""
 
     def __init__(self, pages: int, chance: np.random.Generator) -> None:
         hosts = min(HOSTS, max(2, pages // PAGES_OF_HOST))
@@ -55,7 +55,7 @@ class _Map:
 
 
 class _Links:
-    """What the links of a page are made to say."""
+    """The new targets of a page's links."""
 
     def __init__(self, places: _Map, chance: np.random.Generator) -> None:
         self._places = places
@@ -63,7 +63,7 @@ class _Links:
         self._pages = len(places.host_of)
 
     def targets(self, page: int, count: int) -> list[int]:
-        """`count` different pages, or all there are."""
+        """Return `count` different pages, or all there are."""
         own = self._places.pages_of[self._places.host_of[page]]
         found = dict.fromkeys(range(_BRANCHES * page + 1, min(_BRANCHES * page + 1 + _BRANCHES, self._pages)))
         near = min(int(_OWN * count), len(own))
@@ -77,7 +77,7 @@ class _Links:
         return list(found)[:count]
 
     def hrefs(self, page: int, count: int) -> Iterator[bytes]:
-        """`count` links as written in `page`, the forbidden one first."""
+        """Yield `count` links as written in `page`, the forbidden one first."""
         yield f"{FORBIDDEN}{page}".encode()
         host = self._places.host_of[page]
         above = "../" * (self._places.path_of(page).partition("?")[0].count("/") - 1)
@@ -120,7 +120,7 @@ def _write(file: Path, content: bytes) -> None:
 
 
 def _weights(texts: list[Document]) -> np.ndarray:
-    """How likely each text is, so that their mean size is `MEAN_BYTES`."""
+    """Return the probability of each text, so that their mean size is `MEAN_BYTES`."""
     sizes = np.array([text.size for text in texts], float)
     low, high = -3.0, 3.0
     while high - low > 1e-6:
@@ -131,7 +131,7 @@ def _weights(texts: list[Document]) -> np.ndarray:
 
 
 def _links_wanted(most: np.ndarray, chance: np.random.Generator) -> list[int]:
-    """How many links of each page lead out of it, at most `most`: `MEAN_LINKS` on average, fewer in most pages."""
+    """Return how many links lead out of each page, at most `most`: `MEAN_LINKS` in the mean, fewer in most pages."""
     drawn = chance.lognormal(0, _SPREAD, len(most))
     low, high = 1.0, 10_000.0
     while high - low > 0.01:
@@ -142,7 +142,7 @@ def _links_wanted(most: np.ndarray, chance: np.random.Generator) -> list[int]:
 
 
 def _rewritten(around: list[bytes], hrefs: list[bytes], new: list[bytes], chance: np.random.Generator) -> bytes:
-    """The text with `new` links in it, anywhere; its other links lead within the page."""
+    """Return the text with `new` links in it, anywhere; its other links lead within the page."""
     kept = [b"#" + href.partition(b"#")[2] for href in hrefs]
     for place, href in zip(chance.permutation(len(kept)).tolist(), new, strict=False):
         kept[place] = href
@@ -162,7 +162,7 @@ def _certify(folder: Path, hosts: list[str]) -> None:
 
 
 def settings(folder: Path, addresses: Mapping[str, str]) -> str:
-    """What nginx is told. What real documents need to be shown is there, and empty."""
+    """Return the settings of nginx. Styles, scripts and images of the documents are there, and empty."""
     return "\n  ".join(
         f"server {{ listen {address}:443 ssl http2; server_name {host}; root {folder}/{host};"
         f" ssl_certificate {folder}/tls/{host}.pem; ssl_certificate_key {folder}/tls/{host}.pem;"

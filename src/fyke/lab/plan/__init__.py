@@ -1,6 +1,6 @@
 """How large a machine does a crawl need?
 
-IRLbot's theorems (`fyke.lab.plan.model`) asked by a person who sizes a machine: `quantities` reads what they type
-and writes figures as people read them, `question` says what can be asked, `planner` answers, `report` puts the
-answer into words and a table, `figure` draws it. `fyke plan` is the one that calls; no crawl does.
+`fyke plan` asks IRLbot's theorems (`fyke.lab.plan.model`) for a person who sizes a machine; no crawl does. `question`
+reads what was asked, `planner` answers, `report` makes words and a table of the answer, and `figure` draws it.
+`fyke.quantities` reads and writes the figures.
 """

@@ -1,7 +1,8 @@
-"""The picture of a plan: what URL checks and domain budgets cost, for crawls of every size, with the asked one marked.
+"""The figure of a plan: the cost of URL checks and domain budgets for crawls of every size, with the asked one marked.
 
-`fyke plan --plot` draws it. Both panels are log-log over the number of pages, 10^7 to 10^13 and further if more were
-asked for. Invariant: the curves are the functions of `fyke.lab.plan.model` with all but the pages as in the question.
+`fyke plan --plot` draws it. Both panels are log-log over the number of pages, from 10^7 to 10^13, or further if more
+were asked for. Invariant: the curves are the functions of `fyke.lab.plan.model`; only the pages vary from the
+question.
 """
 
 import math
@@ -25,7 +26,7 @@ COLOURS = {"DRUM": BLUE, "Mercator-B": ORANGE, "Polybot": RED}
 
 
 def draw(plan: Plan) -> Figure:
-    """The figure for `plan`, with what URL checks cost to the left and what budgets cost to the right."""
+    """Draw the figure of `plan`: the cost of URL checks to the left, of budgets to the right."""
     question = plan.question
     subtitle = (
         f"{bytes_text(question.memory_bytes)} of memory, {_buckets(question)}, {share_text(question.check_share)} of a"
@@ -48,18 +49,18 @@ def _buckets(question: Question) -> str:
 
 
 def _pages(question: Question) -> Floats:
-    """The sizes of crawl to draw, with room to the right of the asked one for its figures."""
+    """Return the crawl sizes to draw, with room for figures to the right of the asked one."""
     least, most = min(1e7, question.pages / 10), max(1e13, 20 * question.pages)
     return np.logspace(math.log10(least), math.log10(most), SAMPLES)
 
 
 def _place(question: Question, pages: Floats) -> float:
-    """How far to the right the question stands: 0 to 1."""
+    """Return how far to the right the question stands: 0 to 1."""
     return math.log(question.pages / pages[0]) / math.log(pages[-1] / pages[0])
 
 
 def _draw_checks(axes: Axes, question: Question, pages: Floats) -> None:
-    """Theorems 1 and 2 against the left scale; by Theorem 3 the right scale reads the same curves as pages/s."""
+    """Draw Theorems 1 and 2 against the left scale; by Theorem 3 the right scale reads the same curves as pages/s."""
     dress(axes, "Checking which URLs are new", "pages to crawl", "bytes moved on disk per byte of URL")
     curves = [_Curve(name, COLOURS[name], overhead, number) for name, overhead in OVERHEADS.items()]
     least = least_overhead(question.crawl)
@@ -82,7 +83,7 @@ def _add_pages_s(axes: Axes, question: Question) -> None:
 
 
 def _draw_budgets(axes: Axes, plan: Plan, pages: Floats) -> None:
-    """Theorems 4 and 5."""
+    """Draw Theorems 4 and 5."""
     question = plan.question
     dress(
         axes,
@@ -114,7 +115,7 @@ class _Curve:
 def _draw_curves(
     axes: Axes, question: Question, pages: Floats, curves: list[_Curve], lowest: float | None = None
 ) -> None:
-    """Each over `pages`, with its name along it and a dot with its figure where the question stands."""
+    """Draw each curve over `pages`, with its name along it and a dot and figure at the question."""
     axes.set_xscale("log")
     axes.set_yscale("log")
     costs = [np.array([curve.cost(replace(question, pages=float(n))) for n in pages]) for curve in curves]
@@ -135,7 +136,7 @@ def _draw_curves(
 
 
 def _ticks(axis: Axis, written: Callable[[float], str]) -> None:
-    """At powers of ten alone, as people write them."""
+    """Set ticks at powers of ten only, as people write them."""
     axis.set_major_locator(LogLocator(numticks=12))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: written(value)))

@@ -1,10 +1,10 @@
-"""What remembering costs: IRLbot's model of disk checks and budgets (Lee et al., WWW 2008, sections 4.2 to 4.5, 6.2).
+"""The cost of remembering: IRLbot's model of disk checks and budgets (Lee et al., WWW 2008, sections 4.2 to 4.5, 6.2).
 
-For those who size a machine before a crawl: `fyke.lab.plan` calls it, nothing in the crawl does. An *overhead* is
-the bytes moved on disk per byte of URL that comes in. Sizes are in bytes, speeds in bytes a second. `Drum`
-differs from the modelled one as its module says: what it reads twice comes from the page cache, which the model
-does not count. Invariant: each function is the equation it cites, and the tests hold it against every figure that
-the paper prints of it.
+`fyke.lab.plan` calls it, to size a machine before a crawl; nothing in the crawl does. An *overhead* is the bytes
+moved on disk per byte of incoming URL. Sizes are in bytes, speeds in bytes a second. `Drum` differs from the modelled
+one as its module says: the data it reads twice comes from the page cache, which the model does not count.
+
+Invariant: each function is the equation it cites; the tests compare it with every figure that the paper prints of it.
 """
 
 import math
@@ -16,7 +16,7 @@ READ_BYTES = 32e6  # Delta, the least bucket that is read efficiently
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What is to be crawled, with the paper's values (section 4.5) where it gives them."""
+    """The crawl in numbers, with the paper's values (section 4.5) as defaults."""
 
     pages: float  # N
     links_per_page: float = 59.0  # l
@@ -39,13 +39,13 @@ class Workload:
 
 
 def mercator_b_overhead(crawl: Workload, ram_bytes: float) -> float:
-    """Of Mercator's batch disk check with `ram_bytes` of memory; Theorem 1, equation (1)."""
+    """Return the overhead of Mercator's batch disk check with `ram_bytes` of memory; Theorem 1, equation (1)."""
     entry = crawl.key_bytes + crawl.pointer_bytes
     return 2 * crawl.table_bytes * entry / (crawl.url_bytes * ram_bytes) + 2 + crawl.unique_share
 
 
 def polybot_overhead(crawl: Workload, ram_bytes: float) -> float:
-    """Of Polybot's tree of whole URLs; Theorem 1, equation (2)."""
+    """Return the overhead of Polybot's tree of whole URLs; Theorem 1, equation (2)."""
     compressed = crawl.url_bytes * crawl.url_compression
     table = compressed * (2 * crawl.keys_at_start + crawl.unique_share * crawl.links)
     entry = crawl.url_bytes + 4 * crawl.pointer_bytes
@@ -53,7 +53,10 @@ def polybot_overhead(crawl: Workload, ram_bytes: float) -> float:
 
 
 def drum_overhead(crawl: Workload, ram_bytes: float, disk_bytes: float, buffer_bytes: float = BUFFER_BYTES) -> float:
-    """Of DRUM with `disk_bytes` for buckets and a buffer `buffer_bytes` for each open file; Theorem 2, equation (5)."""
+    """Return the overhead of DRUM with `disk_bytes` of buckets and `buffer_bytes` for each open file.
+
+    Theorem 2, equation (5).
+    """
     key, url = crawl.key_bytes, crawl.url_bytes
     entry = key + crawl.pointer_bytes
     if ram_bytes**2 < 8 * buffer_bytes * disk_bytes * entry / (key + url):
@@ -64,39 +67,39 @@ def drum_overhead(crawl: Workload, ram_bytes: float, disk_bytes: float, buffer_b
 
 
 def least_ram_bytes(crawl: Workload) -> float:
-    """The memory below which Theorem 2 does not hold, as no bucket would fill a read: 2 Delta (1 + P/H)."""
+    """Return the least memory for which Theorem 2 holds: with less, no bucket fills a read. 2 Delta (1 + P/H)."""
     return 2 * READ_BYTES * (1 + crawl.pointer_bytes / crawl.key_bytes)
 
 
 def least_overhead(crawl: Workload) -> float:
-    """Of the best method that keeps both keys and URLs on disk: 2 + p + 2H/b; section 4.4."""
+    """Return the overhead of the best method that keeps both keys and URLs on disk: 2 + p + 2H/b; section 4.4."""
     return 2 + crawl.unique_share + 2 * crawl.key_bytes / crawl.url_bytes
 
 
 def optimal_disk_bytes(crawl: Workload, ram_bytes: float, buffer_bytes: float = BUFFER_BYTES) -> float:
-    """The space for buckets that memory can just fill; equation (6)."""
+    """Return the space for buckets that memory can just fill; equation (6)."""
     entry = crawl.key_bytes + crawl.pointer_bytes
     return ram_bytes**2 * (crawl.key_bytes + crawl.url_bytes) / (8 * buffer_bytes * entry)
 
 
 def sufficient_ram_bytes(crawl: Workload, disk_bytes: float) -> float:
-    """The memory that can just fill `disk_bytes` of buckets; equation (6) solved for R."""
+    """Return the memory that can just fill `disk_bytes` of buckets; equation (6) solved for R."""
     entry = crawl.key_bytes + crawl.pointer_bytes
     return math.sqrt(8 * BUFFER_BYTES * disk_bytes * entry / (crawl.key_bytes + crawl.url_bytes))
 
 
 def sustained_pages_s(crawl: Workload, overhead: float, disk_bytes_s: float) -> float:
-    """Pages a second that a disk of `disk_bytes_s` keeps up with; Theorem 3, equation (7)."""
+    """Return the pages a second that a disk of `disk_bytes_s` keeps up with; Theorem 3, equation (7)."""
     return disk_bytes_s / (overhead * crawl.url_bytes * crawl.links_per_page)
 
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """A crawl under domain budgets, with the paper's values (section 6.2)."""
+    """A crawl under domain budgets, with the paper's values (section 6.2) as defaults."""
 
     pages: float  # N
     pages_s: float = 3_100.0  # S
-    unique_links_per_page: float = 6.5  # L; Theorems 1 to 3 count the repeated ones too
+    unique_links_per_page: float = 6.5  # L; Theorems 1 to 3 also count the repeated links
     url_bytes: float = 110.0  # b
     mean_budget_pages: float = 11.0  # E[B]
     domains: float = 33e6  # V, seen in one pass through the URLs over budget
@@ -108,22 +111,22 @@ class Budgets:
 
 
 def naive_budget_bytes_s(budgets: Budgets) -> float:
-    """Least disk speed when one queue holds all URLs over budget and is read through again; Theorem 4, equation (8)."""
+    """Return the least disk speed if one queue holds all URLs over budget and is reread; Theorem 4, equation (8)."""
     return 2 * budgets.pages_s * budgets.url_bytes * budgets.passes * (budgets.unique_links_per_page - 1)
 
 
 def beast_bytes_s(budgets: Budgets) -> float:
-    """Least disk speed for BEAST's doubling queues; Theorem 5, equation (10)."""
+    """Return the least disk speed for BEAST's doubling queues; Theorem 5, equation (10)."""
     passes = budgets.passes
     reads = 2 * passes / (1 + passes) * (budgets.unique_links_per_page - 1) + 1
     return 2 * budgets.pages_s * budgets.url_bytes * reads
 
 
 def beast_limit_bytes_s(budgets: Budgets) -> float:
-    """What BEAST never exceeds, however large the crawl: 2Sb(2L - 1), Theorem 5's limit."""
+    """Return the speed that BEAST never exceeds, however large the crawl: 2Sb(2L - 1), Theorem 5's limit."""
     return 2 * budgets.pages_s * budgets.url_bytes * (2 * budgets.unique_links_per_page - 1)
 
 
 def beast_queues(budgets: Budgets) -> int:
-    """How many queues the last stage of the crawl has; equation (11)."""
+    """Return the number of queues in the last stage of the crawl; equation (11)."""
     return 1 << (math.ceil(math.log2(budgets.passes + 1)) - 1)

@@ -1,7 +1,7 @@
-"""The answer: what a crawl costs with each way to check URLs and to keep budgets, and what holds it back.
+"""The answer: the cost of a crawl with each way to check URLs and to keep budgets, and its bottleneck.
 
 Plain arithmetic over `fyke.lab.plan.model`, without I/O; `fyke plan` shows it. Invariant: every figure of a `Plan`
-follows from its `Question`, by the theorem or the section of the paper that its field cites.
+follows from its `Question`, by the theorem or section of the paper that its field cites.
 """
 
 from collections.abc import Callable
@@ -32,11 +32,11 @@ OVERHEADS: dict[str, Callable[[Question], float]] = {
 
 
 class Bound(StrEnum):
-    """What keeps a crawl from going faster."""
+    """The bottleneck of a crawl."""
 
     DISK = "disk"
     NETWORK = "network"
-    RATE = "rate"  # nothing does: it is as fast as was asked
+    RATE = "rate"  # none: the crawl is as fast as was asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +45,21 @@ class MethodPlan:
 
     method: str
     overhead: float  # bytes moved on disk per byte of URL; Theorems 1 and 2
-    disk_pages_s: float  # what the disk keeps up with; Theorem 3
-    checks_s: float  # the URL checks by themselves, at that speed
+    disk_pages_s: float  # the speed that the disk keeps up with; Theorem 3
+    checks_s: float  # duration of the URL checks alone, at `disk_pages_s`
     disk_share_needed: float  # of the disk's speed, at the speed asked for; Theorem 3 solved for W
-    pages_s: float  # of the crawl, with the network and the speed asked for
+    pages_s: float  # of the crawl, limited by the network and the speed asked for
     crawl_s: float
     bound: Bound
-    memory_bytes: float  # of that given, what the checks can use
-    seen_bytes: float  # URLs seen, at the end: keys, or for Polybot whole URLs compressed
+    memory_bytes: float  # the part of the given memory that the checks can use
+    seen_bytes: float  # URLs seen by the end: keys, or for Polybot whole URLs compressed
     batch_bytes: float  # URLs on disk that wait to be checked
-    disk_bytes: float  # with what is the same for all: queue and archive
+    disk_bytes: float  # all of it, with queue and archive, which are the same for all
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetPlan:
-    """What it takes to keep the domains' budgets; Theorems 4 and 5."""
+    """The cost of keeping the domains' budgets; Theorems 4 and 5."""
 
     passes: float  # alpha_N
     beast_bytes_s: float
@@ -126,7 +126,7 @@ def _method(name: str, question: Question, network_pages_s: float, other_disk_by
 
 
 def _space(name: str, question: Question) -> tuple[float, float, float]:
-    """Memory for the checks, disk for the URLs seen, and disk for those that wait for a check."""
+    """Return memory for the checks, disk for the URLs seen, and disk for the URLs that wait for a check."""
     crawl, ram_bytes = question.crawl, question.memory_bytes
     keys = crawl.keys_at_start + crawl.unique_share * crawl.links  # U + pn
     if name == "Polybot":  # a batch is held in memory, as whole URLs
@@ -136,7 +136,7 @@ def _space(name: str, question: Question) -> tuple[float, float, float]:
     buckets_bytes = min(
         question.bucket_bytes,
         optimal_disk_bytes(crawl, ram_bytes, BUFFER_BYTES),
-        crawl.links * (crawl.key_bytes + crawl.url_bytes),  # there is never more to check than this
+        crawl.links * (crawl.key_bytes + crawl.url_bytes),  # there are never more bytes to check than this
     )
     enough_bytes = max(least_ram_bytes(crawl), sufficient_ram_bytes(crawl, buckets_bytes))
     return min(ram_bytes, enough_bytes), crawl.key_bytes * keys, buckets_bytes

@@ -1,7 +1,7 @@
-"""What a person can ask of the planner: the crawl they want and the machine they have.
+"""The question to the planner: the crawl that a person wants and the machine they have.
 
-The command line gives the options as they were typed; `read` makes a `Question` of them, or says in one line which
-one cannot be used. Invariant: a `Question` that was read is one that every theorem holds for.
+`read` makes a `Question` of the command line's options, or says in one line which option cannot be used. Invariant:
+every theorem holds for a `Question` that was read.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ LEAST_BUCKET_DISK_BYTES = 1e12  # of the paper's D(n), section 4.5
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A crawl and a machine; what is left out is as in the paper."""
+    """A crawl and a machine, with the paper's values as defaults."""
 
     pages: float = 8e9  # N
     links_per_page: float = 59.0  # l
@@ -25,19 +25,19 @@ class Question:
     keys_at_start: float = 100e6  # U
     url_bytes: float = 110.0  # b
     page_bytes: float = 21.2e3  # as received; section 4.5
-    archived_share: float = 0.2  # of those bytes: gzip shrank the paper's pages to a fifth, section 7.1
+    archived_share: float = 0.2  # of the page bytes: gzip shrank the paper's pages to a fifth, section 7.1
     domains: float = 33e6  # V
     mean_budget_pages: float = 11.0  # E[B]
     pages_s: float = 3_100.0  # S, the crawl speed that is asked for
     memory_bytes: float = 8e9  # R
-    given_bucket_bytes: float | None = None  # D; none: D(n) of section 4.5
+    given_bucket_bytes: float | None = None  # D; None: D(n) of section 4.5
     disk_bytes_s: float = 675e6
-    check_share: float = 0.15  # of the disk's speed that goes to URL checks
+    check_share: float = 0.15  # of the disk's speed, for URL checks
     network_bytes_s: float = 125e6
 
     @property
     def crawl(self) -> Workload:
-        """As Theorems 1 to 3 see it."""
+        """The workload of Theorems 1 to 3."""
         return Workload(
             self.pages, self.links_per_page, self.unique_share, keys_at_start=self.keys_at_start,
             url_bytes=self.url_bytes,
@@ -45,7 +45,7 @@ class Question:
 
     @property
     def budgets(self) -> Budgets:
-        """As Theorems 4 and 5 see it."""
+        """The budgets of Theorems 4 and 5."""
         return Budgets(
             self.pages, self.pages_s, self.unique_links_per_page, self.url_bytes, self.mean_budget_pages, self.domains
         )
@@ -60,7 +60,7 @@ class Question:
 
     @property
     def check_bytes_s(self) -> float:
-        """W, the disk's speed that URL checks may use."""
+        """W, the disk speed that URL checks may use."""
         return self.check_share * self.disk_bytes_s
 
 
@@ -85,9 +85,9 @@ _READERS: dict[str, tuple[str, Callable[[str, str], float]]] = {  # option: fiel
 
 
 def read(options: Mapping[str, str | None]) -> Question:
-    """The question that `options`, as typed, ask; those that are None stay as in the paper.
+    """Return the question that `options`, as typed, ask; None means the paper's value.
 
-    L follows from l and p where one of these is given and it is not. Raises `ConfigurationError`.
+    If l or p is given and L is not, L follows from them. Raises `ConfigurationError`.
     """
     values: dict[str, float] = {}
     for option, text in options.items():

@@ -1,6 +1,6 @@
-"""A `Plan` as people read it: a table to compare, and under it in plain words what holds the crawl back.
+"""A `Plan` for people: a table to compare, and under it in plain words the bottleneck of the crawl.
 
-`fyke plan` prints it: with colours and rules on a terminal, aligned columns alone in a pipe.
+`fyke plan` prints it: with colours and rules on a terminal, with aligned columns only in a pipe.
 """
 
 from collections.abc import Callable
@@ -20,13 +20,13 @@ GOOD, BAD = "green", "red"
 
 
 def text(plan: Plan, terminal: Console) -> str:
-    """`plan` in words and tables, as `terminal` can show them; without colours and rules if it is a pipe."""
+    """Return `plan` in words and tables, as `terminal` can show them; without colours and rules for a pipe."""
     console = terminal if terminal.is_terminal else Console(width=PIPE_COLUMNS, color_system=None)
     text_columns = min(console.width, TEXT_COLUMNS)
     with console.capture() as captured:
         console.print(Text(title(plan), style="bold"), width=text_columns)
         for part in (_checks(plan, console.is_terminal), _budgets(plan, console.is_terminal)):
-            if not console.is_terminal:  # there the tables bring their own space
+            if not console.is_terminal:  # on a terminal the tables bring their own space
                 console.print()
             console.print(part)
         if not console.is_terminal:
@@ -36,7 +36,7 @@ def text(plan: Plan, terminal: Console) -> str:
 
 
 def title(plan: Plan) -> str:
-    """What was asked, in a line, with every digit that was given."""
+    """Return the question in a line, with every digit that was given."""
     question = plan.question
     return (
         f"{count_text(question.pages, as_given=True)} pages with"
@@ -83,7 +83,7 @@ def _checks(plan: Plan, terminal: bool) -> Table:
 
 
 def _disks(share: float) -> str:
-    """Of one disk's speed; where one is not enough, how many are."""
+    """Return a share of one disk's speed, or the number of disks if one is not enough."""
     return share_text(share) if share <= 1 else f"{number(share)} disks"
 
 
@@ -105,7 +105,7 @@ def _budgets(plan: Plan, terminal: bool) -> Table:
 
 
 def sentences(plan: Plan) -> list[str]:
-    """What holds the crawl back, what would help, and what the other methods would make of it."""
+    """Return the bottleneck of the crawl, its remedy, and the cost of the other methods."""
     return [f"{_keeping_up(plan)} {_verdict(plan)}", _others(plan)]
 
 

@@ -1,7 +1,7 @@
-"""Which requests end when: the future of a simulation, in slices of virtual time.
+"""When requests under way end: the future of a simulation, in slices of virtual time.
 
-The driver notes each request that begins and asks, slice by slice, for those that have ended. A heap would
-order what ends within a slice, which nobody needs; a list a slice costs one append a request.
+`VirtualFetcher` notes each request that begins and asks, slice by slice, for the requests that have ended. A list per
+slice costs one append a request. A heap would also sort within a slice, which nobody needs.
 
 Invariant: `due(now)` gives each noted request once, when `now` is not before its end.
 """
@@ -20,12 +20,12 @@ class PendingRequest(NamedTuple):
     at: float
     host: Host
     visit: Visit
-    reply: int  # a `Reply`
+    reply: int  # a `VisitEnd`
     duration_s: float
 
 
 class Calendar:
-    """Requests under way by the slice, `slice_s` seconds long, in which they end."""
+    """The requests under way, by the slice of `slice_s` seconds in which they end."""
 
     def __init__(self, slice_s: float) -> None:
         self.slice_s = slice_s
@@ -39,19 +39,19 @@ class Calendar:
         return self._count
 
     def __iter__(self) -> Iterator[PendingRequest]:
-        """All requests under way."""
+        """Yield all requests under way."""
         for endings in self._slices.values():
             yield from endings
 
     def note(self, endings: list[PendingRequest]) -> None:
-        """These requests began."""
+        """Note requests that began."""
         slices = self._slices
         for ending in endings:
             slices.setdefault(math.ceil(ending.at / self.slice_s), []).append(ending)
         self._count += len(endings)
 
     def due(self, now: float) -> list[PendingRequest]:
-        """Requests that have ended by `now`."""
+        """Remove and return the requests that have ended by `now`."""
         last = math.floor(now / self.slice_s)
         ended = [
             ending for number in sorted(n for n in self._slices if n <= last) for ending in self._slices.pop(number)
@@ -60,5 +60,5 @@ class Calendar:
         return ended
 
     def next_due(self) -> float | None:
-        """When `due` will have something, None when nothing is under way."""
+        """Return when `due` will next have a request, or None if nothing is under way."""
         return min(self._slices) * self.slice_s if self._slices else None

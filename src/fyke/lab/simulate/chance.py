@@ -1,7 +1,7 @@
-"""Chance without a generator: every number is a pure function of the web's seed and of what it is about.
+"""Chance without a generator: every number is a pure function of the web's seed and the thing it is about.
 
-So a web needs no memory for its pages, answers in any order, and answers the same after a restart.
-`mix` is the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014). Used by every module of the web.
+Every module of the virtual web uses it. A web therefore needs no memory for its pages, and answers the same in any
+order and after a restart. `mix` is the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
 """
 
 from functools import lru_cache
@@ -24,7 +24,7 @@ QUANTILES = 4096
 
 
 def mix(values: U64) -> U64:
-    """A 64-bit hash of each of `values` (uint64[...]), in a new array."""
+    """Return a 64-bit hash of each of `values` (uint64[...]) in a new array."""
     mixed = values ^ (values >> _S30)
     mixed *= _FIRST
     mixed ^= mixed >> _S27
@@ -34,7 +34,7 @@ def mix(values: U64) -> U64:
 
 
 def dice(seed: int, what: int, *numbers: I64) -> U64:
-    """A hash of each row of `numbers` (int64[n] each), another one for each `what`: uint64[n]."""
+    """Return a hash of each row of `numbers` (int64[n] each), different for each `what`: uint64[n]."""
     start = (seed * 0x9E3779B97F4A7C15 + what * 0xD1342543DE82EF95) & 0xFFFFFFFFFFFFFFFF
     state = np.full(len(numbers[0]), start, np.uint64)
     for column in numbers:
@@ -45,30 +45,30 @@ def dice(seed: int, what: int, *numbers: I64) -> U64:
 
 
 def dice_each(rolls: U64, count: int) -> U64:
-    """`count` hashes for each of `rolls` (uint64[n]): uint64[n, count]."""
+    """Return `count` hashes for each of `rolls` (uint64[n]): uint64[n, count]."""
     steps = np.arange(1, count + 1, dtype=np.uint64) * _GOLDEN
     return mix(rolls[:, None] + steps)
 
 
 def high(rolls: U64) -> F64:
-    """The upper half of each roll as a number in [0, 1): float64[...]."""
+    """Return the upper half of each roll as a number in [0, 1): float64[...]."""
     return (rolls >> _S32).astype(np.float64) * _UNIT
 
 
 def low(rolls: U64) -> F64:
-    """The lower half of each roll as a number in [0, 1): float64[...]."""
+    """Return the lower half of each roll as a number in [0, 1): float64[...]."""
     return (rolls & _LOW).astype(np.float64) * _UNIT
 
 
 @lru_cache(maxsize=8)
 def lognormal_table(sigma: float) -> F64:
-    """Quantiles of a lognormal with median 1: drawn by `table[roll % QUANTILES]`, which costs no logarithm."""
+    """Return `QUANTILES` quantiles of a lognormal with median 1: a look-up costs no logarithm."""
     normal = NormalDist()
     places = [(place + 0.5) / QUANTILES for place in range(QUANTILES)]
     return np.exp(sigma * np.array([normal.inv_cdf(place) for place in places]))
 
 
 def spread(rolls: U64, sigma: float) -> F64:
-    """A lognormal number with median 1 for each of `rolls`: float64[n]."""
+    """Return a lognormal number with median 1 for each of `rolls`: float64[n]."""
     numbers: F64 = lognormal_table(sigma)[(rolls >> _S30) % np.uint64(QUANTILES)]
     return numbers

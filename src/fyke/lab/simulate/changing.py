@@ -1,10 +1,11 @@
-"""Pages of the virtual web that change, and how fresh the copies of a crawl are that never ends.
+"""Pages of the virtual web that change, and how fresh the copies of a never-ending crawl are.
 
-`Pages` says how often a page has changed by any time: a Poisson process, by halving (how many changes fall into the
-first half of a stretch is binomial), or for some pages one that is on for a tenth of the time, at ten times the rate.
-Rates are lognormal by domain and by page. `Lists` say of some of it. `Copies` tells the frontier of visits as the table
-of pages does in a crawl, by version numbers in place of contents, and of what lists say; it follows a sample of the
-pages to see what was missed: no crawler knows.
+- `Pages` says how often a page has changed by any time. Changes are a Poisson process, counted by halving: the number
+  of changes in the first half of a stretch is binomial. Bursty pages change for a tenth of the time, at ten times the
+  rate. Rates are lognormal by domain and by page.
+- `Lists` announces some of the changes.
+- `Copies` tells the frontier of visits, as the table of pages does in a crawl, with version numbers in place of
+  contents, and of list entries. It also follows a sample of pages to see the missed changes, which no crawler knows.
 
 Invariant: versions are a pure function of spec, page and time.
 """
@@ -31,15 +32,15 @@ HALVINGS = 31  # of 68 years, down to a second
 MOST_SAMPLED = 20_000
 BURST_SHARE = 0.1  # of the time
 BISECTIONS = 6
-LISTS = ((0.9, 0.9), (0.5, 0.5), (0.0, 1.0))  # share of changes announced, and of dates that are right
-LIE_S = 43200.0  # a page of a list that lies is said to have changed each day, in the mean
+LISTS = ((0.9, 0.9), (0.5, 0.5), (0.0, 1.0))  # share of changes announced, share of announced dates that are right
+LIE_S = 43200.0  # half the mean time between dates of a page in a lying list: one a day
 MOST_LISTED = 500
 _RATE_OF_DOMAIN, _RATE_OF_PAGE, _BURSTS, _CHANGES, _LISTED, _PRECISION, _ANNOUNCED = range(401, 408)
-_OF_DOMAIN, _OF_PAGE = 1.2, 0.9  # sigmas
+_OF_DOMAIN, _OF_PAGE = 1.2, 0.9  # sigmas of the rates
 
 
 class Pages:
-    """The pages of the web with this `seed`, which change each `change_days` in the median, some in bursts."""
+    """The pages of the web with this `seed`; the median page changes every `change_days`, some pages in bursts."""
 
     def __init__(self, seed: int, change_days: float, bursty_share: float, start: float) -> None:
         self._seed = seed
@@ -48,12 +49,12 @@ class Pages:
         self._start = start
 
     def rates(self, domain: I64, page: I64) -> F64:
-        """How often each page changes a second, in the mean of a long time."""
+        """Return the long-term mean changes per second of each page: float64[n]."""
         rate = self._rate * spread(dice(self._seed, _RATE_OF_DOMAIN, domain), _OF_DOMAIN)
         return rate * spread(dice(self._seed, _RATE_OF_PAGE, domain, page), _OF_PAGE)
 
     def last_change(self, text: Text, since: float, now: float) -> tuple[Mask, F64]:
-        """Which of the pages changed in that time, and when last, nearly."""
+        """Return which pages changed in that time, bool[n], and about when last, float64[n]."""
         newest = self.versions(text, now)
         begin, end = np.full(len(text), since), np.full(len(text), now)
         changed: Mask = newest > self.versions(text, since)
@@ -64,13 +65,13 @@ class Pages:
         return changed, end
 
     def versions(self, text: Text, now: float | F64) -> I64:
-        """How often each of the pages with these URLs has changed until `now`: int64[n]."""
+        """Return how often each of these pages has changed by `now`: int64[n]."""
         domain, _, page = texts.read(text)
         rate = self.rates(domain, page)
         return _count(dice(self._seed, _CHANGES, domain, page), rate, self._time_on(domain, page, rate, now))
 
     def _time_on(self, domain: I64, page: I64, rate: F64, now: float | F64) -> F64:
-        """The time so far, of bursty pages that in bursts, as long as it takes for ten changes otherwise."""
+        """Return the process time of each page; a bursty page spends each cycle of ten changes in its first tenth."""
         time = np.full(len(page), now - self._start)
         rolls = dice(self._seed, _BURSTS, domain, page)
         cycle = 10 / rate
@@ -81,7 +82,7 @@ class Pages:
 
 
 def _count(rolls: U64, rate: F64, time: F64) -> I64:
-    """Changes of n Poisson processes in [0, time): the first count is for the longest stretch."""
+    """Return the changes of n Poisson processes in [0, time); the first draw is for the longest stretch."""
     stretch = 2.0**HALVINGS
     left = _poisson(rolls, rate * stretch)
     begin, count = np.zeros(len(time)), np.zeros(len(time), np.int64)
@@ -97,12 +98,12 @@ def _count(rolls: U64, rate: F64, time: F64) -> I64:
 
 
 def _poisson(rolls: U64, mean: F64) -> I64:
-    """Poisson numbers by their normal approximation; means here are hundreds and more, or hardly matter."""
+    """Return Poisson numbers by their normal approximation: means here are hundreds and more, or hardly matter."""
     return np.maximum(np.rint(mean + np.sqrt(mean) * _normal(rolls)), 0).astype(np.int64)
 
 
 def _half_of(count: I64, rolls: U64) -> I64:
-    """Binomial numbers with probability 1/2: ones among as many random bits, or their normal approximation."""
+    """Return binomial numbers with probability 1/2: ones among `count` random bits, or their normal approximation."""
     few = np.minimum(count, 63).astype(np.uint64)
     ones = np.bitwise_count(rolls & ((np.uint64(1) << few) - np.uint64(1))).astype(np.int64)
     many = np.clip(np.rint(count / 2 + np.sqrt(count) / 2 * _normal(rolls)), 0, count).astype(np.int64)
@@ -110,23 +111,23 @@ def _half_of(count: I64, rolls: U64) -> I64:
 
 
 def _normal(rolls: U64) -> F64:
-    """Normal numbers: the logarithm of lognormal ones."""
+    """Return normal numbers: logarithms of lognormal ones."""
     found: F64 = np.log(spread(rolls, 1.0))
     return found
 
 
 class TrueFreshness(NamedTuple):
-    """How fresh the sampled copies are, and what visits to known pages brought so far."""
+    """The freshness of the sampled copies, and the results of visits to known pages so far."""
 
     pages: int
     fresh: float  # share of copies that miss no change
-    stale: float  # the mean of 1 + 1/2 + ... + 1/n for copies that miss n
+    stale: float  # mean of 1 + 1/2 + ... + 1/n over copies that miss n changes
     revisits: int
-    changed: int  # of those
+    changed: int  # of `revisits`
 
 
 class Lists:
-    """Lists of `domains`, on the home pages of a `share` of them: a third precise, a third imprecise, a third lying."""
+    """Lists on the home pages of a `share` of `domains`: a third precise, a third imprecise, a third lying."""
 
     def __init__(self, seed: int, pages: Pages, domains: DomainSizes, share: float) -> None:
         self._seed = seed
@@ -135,17 +136,17 @@ class Lists:
         self._share = share
 
     def there(self, domain: I64, page: I64) -> Mask:
-        """Which pages are lists."""
+        """Return which pages are lists: bool[n]."""
         listed = high(dice(self._seed, _LISTED, domain)) < self._share
         found: Mask = ~self._domains.is_spam(domain) & (page == 0) & listed
         return found
 
     def kind(self, domain: int) -> int:
-        """Which of `LISTS` that of `domain` is like."""
+        """Return which row of `LISTS` describes the list of `domain`."""
         return int(dice(self._seed, _PRECISION, np.array([domain]))[0] % np.uint64(len(LISTS)))
 
     def told(self, domain: int, since: float, now: float) -> pa.RecordBatch:
-        """What the list of `domain` says of changes in that time (schema `DATED`)."""
+        """Return the changes that the list of `domain` announces for that time (schema `DATED`)."""
         page = np.arange(1, min(int(self._domains.pages[domain]), MOST_LISTED), dtype=np.int64)
         of = np.full(len(page), domain)
         text = texts.written(of, self._domains.host_of(of, page), page)
@@ -162,7 +163,7 @@ class Lists:
 
 
 class Copies:
-    """What a crawl has of `pages`, as `again` is told."""
+    """A crawl's copies of `pages`, reported to `again`."""
 
     def __init__(self, pages: Pages, lists: Lists, again: Again, saved: dict[str, Any]) -> None:
         self._pages = pages
@@ -174,11 +175,11 @@ class Copies:
         self._revisits, self._changed = saved.get("counts", (0, 0))
 
     def recall(self, visits: Sequence[Visit]) -> None:
-        """Note with each of `visits` what is known of it."""
+        """Note with each of `visits` what is known of its page."""
         self._past.recall(visits)
 
     def ended(self, visits: Sequence[Visit], outcomes: Sequence[Outcome], now: float) -> list[Outcome]:
-        """Visits that ended `now`: what became of them beside what earlier ones brought."""
+        """Report visits that ended `now`; return their outcomes, with unchanged pages marked."""
         if not visits:
             return []
         text = texts.of_strings([visit.url for visit in visits])
@@ -218,7 +219,7 @@ class Copies:
             self._sampled = dict(item for item, key in kept if key < self._below)
 
     def seen(self, now: float) -> TrueFreshness:
-        """How fresh they are."""
+        """Return how fresh the sampled copies are."""
         if not self._sampled:
             return TrueFreshness(0, 0.0, 0.0, 0, 0)
         versions = self._pages.versions(texts.of_strings(list(self._sampled)), now) + 1

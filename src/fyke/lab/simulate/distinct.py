@@ -1,8 +1,8 @@
-"""Who owns the URLs discovered: an even sample of distinct keys, of bounded size.
+"""An even sample of the distinct URLs discovered, of bounded size: how many are spam's?
 
-The frontier knows how many URLs it has met, not whose they are. Keys are uniform hashes, so those below a
-threshold are an even sample of all distinct ones; when there are too many the threshold is halved (adaptive
-sampling, Flajolet 1990, after Wegman). Fed by the driver with every link; read by the tally.
+The frontier counts the URLs it has met, but does not know their owners. Keys are uniform hashes, so the keys below a
+threshold are an even sample. When they are too many, the threshold is halved (adaptive sampling, Flajolet 1990, after
+Wegman). The tally feeds it with every link and reads it.
 
 Invariant: holds exactly the distinct keys below its threshold of all that were added.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from fyke.core.batches import U64, Mask
 
-MOST_KEYS = 1 << 15  # a share is then known to half a per cent
+MOST_KEYS = 1 << 15  # so a share is known to half a per cent
 GATHERED = 1 << 14
 
 
@@ -29,7 +29,7 @@ class DistinctSample:
         self._gathered = 0
 
     def add(self, keys: U64, spam: Mask) -> None:
-        """Links to pages with these keys: uint64[n], bool[n]."""
+        """Add links to pages with these keys: uint64[n], bool[n]."""
         if self._threshold < 1 << 64:
             below = keys < np.uint64(self._threshold)
             keys, spam = keys[below], spam[below]
@@ -51,13 +51,13 @@ class DistinctSample:
 
     @property
     def distinct(self) -> float:
-        """About how many distinct keys were added."""
+        """Estimated number of distinct keys that were added."""
         self._settle()
         return len(self._keys) * (2.0**64 / self._threshold)
 
     @property
     def spam_share(self) -> float:
-        """The share of spam among them."""
+        """Share of spam among the distinct keys."""
         self._settle()
         return float(self._spam.mean()) if len(self._spam) else 0.0
 

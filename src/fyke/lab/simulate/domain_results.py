@@ -1,7 +1,7 @@
-"""How each domain came out: in-degree, URLs met, pages fetched, honest or not.
+"""The result of each domain: in-degree, URLs met, pages fetched, honest or not.
 
-Read from the frontier's own table of domains when a simulation has ended or is looked at, for the report and
-the benches: it is IRLbot's Figure 6(b) (Lee et al., WWW 2008, section 7.2).
+The report and the benches read it from the frontier's own table of domains, during or after a simulation. It is
+IRLbot's Figure 6(b) (Lee et al., WWW 2008, section 7.2).
 
 Invariant: one row for each domain met; URLs are exact, not sampled.
 """
@@ -15,27 +15,27 @@ from fyke.core.batches import Mask
 from fyke.lab.simulate.chance import F64, I64
 from fyke.lab.simulate.simulation import Simulation
 
-_NUMBER = slice(1, 11)  # of "d0000001234.sim"
+_NUMBER = slice(1, 11)  # the digits of "d0000001234.sim"
 
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """Domains met, [n] each."""
+    """The domains met, [n] each."""
 
     in_degree: I64
-    urls: I64  # distinct ones met
+    urls: I64  # distinct URLs met
     fetched: I64
     spam: Mask
 
     @property
     def spam_share_of_urls(self) -> float:
-        """The share of all distinct URLs met that is in farms."""
+        """Share of all distinct URLs met that is in farms."""
         return float(self.urls[self.spam].sum() / max(1, self.urls.sum()))
 
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Domains by in-degree, in bins that double: [n] each, none empty."""
+    """Domains by in-degree, in bins that double: [n] each, without empty bins."""
 
     in_degree: F64  # mean
     pages: F64  # mean fetched
@@ -44,7 +44,7 @@ class Bins:
 
 
 def standings(simulation: Simulation) -> Standings:
-    """Of all domains that `simulation` has met so far."""
+    """Return the standings of all domains met so far."""
     columns: list[tuple[npt.NDArray[np.integer], ...]] = [tuple(np.zeros(0, np.int64) for _ in range(4))]
     for names, records in simulation.frontier.domains.named():
         numbers = np.fromiter((int(name[_NUMBER]) for name in names), np.int64, len(names))
@@ -56,7 +56,7 @@ def standings(simulation: Simulation) -> Standings:
 
 
 def by_in_degree(of: Standings, which: Mask) -> Bins:
-    """The domains `which` (bool[n]) among `of`, gathered by in-degree."""
+    """Return the domains `which` (bool[n]) among `of` that have in-links, binned by in-degree."""
     linked = which & (of.in_degree > 0)
     degree, fetched = of.in_degree[linked], of.fetched[linked]
     if not len(degree):

@@ -1,10 +1,10 @@
-"""What a virtual domain is: how many pages and hosts, who is a giant, who is a farm's.
+"""The virtual domains: number of pages and hosts of each, and which are giants or belong to a farm.
 
-The only memory of the virtual web: two numbers a domain. Made once by `Web`; read by the modules for
-links and servers.
+`VirtualWeb` makes them once; the modules for links and servers read them. They and the domains' keys are all memory
+of the virtual web: two numbers a domain here.
 
-Invariant: pages of an honest domain are numbered from 0, its home page, to `pages - 1`; a spam domain has
-no last page.
+Invariant: pages of an honest domain are numbered from 0, its home page, to `pages - 1`; a spam domain has no last
+page.
 """
 
 import numpy as np
@@ -16,13 +16,13 @@ from fyke.lab.simulate.texts import MOST_HOSTS, MOST_PAGES
 
 _SIZES, _HOSTS = 1, 2
 _BLOCK = 1 << 16
-MULTI_HOST_SHARE = 0.1  # of honest domains: more hosts than one
+MULTI_HOST_SHARE = 0.1  # of honest domains, with several hosts
 MOST_ORDINARY_HOSTS = 64
-LEAST_HOST_PAGES = 16  # of a domain that has several
+LEAST_HOST_PAGES = 16  # of a domain with several hosts
 
 
 class DomainSizes:
-    """Sizes of all domains of the web that `spec` describes."""
+    """The sizes of all domains of the web that `spec` describes."""
 
     def __init__(self, spec: VirtualWebSpec) -> None:
         self._spec = spec
@@ -43,7 +43,7 @@ class DomainSizes:
 
     @property
     def total_pages(self) -> int:
-        """Pages of all honest domains."""
+        """Number of pages of all honest domains."""
         return int(self.pages.sum(dtype=np.int64))
 
     @property
@@ -51,11 +51,11 @@ class DomainSizes:
         return self.pages.nbytes + self.hosts.nbytes
 
     def is_spam(self, domain: I64) -> npt.NDArray[np.bool_]:
-        """Whether each domain is a farm's: bool[n]."""
+        """Return which domains belong to a farm: bool[n]."""
         return domain >= self.honest
 
     def host_of(self, domain: I64, page: I64) -> I64:
-        """The number, within its domain, of the host that has each page: int64[n]."""
+        """Return the number of each page's host within its domain: int64[n]."""
         spam = self.is_spam(domain)
         if not spam.any():
             return self._honest_host_of(domain, page)
@@ -65,7 +65,7 @@ class DomainSizes:
         return host
 
     def _honest_host_of(self, domain: I64, page: I64) -> I64:
-        """Each host has a stretch of pages; most domains have one host."""
+        """Return each page's host: a host has a stretch of pages, and most domains have one host."""
         hosts = self.hosts[domain].astype(np.int64)
         host = np.zeros_like(page)
         several = np.flatnonzero(hosts > 1)
@@ -87,6 +87,6 @@ class DomainSizes:
 
 
 def giants(spec: VirtualWebSpec) -> I64:
-    """Numbers of the giant domains: popular ones, further and further apart."""
+    """Return the numbers of the giant domains: popular ones, at growing distances."""
     ranks = np.unique((1.6 ** np.arange(1, spec.giants + 1)).astype(np.int64)) - 1
     return ranks[ranks < spec.domains]

@@ -1,8 +1,8 @@
 """A fetcher that opens no socket: the real workbench and the real fault policy, over a virtual web in virtual time.
 
-The loop puts `Visits` in, as into `fyke.fetcher.engine`, and takes out what has ended by now. Requests end at
-their own times, and a host's rest counts from there; only that the next one begins is noticed a slice late, never
-early. Every robots.txt is there at once, and allows everything. The other half, `VirtualHarvest`, makes the links.
+The loop puts `Visits` in, as into `fyke.fetcher.engine`, and takes out the visits that have ended. Requests end at
+their own times, and a host's rest counts from there. The next request of a host may begin a slice late, never early.
+Every robots.txt arrives at once and allows everything. The other half, `VirtualHarvest`, makes the links.
 
 Invariant: every visit that was put in is at the workbench, under way, or was taken out, once.
 """
@@ -39,7 +39,7 @@ from fyke.lab.simulate.web import START, VirtualWeb
 BATCH_PAGES = 1024  # pages whose links are made together
 MOST_RULES = 4096  # answers about robots.txt in one turn
 PRUNE_S = 60.0
-RULES_END = START + 1e9  # rules do not change here
+RULES_END = START + 1e9  # the epoch second at which rules expire: beyond any simulation
 
 OUTCOMES: Mapping[int, Outcome] = MappingProxyType(
     {VisitEnd.PAGE: Outcome.OK, VisitEnd.WEARY: Outcome.THROTTLED, VisitEnd.DEAD: Outcome.CONNECT_FAILED}
@@ -48,15 +48,15 @@ OUTCOMES: Mapping[int, Outcome] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class VirtuallyFetched:
-    """What came of visits since it was last asked for."""
+    """The results of visits since the last `take`."""
 
     ended: list[tuple[Visit, Outcome]]
-    put_off: list[tuple[Visit, float]]  # that come back, with the end of their hosts' rests
-    origins: list[str]  # whose robots.txt came
+    put_off: list[tuple[Visit, float]]  # visits that come back, with the end of their hosts' rests
+    origins: list[str]  # origins whose robots.txt came
 
 
 class VirtualFetcher:
-    """Fetches from `web`; counts into `tally`."""
+    """A fetcher from `web` that counts into `tally`."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class VirtualFetcher:
         rested_since: float,
         copies: Copies | None = None,
     ) -> None:
-        """`rested_since`: when a simulation that goes on was opened, else 0; hosts may have been asked just before."""
+        """`rested_since` is when a resumed simulation was opened, else 0: its hosts may have just been asked."""
         self._web = web
         self._copies = copies
         self._clock = clock
@@ -110,33 +110,33 @@ class VirtualFetcher:
 
     @property
     def has_its_pages(self) -> bool:
-        return False  # who simulates counts them
+        return False  # the caller of `simulate` counts pages
 
     @property
     def unreached(self) -> bool:
         return False
 
     def recall(self, host: int) -> pa.RecordBatch:
-        """Nothing comes back: pages without text make no host a trap."""
+        """Return no visits: pages without text make no host a trap."""
         return EMPTY
 
     def give_back(self, pages: int) -> None:
-        """Pages are not counted here."""
+        """Do nothing: pages are not counted here."""
 
     def stop(self) -> None:
-        """Nothing moves between turns."""
+        """Do nothing: nothing moves between turns."""
 
     def abort(self) -> None:
-        """What is under way is handed out by the frontier still."""
+        """Do nothing: the frontier still counts visits under way as handed out."""
 
     def refuse(self, visits: pa.RecordBatch) -> None:
-        """No host forbids everything here."""
+        """Assert that `visits` is empty: no host forbids everything here."""
         assert not visits.num_rows
 
     # --- visits
 
     def put(self, visits: pa.RecordBatch) -> None:
-        """Let `visits` (schema `URLS`) wait at their hosts; the rules of those of kind `RULES` are there at once."""
+        """Queue `visits` (schema `URLS`) at their hosts; visits of kind `RULES` are answered at once."""
         rules = numbers(visits, "kind") == Kind.RULES
         if rules.any():
             self._origins += [split(visit.url).origin for visit in visits_of(keep(visits, rules))]
@@ -167,7 +167,7 @@ class VirtualFetcher:
                 self.bench.add(host, visit)
 
     def take(self, *, exchanges: bool = True) -> VirtuallyFetched:
-        """What has ended by now."""
+        """Return the results since the last call."""
         self._end(self._calendar.due(self._clock.now()))
         fetched = VirtuallyFetched(self._ended, self._put_off, self._origins)
         self._ended, self._put_off, self._origins = [], [], []
@@ -198,7 +198,7 @@ class VirtualFetcher:
             self._prune_at = now + PRUNE_S
 
     def next_due(self) -> float | None:
-        """When something may happen here, None when nothing waits for a time."""
+        """Return when something may happen here, or None if nothing waits for a time."""
         dues = [due for due in (self._calendar.next_due(), self.bench.next_due()) if due is not None]
         return min(dues, default=None)
 
@@ -243,7 +243,7 @@ class VirtualFetcher:
                 self._resting[host.key] = host
 
     def _give_back(self, host: Host, at: float) -> None:
-        """Let the frontier have what `host` does not come to soon."""
+        """Give the frontier back the visits that `host` will not come to soon."""
         self._put_off += [(visit, host.rests_until) for visit in self.bench.put_off(host, at)]
         if not host.visits and host.rests_until > host.due:
             self._resting[host.key] = host
@@ -255,7 +255,7 @@ class VirtualFetcher:
 
 
 class VirtualHarvest:
-    """Makes the links of the pages fetched, when they are enough to be worth it."""
+    """A harvest that makes links for `BATCH_PAGES` pages at a time."""
 
     answered = True
     body_bytes = 0
@@ -265,8 +265,10 @@ class VirtualHarvest:
     def __init__(
         self, web: VirtualWeb, tally: Tally, told: Callable[[Text], None] | None, clock: Clock, copies: Copies | None
     ) -> None:
-        """`told` is told the URLs of each batch of pages, before their links are handed on. Pages change where there
-        are `copies`."""
+        """`told` is called with the URLs of each batch of pages, before their links are handed on.
+
+        Pages change if there are `copies`.
+        """
         self._clock = clock
         self._copies = copies
         self._web = web
@@ -276,7 +278,7 @@ class VirtualHarvest:
         self._failed: list[tuple[Visit, Outcome]] = []
 
     def gather(self, fetched: Any, outbox: Outbox) -> Steps[int]:
-        """Put what the frontier is to know into `outbox`; a page ends with its links."""
+        """Put outcomes and rules into `outbox`; a page ends together with its links."""
         for visit, outcome in fetched.ended:
             if outcome is Outcome.OK:
                 self._waiting.append(visit)
@@ -294,7 +296,7 @@ class VirtualHarvest:
         return 0
 
     def hand_on(self, outbox: Outbox) -> None:
-        """Make the links of all pages that wait for that."""
+        """Make the links of all waiting pages and put them into `outbox`."""
         visits, self._waiting = self._without_news(outbox), []
         if not visits:
             return
@@ -310,7 +312,7 @@ class VirtualHarvest:
         self._tally.linked(links.urls.column("key").to_numpy(), links.spam)
 
     def _without_news(self, outbox: Outbox) -> list[Visit]:
-        """Those of the visits that wait that brought something; the others end here."""
+        """Return the waiting visits that brought a page or a change; end the unchanged ones here."""
         if self._copies is None:
             return self._waiting
         failed, self._failed = self._failed, []

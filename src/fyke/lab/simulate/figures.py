@@ -1,9 +1,9 @@
-"""The pictures of a simulation: what the policy did to the web, and what it cost the machine.
+"""The figures of a simulation: what the policy did to the web, and what it cost the machine.
 
-Drawn by the report, and by the benches for several policies at once. Curves are over pages fetched, so that
-they can be laid beside IRLbot's Figure 6 (Lee et al., WWW 2008).
+The report draws them, and the benches for several policies at once. Curves run over pages fetched, to be laid beside
+IRLbot's Figure 6 (Lee et al., WWW 2008).
 
-Invariant: shares and costs are of the stretch between two samples, not of all before.
+Invariant: shares and costs are those of the stretch between two samples, not of all before.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ MOST_STRETCHES = 30
 
 
 def of_policy(samples: Sequence[Sample], standings: Standings, policy: str) -> Figure:
-    """What the policy did: spam, uniqueness, and who was fetched."""
+    """Draw what the policy did: spam, uniqueness, and pages fetched by reputation."""
     last = samples[-1]
     subtitle = (
         f"{policy}: {count_text(last.pages)} pages in {time_text(last.virtual_s)} of virtual time;"
@@ -39,7 +39,7 @@ def of_policy(samples: Sequence[Sample], standings: Standings, policy: str) -> F
 
 
 def of_machine(samples: Sequence[Sample], policy: str) -> Figure:
-    """What it cost: queues, bytes moved by the queues of rounds, speed and memory."""
+    """Draw what it cost: queues, bytes moved by the queues of rounds, speed and memory."""
     last = samples[-1]
     peak = max(sample.memory_bytes for sample in samples)
     subtitle = (
@@ -55,7 +55,7 @@ def of_machine(samples: Sequence[Sample], policy: str) -> Figure:
 
 
 def draw_spam(axes: Axes, crawls: Sequence[tuple[str, Sequence[Sample], str]]) -> None:
-    """Share of fetches spent on farms, for crawls by name and colour."""
+    """Draw the share of fetches spent on farms, for crawls by name and colour."""
     dress(axes, "Fetches spent on spam farms", "pages fetched", "share of fetches")
     curves = []
     for name, samples, colour in crawls:
@@ -65,14 +65,14 @@ def draw_spam(axes: Axes, crawls: Sequence[tuple[str, Sequence[Sample], str]]) -
 
 
 def draw_discovered(axes: Axes, crawls: Sequence[tuple[str, Sequence[Sample], str]]) -> None:
-    """Share of all URLs discovered so far that farms own, for crawls by name and colour."""
+    """Draw the share of discovered URLs that farms own, for crawls by name and colour."""
     dress(axes, "URLs that spam farms own", "pages fetched", "share of URLs discovered so far")
     curves = [(_column(of, "pages"), _column(of, "spam_share"), name, colour) for name, of, colour in crawls]
     _lines(axes, curves, share_text)
 
 
 def draw_cost(axes: Axes, crawls: Sequence[tuple[str, Sequence[Sample], str]]) -> None:
-    """Bytes read and written by the queues of rounds for each page, for crawls by name and colour."""
+    """Draw the bytes that the queues of rounds read and write per page, for crawls by name and colour."""
     dress(axes, "Disk traffic of the budgets", "pages fetched", "bytes moved by the queues of rounds, a page")
     curves = []
     for name, samples, colour in crawls:
@@ -82,7 +82,7 @@ def draw_cost(axes: Axes, crawls: Sequence[tuple[str, Sequence[Sample], str]]) -
 
 
 def draw_standings(axes: Axes, standings: Standings) -> None:
-    """Figure 6(b): mean pages fetched of a domain against its in-degree, honest domains and farms."""
+    """Draw Figure 6(b): mean pages fetched of a domain against its in-degree, for honest domains and farms."""
     dress(axes, "Pages fetched by reputation", "domains that link to it", "pages fetched of a domain, mean")
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -100,7 +100,7 @@ def draw_standings(axes: Axes, standings: Standings) -> None:
 
 
 def _draw_unique(axes: Axes, samples: Sequence[Sample]) -> None:
-    """Figure 6(a)."""
+    """Draw Figure 6(a)."""
     dress(axes, "Links that are new", "pages fetched", "unique share p of links")
     pages, share = _stretches(samples, "unique", "links")
     _lines(axes, [(pages, share, "p", BLUE)], share_text)
@@ -130,9 +130,9 @@ def _column(samples: Sequence[Sample], name: str) -> Floats:
 
 
 def _stretches(samples: Sequence[Sample], above: str, below: str) -> tuple[Floats, Floats]:
-    """Where stretches of the crawl end, in pages, and the growth of `above` over that of `below` in each.
+    """Return the pages at which stretches of the crawl end, and the growth of `above` over that of `below` in each.
 
-    A stretch ends no sooner than `above` has grown: much comes in batches.
+    A stretch ends only after `above` has grown, as many counters grow in batches.
     """
     least_pages = samples[-1].pages / MOST_STRETCHES
     pages, ratios = [], []
@@ -148,7 +148,7 @@ def _stretches(samples: Sequence[Sample], above: str, below: str) -> tuple[Float
 
 
 def _lines(axes: Axes, curves: Sequence[tuple[Floats, Floats, str, str]], written: Callable[[float], str]) -> None:
-    """Each curve from zero up, its name above in its colour: they cross too often to bear their names."""
+    """Draw each curve from zero up, names above in their colours: curves cross too often to bear their names."""
     drawn = [curve for curve in curves if len(curve[0])]
     for place, (x, y, name, colour) in enumerate(drawn):
         axes.plot(x, y, color=colour, linewidth=2.2)

@@ -1,10 +1,10 @@
-"""A simulation in a directory: checkpoints while it runs, and going on from the newest one.
+"""A simulation in a directory: checkpoints while it runs, and resuming from the newest one.
 
-`simulate` is what the command, the benches and the tests call. What was asked lies beside the checkpoints, so
-that the same command goes on and another one is refused.
+The command, the benches and the tests call `simulate`. The settings lie beside the checkpoints: the same command goes
+on, and another one is refused.
 
-Invariant: a checkpoint holds frontier, tally, time and what is leased at one instant. Nothing is drawn by
-chance, so from there on everything happens as if nothing had happened; pages fetched after it are fetched again.
+Invariant: a checkpoint holds frontier, tally, copies and time at one instant. Nothing is drawn at random, so a
+resumed simulation repeats what followed the checkpoint.
 """
 
 import gc
@@ -35,18 +35,18 @@ ASKED, STATE = "simulation.json", "state"
 
 @dataclass(frozen=True, slots=True)
 class SimulationSettings:
-    """Which crawl of which web."""
+    """Which policy crawls which web."""
 
     spec: VirtualWebSpec
     policy: str
     order: str = "breadth-first"
-    politeness: Mapping[str, Any] | None = None  # settings of that section over the policy's
+    politeness: Mapping[str, Any] | None = None  # settings of this section, over the policy's
     frontier: Mapping[str, Any] | None = None
     fetch: Mapping[str, Any] | None = None
     revisit: Mapping[str, Any] | None = None
 
     def config(self) -> Config:
-        """Raises ConfigurationError or PluginError for what is not there."""
+        """Return the settings. Raises ConfigurationError or PluginError for an unknown name."""
         sections = {"politeness": self.politeness, "frontier": self.frontier, "fetch": self.fetch}
         sections["revisit"] = self.revisit
         config = config_of(self.policy, self.order, **{name: section or {} for name, section in sections.items()})
@@ -55,7 +55,7 @@ class SimulationSettings:
 
 
 class Kept:
-    """A simulation and the checkpoints it is kept by."""
+    """A simulation with its checkpoints."""
 
     def __init__(self, checkpoint: Checkpoint, asked: SimulationSettings, fetched: Fetched | None) -> None:
         self._checkpoint = checkpoint
@@ -72,11 +72,11 @@ class Kept:
 
     @property
     def number(self) -> int:
-        """Of the newest checkpoint."""
+        """Number of the newest checkpoint."""
         return self._checkpoint.number
 
     def checkpoint(self) -> None:
-        """Make everything durable as it is now."""
+        """Make the present state durable."""
         simulation = self.simulation
         self.count()
         state = simulation.state(self._store)
@@ -87,14 +87,14 @@ class Kept:
         gc.collect()
 
     def count(self) -> None:
-        """Bring the totals up to date that nobody counts as they come."""
+        """Update wall time, policy bytes and peak memory, which are not counted as they come."""
         totals = self.simulation.tally.totals
         totals.wall_s = self._wall_before_s + perf_counter() - self._opened_at
         totals.policy_bytes = self._policy_before + self.simulation.frontier.policy_bytes
         totals.peak_memory_bytes = max(totals.peak_memory_bytes, peak_memory_bytes())
 
     def sample(self) -> Sample:
-        """How the simulation stands now."""
+        """Return the present state of the simulation."""
         self.count()
         simulation, tally = self.simulation, self.simulation.tally
         now = simulation.frontier.statistics()
@@ -122,10 +122,10 @@ class Kept:
 
 @contextmanager
 def kept(directory: Path, asked: SimulationSettings, fetched: Fetched | None = None) -> Iterator[Kept]:
-    """The simulation in `directory`, new or where its newest checkpoint left it.
+    """Open the simulation in `directory`, new or from its newest checkpoint.
 
-    Raises ConfigurationError when `directory` holds another one, DirectoryError when it holds other things, and what
-    `Checkpoint` raises.
+    Raises ConfigurationError if `directory` holds another simulation, DirectoryError if it holds anything else, and
+    whatever `Checkpoint` raises.
     """
     asked.config()
     _require_ours(directory)
@@ -148,7 +148,8 @@ def simulate(
 ) -> None:
     """Go on until `pages` pages were fetched in all, nothing is left, or `stopped`; then take a checkpoint.
 
-    `watch` is told how it stands every `WATCH_S` seconds. What has its pages already stays as it is.
+    `watch` is called with a sample every `WATCH_S` seconds. A simulation that already has its pages is left
+    unchanged.
     """
     tally = simulation.simulation.tally
     if tally.totals.pages >= pages:
@@ -173,7 +174,7 @@ def simulate(
 
 @contextmanager
 def _garbage_kept() -> Iterator[None]:
-    """Cycles are looked for at checkpoints alone: there are many objects, and hardly a cycle."""
+    """Collect garbage only at checkpoints: there are many objects, and hardly a cycle."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -184,7 +185,7 @@ def _garbage_kept() -> Iterator[None]:
 
 
 def _require_ours(directory: Path) -> None:
-    """Raises DirectoryError where anything is in `directory` but a simulation, or a start that broke off."""
+    """Raise DirectoryError if `directory` holds anything but a simulation or the start of one."""
     with writing(directory, refused="mend it, or choose another folder with --into"):
         directory.mkdir(parents=True, exist_ok=True)
         ours = {directory / STATE, directory / STATE / "lock", directory / f"{ASKED}.part"}
@@ -193,14 +194,14 @@ def _require_ours(directory: Path) -> None:
 
 
 def _note(path: Path, asked: SimulationSettings) -> None:
-    """Write down what was asked, or hold it against what was asked before."""
+    """Write the settings to `path`, or compare them with those written before."""
     now = json.loads(json.dumps(asdict(asked)))
     if not path.exists():
         write_whole(path, (json.dumps(now, indent=2) + "\n").encode())
         return
     try:
         before = json.loads(path.read_bytes())
-    except ValueError:  # of somebody else, or damaged
+    except ValueError:  # written by another program, or damaged
         before = None
     if before != now:
         raise ConfigurationError(

@@ -1,14 +1,13 @@
 """Where the links of a virtual page lead.
 
-Honest pages: navigation (home page and sections, which every page repeats), deeper pages of the site (each
-page but the home page is below one with a lower number, so that all of a site can be reached), pages met
-before, and other domains by Zipf's law over their popularity, to the home page or anywhere. A few
-of those lead into a spam farm.
+- Honest pages link to navigation (home page and sections, which every page repeats), to deeper pages of the site, to
+  pages met before, and to other domains: by Zipf's law over their popularity, to the home page or any page. Each page
+  except the home page is below one with a lower number, so all of a site can be reached. A few outward links lead into
+  a spam farm.
+- Spam pages link to never-seen pages on never-seen hosts of their own domain and of other domains of their farm, to
+  home pages of the farm, and to honest domains as camouflage. Every page of a farm brings more of these, without end.
 
-Spam pages: never-seen pages on never-seen hosts of their own domain and of others of their farm, home pages
-of the farm, and honest domains as camouflage. Every page of a farm brings more of the same, without end.
-
-Called by `Web`. Invariant: every page has `links_per_page` links, and they are the same each time.
+`VirtualWeb` calls it. Invariant: every page has `links_per_page` links, and they are the same each time.
 """
 
 import math
@@ -28,7 +27,7 @@ _ENTRY_BITS = np.uint64(0xFFFF)
 
 
 class PageNumbers(NamedTuple):
-    """Pages by the numbers of their domains and within them: int64[...] each."""
+    """Pages by number of the domain and number within it: int64[...] each."""
 
     domain: I64
     page: I64
@@ -43,7 +42,7 @@ class LinkStructure:
         self._entry = np.uint64(round(spec.spam_entry * 2**16) if spec.spam_domains else 0)
 
     def targets(self, pages: PageNumbers) -> tuple[I64, PageNumbers]:
-        """Rows of `pages`, honest ones first, and the pages they link to: int64[n], int64[n, links_per_page]."""
+        """Return rows of `pages`, honest ones first, and the pages they link to: int64[n], int64[n, links_per_page]."""
         spam = self._domains.is_spam(pages.domain)
         rows = np.concatenate([np.flatnonzero(~spam), np.flatnonzero(spam)])
         split = len(rows) - int(spam.sum())
@@ -74,12 +73,12 @@ class LinkStructure:
         into.page[:, deeper] = np.where(below < size[:, None], below, 0)
 
     def _outward(self, rolls: U64, into: PageNumbers) -> None:
-        """Links to other domains, by popularity; `rolls` is uint64[n, k]."""
+        """Fill `into` with links to other domains, by popularity; `rolls` is uint64[n, k]."""
         into.domain[:] = domain = self._popular(low(rolls))
         into.page[:] = self._anywhere(high(rolls), domain)
 
     def _enter(self, rolls: U64, sources: I64, into: PageNumbers) -> None:
-        """Links that a farm has left on honest pages, all of a domain to one domain of the farm; among the others."""
+        """Put in the links that farms left on honest pages; all of one domain lead to one farm domain."""
         spec = self._spec
         mark = dice(spec.seed, _SPAMMED, sources)
         spammed = np.flatnonzero(high(mark) < spec.spammed_share)
@@ -89,7 +88,7 @@ class LinkStructure:
         into.page[rows, columns] = _chosen(low(mix(rolls[rows, columns])), 2**32)
 
     def _popular(self, chance: F64) -> I64:
-        """Domains by Zipf's law: the inverse of its cumulative distribution, as if ranks were continuous."""
+        """Return domains by Zipf's law: the inverse of its cumulative distribution, as if ranks were continuous."""
         count, exponent = float(self._spec.domains), self._spec.popularity
         if exponent == 1.0:
             rank = (count + 1) ** chance
@@ -99,7 +98,7 @@ class LinkStructure:
         return np.minimum(rank.astype(np.int64) - 1, self._spec.domains - 1)
 
     def _anywhere(self, chance: F64, domain: I64) -> I64:
-        """The home page of each domain, or with `deep_share` any page of it."""
+        """Return the home page of each domain, or with probability `deep_share` any page of it."""
         deep = self._spec.deep_share
         if not deep:
             return np.zeros(chance.shape, np.int64)
@@ -130,7 +129,7 @@ class LinkStructure:
 
 
 def _known(rolls: U64, page: I64, size: I64) -> I64:
-    """Pages of the same site that were met before most likely: sections at the top, or pages with a lower number."""
+    """Return pages of the same site that were probably met before: top sections, or pages with a lower number."""
     chance = high(rolls)
     top = chance * np.minimum(size, SECTIONS)[:, None]
     earlier = chance * (page + 1)[:, None]
@@ -139,9 +138,9 @@ def _known(rolls: U64, page: I64, size: I64) -> I64:
 
 
 def _below(page: I64, branching: float) -> I64:
-    """Numbers of the pages directly below each of `page` (int64[n]), int64[n, k]; 0 in the places that are left over.
+    """Return the numbers of the pages directly below each of `page` (int64[n]): int64[n, k], 0 in unused places.
 
-    The page above `c` is `c / branching`, rounded down: so each page but the home page is below exactly one other.
+    The page above `c` is `c / branching`, rounded down, so each page except the home page is below exactly one other.
     """
     first = np.maximum(np.ceil(page * branching), 1).astype(np.int64)
     end = np.ceil((page + 1) * branching).astype(np.int64)

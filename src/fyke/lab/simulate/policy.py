@@ -1,10 +1,10 @@
-"""Which policy is tried: names for a few settings of the real crawler.
+"""The policies that can be tried: names for a few settings of the real crawler.
 
-`fyke simulate --policy NAME --order NAME` and the benches choose here; the driver builds frontier and workbench
-from the `Config` that comes out. Delays are IRLbot's (Lee et al., WWW 2008, section 6.1): 40 seconds a host and
-one a server.
+`fyke simulate --policy NAME --order NAME` and the benches choose here; `Simulation` builds frontier and workbench
+from the resulting `Config`. Delays are IRLbot's (Lee et al., WWW 2008, section 6.1): 40 seconds a host, one second a
+server.
 
-Invariant: a policy says nothing that `fyke.toml` could not say.
+Invariant: a policy contains only settings that `fyke.toml` could contain.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _SHARED: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 POLICIES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "star-beast": {"enforcement": "beast"},  # budgets by reputation; what is over budget waits
+        "star-beast": {"enforcement": "beast"},  # budgets by reputation; URLs over budget wait
         "naive": {"enforcement": "naive"},  # the same budgets, and two queues
         "breadth-first": {"enforcement": "none", "budget": "equal"},  # first come, first served, at fixed delays
     }
@@ -36,9 +36,9 @@ POLICIES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 
 def config_of(policy: str, order: str = "breadth-first", **sections: Mapping[str, Any]) -> Config:
-    """The settings of a simulation under `policy`, with those in `sections` over them.
+    """Return the settings of a simulation under `policy`, overridden by those in `sections`.
 
-    Raises ConfigurationError for a policy that has no name here.
+    Raises ConfigurationError for an unknown policy.
     """
     if policy not in POLICIES:
         raise ConfigurationError(f"unknown policy {policy!r}; known here: {', '.join(POLICIES)}")

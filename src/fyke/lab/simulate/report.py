@@ -1,9 +1,9 @@
-"""What a simulation came to: a summary for people and machines, and a report with pictures.
+"""The result of a simulation: a summary for people and machines, and a report with figures.
 
-Written by `fyke simulate` into the simulation's directory when it has ended or was stopped.
+`fyke simulate` writes it into the simulation's directory at the end or when stopped.
 
-Invariant: every figure of the summary is of the whole simulation, over all its runs. The report and the picture of the
-policy are the same bytes for the same web and policy; what the machine took for it is in a picture of its own.
+Invariant: every figure of the summary covers the whole simulation, over all its runs. The report and the figure of
+the policy are the same bytes for the same web and policy; the machine's cost is in a figure of its own.
 """
 
 from dataclasses import asdict, dataclass
@@ -22,7 +22,7 @@ REPORT = "report.md"
 
 @dataclass(frozen=True, slots=True)
 class SimulationSummary:
-    """How a simulation stands at its end, or where it was stopped."""
+    """The state of a simulation at its end, or when it was stopped."""
 
     policy: str
     order: str
@@ -39,17 +39,17 @@ class SimulationSummary:
     policy_bytes_per_page: float
     virtual_s: float
     wall_s: float
-    pages_s: float  # simulated a second
+    pages_s: float  # pages simulated per wall second
     peak_memory_bytes: int  # over all runs
-    revisits: int = 0  # visits to known pages that brought them
-    changed_share: float = 0.0  # of those, that found another version
-    fresh: float = 0.0  # share of the copies that are as their pages
+    revisits: int = 0  # visits to known pages that brought a page
+    changed_share: float = 0.0  # of `revisits`, those that found another version
+    fresh: float = 0.0  # share of copies that miss no change
     believed_fresh: float = 0.0  # as the frontier believed at its last plan
-    stale: float = 0.0  # the mean of 1 + 1/2 + ... + 1/n, of copies that miss n changes
+    stale: float = 0.0  # mean of 1 + 1/2 + ... + 1/n over copies that miss n changes
 
 
 def summary_of(kept: Kept, asked: SimulationSettings, of: Standings) -> SimulationSummary:
-    """The summary of `kept`, whose domains came out as `of`."""
+    """Return the summary of `kept`; `of` has the results of its domains."""
     sample, totals = kept.simulation.tally.samples[-1], kept.simulation.tally.totals
     return SimulationSummary(
         policy=asked.policy,
@@ -84,12 +84,12 @@ def _freshness(simulation: Simulation) -> dict[str, Any]:
 
 
 def text(summary: SimulationSummary) -> str:
-    """The summary in a few lines."""
+    """Return the summary in a few lines."""
     return "\n".join(f"{name:>28}  {value}" for name, value in [*_rows(summary), *_machine_rows(summary)])
 
 
 def write(kept: Kept, asked: SimulationSettings, directory: Path) -> SimulationSummary:
-    """Write the report of `kept` to `directory`, and give its summary."""
+    """Write the report of `kept` to `directory` and return its summary."""
     of = standings(kept.simulation)
     summary = summary_of(kept, asked, of)
     samples = kept.simulation.tally.samples

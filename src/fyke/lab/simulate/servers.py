@@ -1,9 +1,9 @@
 """How the virtual servers answer: from which address, how fast, how much, or not at all.
 
-Called by `Web` for each batch of visits that begins. Addresses are shared: most small domains are on
-shared hosting, where the fullest addresses have thousands of hosts; giants and farms have some of their own.
+`VirtualWeb` calls it for each batch of visits that begins. Most small domains share addresses, as on shared hosting;
+the fullest address has thousands of hosts. Giants and farms have addresses of their own.
 
-Invariant: what a visit meets depends on its URL and on the time, never on visits before it.
+Invariant: the answer to a visit depends on its URL and the time, never on earlier visits.
 """
 
 from enum import IntEnum
@@ -18,14 +18,14 @@ from fyke.lab.simulate.link_targets import PageNumbers
 from fyke.lab.simulate.spec import VirtualWebSpec
 
 _ADDRESSES, _HEALTH, _SPEED, _TIMES = 4, 5, 6, 7
-SHARED_SHARE = 0.7  # of honest domains: on shared hosting
+SHARED_SHARE = 0.7  # of honest domains, on shared hosting
 DOMAINS_PER_SHARED_ADDRESS = 40
 OWN_ADDRESSES = 64  # of each giant
 FARM_ADDRESSES = 64  # of each farm
 TIME_SIGMA, SIZE_SIGMA = 0.5, 1.0
 CONNECT_TIMEOUT_S = 15.0
 REFUSAL_S = 0.05
-_KIND = 1 << 40  # keeps apart the numbers of shared, own and farm addresses
+_KIND = 1 << 40  # keeps the numbers of shared, own, giant and farm addresses apart
 
 
 class VisitEnd(IntEnum):
@@ -37,7 +37,7 @@ class VisitEnd(IntEnum):
 
 
 class ServerAnswers(NamedTuple):
-    """What n visits meet."""
+    """The answers to n visits."""
 
     reply: npt.NDArray[np.uint8]  # a `VisitEnd`
     duration_s: F64
@@ -54,9 +54,9 @@ class VirtualServers:
         self._shared = max(1, spec.domains // DOMAINS_PER_SHARED_ADDRESS)
 
     def addresses(self, domain: I64, host: I64) -> I64:
-        """A number for the address of each host: int64[n]."""
+        """Return a number for each host's address: int64[n]."""
         chance = dice(self._spec.seed, _ADDRESSES, domain)
-        shared = (high(chance) ** 2 * self._shared).astype(np.int64)  # the first have the most
+        shared = (high(chance) ** 2 * self._shared).astype(np.int64)  # low addresses get the most domains
         address = np.where(low(chance) < SHARED_SHARE, shared, _KIND + domain)
         giant = np.isin(domain, self._domains.giants)
         address[giant] = 2 * _KIND + domain[giant] * OWN_ADDRESSES + host[giant] % OWN_ADDRESSES
@@ -65,7 +65,7 @@ class VirtualServers:
         return np.where(spam, 3 * _KIND + farm * FARM_ADDRESSES + host % FARM_ADDRESSES, address)
 
     def answers(self, pages: PageNumbers, host: I64, now: F64 | float) -> ServerAnswers:
-        """What visits that begin at `now` meet."""
+        """Return the answers to visits that begin at `now`."""
         spec = self._spec
         rolls = dice(spec.seed, _TIMES, *pages)
         slow = high(dice(spec.seed, _SPEED, pages.domain)) < spec.slow_share

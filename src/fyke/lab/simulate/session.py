@@ -1,7 +1,7 @@
-"""A simulation from the command line: how it goes, Ctrl-C, and the report at the end.
+"""A simulation run from the command line: its progress line, Ctrl-C, and the report at the end.
 
-`fyke simulate` calls `run`. The first Ctrl-C (or SIGTERM) stops at the end of the step that is under way and
-writes checkpoint and report; the second kills, and what came after the newest checkpoint is simulated again.
+`fyke simulate` calls `run`. The first Ctrl-C (or SIGTERM) stops at the end of the current step and writes checkpoint
+and report. The second kills; work after the newest checkpoint is then simulated again.
 """
 
 import signal
@@ -18,11 +18,11 @@ from fyke.lab.simulate.tally import Sample
 from fyke.progress import Progress
 from fyke.quantities import bytes_text, count_mark, duration, number, share_text
 
-LINE_S = 5.0  # between two lines where there is no terminal
+LINE_S = 5.0  # seconds between two progress lines without a terminal
 
 
 class StopAsked:
-    """Whether the person wants it to end."""
+    """A callable that says whether the person asked to stop."""
 
     def __init__(self) -> None:
         self._asked = False
@@ -31,14 +31,14 @@ class StopAsked:
         return self._asked
 
     def ask(self, number: int, frame: FrameType | None) -> None:
-        """A signal: the next one of its kind has its usual effect."""
+        """Note the wish to stop; the next signal of this kind has its usual effect."""
         self._asked = True
         signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
 def stopping() -> Iterator[StopAsked]:
-    """SIGINT and SIGTERM ask to stop."""
+    """Let SIGINT and SIGTERM ask to stop."""
     stopped = StopAsked()
     before = {number: signal.signal(number, stopped.ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -49,7 +49,7 @@ def stopping() -> Iterator[StopAsked]:
 
 
 class SimulationMonitor:
-    """Says how a simulation goes."""
+    """The progress line of a simulation."""
 
     def __init__(self, progress: Progress, pages: int) -> None:
         self._progress = progress
@@ -57,7 +57,7 @@ class SimulationMonitor:
         self._first: Sample | None = None
 
     def show(self, now: Sample) -> None:
-        """How it stands now."""
+        """Show the state `now`."""
         self._first = self._first or now
         self._progress.say(self._line(self._first, now))
 
@@ -72,7 +72,7 @@ class SimulationMonitor:
 
 
 def run(directory: Path, asked: SimulationSettings, pages: int, console: Console) -> tuple[SimulationSummary, bool]:
-    """Simulate up to `pages` pages in `directory`, and write the report; whether the person stopped it.
+    """Simulate up to `pages` pages in `directory` and write the report; return it and whether the person stopped.
 
     Raises FykeError.
     """

@@ -1,10 +1,11 @@
-"""A crawl that never opens a socket: the real loop, frontier and workbench, a virtual clock, a virtual web.
+"""A crawl that never opens a socket: the real loop, frontier and workbench on a virtual clock and a virtual web.
 
-`step` is one turn of the real loop (`fyke.crawl.loop`) and then the next slice of virtual time; where nothing
-happens, the clock jumps. What is virtual is the fetcher and what reads its pages (`fyke.lab.simulate.fetcher`).
+`fyke simulate` and the benches use it through `fyke.lab.simulate.keep`. `step` runs one turn of the real loop
+(`fyke.crawl.loop`) and one slice of virtual time; if nothing happens, the clock jumps. Only the fetcher and the
+harvest are virtual (`fyke.lab.simulate.fetcher`).
 
-Used by `fyke simulate` and the benches, through `fyke.lab.simulate.keep`. Invariant: no wall clock is read and nothing
-is drawn by chance, so the same web and policy give the same bytes on any machine.
+Invariant: no wall clock is read and nothing is drawn at random, so the same web and policy give the same bytes on any
+machine.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ from fyke.lab.simulate.texts import Text
 from fyke.lab.simulate.web import START, VirtualWeb
 
 SLICE_S = 0.25
-MERGE_S = 1.0  # between merges of less than a full batch while visits run low: in place of their cost by the clock
+MERGE_S = 1.0  # seconds between small merges while visits run low; replaces their measured cost
 SEEDS = 100
 
 Fetched = Callable[[Text], None]
@@ -42,7 +43,7 @@ class Simulation:
     def __init__(
         self, web: VirtualWeb, config: Config, store: Store, saved: Mapping[str, Any], *, fetched: Fetched | None = None
     ) -> None:
-        """`fetched` is told the URLs of each batch of pages, before their links are handed in."""
+        """`fetched` is called with the URLs of each batch of pages before their links are handed in."""
         self.web = web
         started = float(saved.get("now", START))
         self.clock = VirtualClock(started)
@@ -80,7 +81,7 @@ class Simulation:
             self.frontier.put_links(Links(seeds, np.zeros(seeds.num_rows, np.uint64)))
 
     def _copies(self, saved: dict[str, Any]) -> Copies | None:
-        """What the crawl has of pages that change, where they do."""
+        """Return the copies of pages that change, or None if no page of this web changes."""
         spec = self.web.spec
         if not spec.change_days:
             return None
@@ -93,11 +94,11 @@ class Simulation:
 
     @property
     def virtual_s(self) -> float:
-        """Virtual time since the simulation began."""
+        """Virtual seconds since the simulation began."""
         return self.clock.now() - START
 
     def step(self) -> bool:
-        """One turn of the loop, and the next slice of time; whether there is anything left to do."""
+        """Run one turn of the loop and the next slice of time; return whether anything is left to do."""
         self._loop.turn()
         if self._loop.idle and (self._loop.moved or (self.frontier.empty and self._revisits is None)):
             return self._revisits is not None or not self.frontier.empty
@@ -115,7 +116,7 @@ class Simulation:
         self.clock.advance(max(0.0, float(number) * SLICE_S - now))
 
     def state(self, store: Store) -> dict[str, Any]:
-        """Everything a restart needs."""
+        """Return everything that a restart needs."""
         self._pages.hand_on(self._outbox)
         self._loop.settle()
         copies = self.copies.state() if self.copies is not None else {}

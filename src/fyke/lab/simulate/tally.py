@@ -1,9 +1,9 @@
-"""What a simulation has counted: totals, a bounded series of samples, pages a domain.
+"""The counts of a simulation: totals, a bounded series of samples, pages a domain.
 
-Written by the driver as it goes, read by report and progress line, kept in checkpoints. A series is thinned
-to every second sample when it is long, so that memory stays as it is however long the simulation is.
+`Simulation` and its fetcher write it; report and progress line read it; checkpoints keep it.
 
-Invariant: totals, series and pages a domain speak of the same instant when a checkpoint is taken.
+Bounded: a series of `MOST_SAMPLES` is thinned to every second sample. Invariant: at a checkpoint, totals, series and
+pages a domain describe the same instant.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ MOST_SAMPLES = 400
 
 @dataclass(slots=True)
 class Totals:
-    """Since the simulation began, over all its runs."""
+    """Totals since the simulation began, over all its runs."""
 
     pages: int = 0
     spam_pages: int = 0
@@ -30,7 +30,7 @@ class Totals:
     failures: int = 0  # visits that ended without a page
     retries: int = 0
     page_bytes: int = 0
-    rules: int = 0  # origins whose robots.txt was brought
+    rules: int = 0  # origins whose robots.txt came
     policy_bytes: int = 0  # read and written by the queues of rounds
     wall_s: float = 0.0
     peak_memory_bytes: int = 0
@@ -43,9 +43,9 @@ class Sample:
     virtual_s: float
     pages: int
     spam_pages: int
-    links: int  # checked against the URLs seen; some wait for it
+    links: int  # checked against the URLs seen, which some still wait for
     unique: int  # distinct URLs met
-    spam_share: float  # of those
+    spam_share: float  # of `unique`
     waiting: int  # for their round
     over_budget: int
     ready: int
@@ -59,7 +59,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Tally:
-    """All that is counted."""
+    """Everything that is counted."""
 
     pages_of: np.typing.NDArray[np.uint32]  # fetched, by domain number
     totals: Totals = field(default_factory=Totals)
@@ -69,13 +69,13 @@ class Tally:
     _file: str = ""
 
     def fetched(self, domain: I64, spam: Mask) -> None:
-        """These pages were fetched: domain numbers int64[n], whose."""
+        """Count fetched pages: domain numbers int64[n], and whether each is spam, bool[n]."""
         np.add.at(self.pages_of, domain, np.uint32(1))
         self.totals.pages += len(domain)
         self.totals.spam_pages += int(spam.sum())
 
     def linked(self, keys: U64, spam: Mask) -> None:
-        """Links were met to pages with these keys."""
+        """Count links to pages with these keys."""
         self.totals.links += len(keys)
         self.discovered.add(keys, spam)
 
@@ -85,14 +85,14 @@ class Tally:
         return self.totals.pages >= (self.samples[-1].pages if self.samples else 0) + self.every_pages
 
     def add(self, sample: Sample) -> None:
-        """Note how it stands."""
+        """Add `sample` to the series."""
         self.samples.append(sample)
         if len(self.samples) >= MOST_SAMPLES:
             self.samples = self.samples[1::2]
             self.every_pages *= 2
 
     def save(self, store: Store) -> dict[str, Any]:
-        """Everything a restart needs; pages a domain go to a file of their own."""
+        """Return everything that a restart needs; write pages a domain to a file of their own."""
         self._file = store.write_array("tally", self.pages_of, self._file)
         return {
             "file": self._file,
@@ -104,7 +104,7 @@ class Tally:
 
 
 def tally_of(domains: int, store: Store, saved: Mapping[str, Any]) -> Tally:
-    """The tally that `save` gave, or a new one for so many `domains`."""
+    """Return the tally that `save` gave, or a new one for this number of `domains`."""
     if not saved:
         return Tally(np.zeros(domains, np.uint32))
     return Tally(

@@ -3,9 +3,8 @@
     http://h00000012.d0000001234.sim/p/0000000000123
            host 12 of domain 1234           page 123
 
-Every URL has the same 48 bytes layout, so a batch is one matrix of digits that table look-ups fill four at
-a time, and the numbers come back out of the bytes with a few multiplications. Called by `Web` for every
-link and for every visit.
+`VirtualWeb` calls it for every link and every visit. Every URL has the same layout of 48 bytes, so a batch is one
+matrix of digits. Table look-ups write four digits at a time; a few multiplications read the numbers back.
 
 Invariant: each URL is canonical already, and its keys are those of `fyke.core.urls.locate`.
 """
@@ -37,7 +36,7 @@ _LAST_FOUR = np.uint64(0x0F0F0F0F00000000)
 
 
 def written(domain: I64, host: I64, page: I64) -> Text:
-    """The URLs of pages by number of their domain, of their host in it and of the page in the domain."""
+    """Return the URLs of pages, by number of the domain, of the host in it and of the page in the domain."""
     words = np.empty((len(page), len(_WORDS)), "<u4")
     words[:] = _WORDS
     _write(words, _HOST_WORDS, host)
@@ -56,7 +55,7 @@ def _write(words: npt.NDArray[np.uint32], places: tuple[int, ...], numbers: I64)
 
 
 def read(text: Text) -> tuple[I64, I64, I64]:
-    """Numbers of domain, host and page of each URL: `written` backwards."""
+    """Return the numbers of domain, host and page of each URL: the inverse of `written`."""
     words = text.view("<u8")
     domain = _number(np.ascontiguousarray(text[:, 20:28]).view("<u8")[:, 0] & _DIGITS)
     page = _number(words[:, 4] & _LAST_FOUR) * 10**8 + _number(words[:, 5] & _DIGITS)
@@ -64,30 +63,30 @@ def read(text: Text) -> tuple[I64, I64, I64]:
 
 
 def _number(digits: U64) -> I64:
-    """Eight decimal digits, first in the lowest byte, as one number: pairs, fours, eights."""
+    """Read eight decimal digits, the first in the lowest byte, as one number: in pairs, fours, eights."""
     pairs = (digits * np.uint64(10 * 2**8 + 1) >> np.uint64(8)) & np.uint64(0x00FF00FF00FF00FF)
     fours = (pairs * np.uint64(100 * 2**16 + 1) >> np.uint64(16)) & np.uint64(0x0000FFFF0000FFFF)
     return (fours * np.uint64(10_000 * 2**32 + 1) >> np.uint64(32)).view(np.int64)
 
 
 def keys(text: Text) -> U64:
-    """The key of each URL: uint64[n]."""
+    """Return each URL's key: uint64[n]."""
     return xxh3_64(text, slice(0, URL_BYTES))
 
 
 def host_keys(text: Text) -> U64:
-    """The key of the host of each URL: uint64[n]."""
+    """Return each URL's host key: uint64[n]."""
     return xxh3_64(text, HOST)
 
 
 def domain_keys(domain: I64) -> U64:
-    """The key of each pay-level domain: uint64[n]."""
+    """Return each pay-level domain's key: uint64[n]."""
     nothing = np.zeros_like(domain)
     return xxh3_64(written(domain, nothing, nothing), DOMAIN)
 
 
 def binary(text: Text) -> pa.BinaryArray:
-    """The URLs as an Arrow column, without a copy of the text."""
+    """Return the URLs as an Arrow column, without copying the text."""
     offsets = np.arange(0, text.size + 1, URL_BYTES, dtype=np.int32)
     return pa.BinaryArray.from_buffers(
         pa.binary(), len(text), [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(text))]
@@ -95,12 +94,12 @@ def binary(text: Text) -> pa.BinaryArray:
 
 
 def of_column(urls: pa.BinaryArray) -> Text:
-    """The text of a column of such URLs."""
+    """Return the text of a column of such URLs."""
     offsets = np.frombuffer(urls.buffers()[1], np.int32, len(urls) + 1, urls.offset * 4)
     start, end = (int(offsets[0]), int(offsets[-1])) if len(urls) else (0, 0)
     return np.frombuffer(urls.buffers()[2], np.uint8, end - start, start).reshape(-1, URL_BYTES)
 
 
 def of_strings(urls: list[str]) -> Text:
-    """The text of such URLs as strings."""
+    """Return the text of such URLs given as strings."""
     return np.frombuffer("".join(urls).encode(), np.uint8).reshape(-1, URL_BYTES)

@@ -1,7 +1,7 @@
-"""The virtual web: millions of domains and any number of pages, of which only the domains take memory.
+"""The virtual web: millions of domains and any number of pages; only the domains take memory.
 
-Everything about a page (its links, its server, its bytes, its time) is computed when asked, for thousands
-of pages at once, from the spec and the page's number. The driver asks; nothing here knows of a crawl.
+`Simulation` and its fetcher ask it. A page's links, server, bytes and time are computed from the spec and the page's
+number when asked, for thousands of pages at once. Nothing here knows of a crawl.
 
 Invariant: a pure function of spec and question; two webs of one spec agree about everything.
 """
@@ -31,8 +31,8 @@ class DrawnLinks(NamedTuple):
     """n links, met on pages that were fetched."""
 
     urls: pa.RecordBatch  # schema `URLS`
-    sources: U64  # uint64[n]: the domain that each comes from
-    spam: Mask  # bool[n]: whether it leads to a farm
+    sources: U64  # uint64[n]: keys of the domains that the links come from
+    spam: Mask  # bool[n]: whether the link leads to a farm
 
 
 class VirtualWeb:
@@ -53,16 +53,16 @@ class VirtualWeb:
 
     @property
     def nbytes(self) -> int:
-        """Memory that grows with the number of domains."""
+        """Bytes of memory that grow with the number of domains."""
         return self.domains.nbytes + self._domain_keys.nbytes
 
     def seeds(self, count: int) -> pa.RecordBatch:
-        """Home pages of the `count` most popular domains, as a `URLS` batch."""
+        """Return the home pages of the `count` most popular domains as a `URLS` batch."""
         domain = np.arange(min(count, self.spec.domains), dtype=np.int64)
         return self._batch(PageNumbers(domain, np.zeros_like(domain)), 0, 0, Kind.SEED)
 
     def links_of(self, text: Text, depth: I64) -> DrawnLinks:
-        """All links of the pages with these URLs and depths."""
+        """Return all links of the pages with these URLs and depths."""
         domain, _, page = texts.read(text)
         rows, targets = self._links.targets(PageNumbers(domain, page))
         count = self.spec.links_per_page
@@ -73,21 +73,21 @@ class VirtualWeb:
         return DrawnLinks(self._batch(flat, via, deeper, Kind.PAGE), sources, self.domains.is_spam(flat.domain))
 
     def answers(self, text: Text, now: float) -> ServerAnswers:
-        """What visits to these URLs that begin at `now` meet."""
+        """Return the answers to visits to these URLs that begin at `now`."""
         domain, host, page = texts.read(text)
         return self._servers.answers(PageNumbers(domain, page), host, now)
 
     def addresses(self, text: Text) -> I64:
-        """A number for the server address of each URL: int64[n]."""
+        """Return a number for each URL's address: int64[n]."""
         domain, host, _ = texts.read(text)
         return self._servers.addresses(domain, host)
 
     def domain_keys(self) -> U64:
-        """The key of every domain, by its number."""
+        """Return all domains' keys, by number: uint64[all_domains]."""
         return self._domain_keys
 
     def _batch(self, pages: PageNumbers, via: Numbers, depth: Numbers, kind: Kind) -> pa.RecordBatch:
-        """A `URLS` batch of n `pages`; columns that a link cannot know are zero."""
+        """Return a `URLS` batch of n `pages`; columns that a link cannot know are zero."""
         text = texts.written(pages.domain, self.domains.host_of(*pages), pages.page)
         known: dict[str, Numbers] = {
             "key": texts.keys(text),

@@ -1,7 +1,7 @@
-"""xxh3-64 of many byte strings of one length at once, in NumPy: the keys of `fyke.core.urls`, without a call each.
+"""xxh3-64 of many byte strings of equal length at once, in NumPy: the keys of `fyke.core.urls`, without a call each.
 
-Follows the specification of XXH3 (xxHash, doc/xxhash_spec.md) for the three lengths that the virtual web
-writes: 9 to 16 bytes (a domain), 17 to 32 (a host), 33 to 64 (a URL). Seed 0, the default secret.
+Follows the specification of XXH3 (xxHash, doc/xxhash_spec.md) for the three lengths that the virtual web writes: 9 to
+16 bytes (a domain), 17 to 32 (a host), 33 to 64 (a URL). Seed 0, the default secret.
 
 Invariant: equal to `xxhash.xxh3_64_intdigest` of each row.
 """
@@ -22,11 +22,11 @@ _PRIME64_1 = 0x9E3779B185EBCA87
 _PRIME_MX1 = np.uint64(0x165667919E3779F9)
 _LOW = np.uint64(0xFFFFFFFF)
 _S32, _S37 = np.uint64(32), np.uint64(37)
-CHUNK_ROWS = 4096  # the columns of so many rows stay in the processor's cache
+CHUNK_ROWS = 4096  # the columns of this many rows stay in the processor's cache
 
 
 def xxh3_64(rows: Rows, span: slice) -> U64:
-    """The xxh3-64 of the bytes `span` (9 to 64) of each row of `rows` (uint8[n, m], contiguous): uint64[n]."""
+    """Return the xxh3-64 of the bytes `span` (9 to 64) of each row of `rows` (uint8[n, m], contiguous): uint64[n]."""
     length = span.stop - span.start
     hash_words = _short if length <= 16 else _medium
     hashed = np.empty(len(rows), np.uint64)
@@ -37,19 +37,19 @@ def xxh3_64(rows: Rows, span: slice) -> U64:
 
 
 class ByteColumns:
-    """Columns of 8 bytes of a matrix of bytes, by the place where they begin."""
+    """Columns of 8 bytes of a matrix of bytes, by the place at which they begin."""
 
     def __init__(self, rows: Rows, start: int) -> None:
         self._rows = rows
         self._start = start
 
     def __getitem__(self, place: int) -> U64:
-        """Little-endian integers, aligned or not: uint64[n], a view."""
+        """Return little-endian integers, aligned or not: uint64[n], a view."""
         return np.ndarray(len(self._rows), "<u8", self._rows, self._start + place, self._rows.strides[:1])
 
 
 def _short(words: ByteColumns, length: int) -> U64:
-    """9 to 16 bytes."""
+    """Hash 9 to 16 bytes."""
     low = words[0] ^ np.uint64(_secret(24) ^ _secret(32))
     high = words[length - 8] ^ np.uint64(_secret(40) ^ _secret(48))
     mixed: U64 = low.byteswap() + high
@@ -59,7 +59,7 @@ def _short(words: ByteColumns, length: int) -> U64:
 
 
 def _medium(words: ByteColumns, length: int) -> U64:
-    """17 to 64 bytes."""
+    """Hash 17 to 64 bytes."""
     mixed = _mix16(words, 0, 0)
     mixed += _mix16(words, length - 16, 16)
     if length > 32:
@@ -76,7 +76,7 @@ def _mix16(words: ByteColumns, place: int, secret: int) -> U64:
 
 
 def _folded_product(left: U64, right: U64) -> U64:
-    """The two halves of the 128-bit products, xored: schoolbook multiplication in halves of 32 bits."""
+    """Return the halves of the 128-bit products, xored: schoolbook multiplication in halves of 32 bits."""
     left_low, left_high = left & _LOW, left >> _S32
     right_low, right_high = right & _LOW, right >> _S32
     cross = left_high * right_low

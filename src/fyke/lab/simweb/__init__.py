@@ -1,11 +1,12 @@
 """simweb: what if the web were on this machine?
 
-A seeded synthetic web with its own DNS (names under `.sim`) and servers on 127.0.0.0/8: the judge of
-the crawler's laws, and what newcomers crawl in the first minute. A URL goes through it like this:
-`dns` gives the address, `http` reads the request, `answers` decides, `layout` says what is meant,
-`bodies` writes it, `ledger` notes it; afterwards `perfect` says what should have been fetched and
-`audit` whether it was done politely. Nothing is kept per page, so a web of a billion pages costs no
-more memory than one of a thousand. It imports nothing of the crawler.
+A seeded synthetic web with its own DNS (names under `.sim`) and servers on 127.0.0.0/8. It judges the crawler's laws,
+and newcomers crawl it in their first minute. The way of a URL: `dns` gives the address, `http` reads the request,
+`answers` decides, `layout` says which resource is meant, `bodies` writes it, `ledger` notes it. Afterwards `perfect`
+says what should have been fetched, and `audit` whether that was done politely.
+
+Bounded: nothing is kept per page, so a web of a billion pages takes no more memory than one of a thousand. Invariant:
+it imports nothing of the crawler.
 """
 
 from fyke.lab.simweb.audit import AuditRule, Violation, audit_politeness

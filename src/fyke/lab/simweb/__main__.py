@@ -1,8 +1,8 @@
-"""`python -m fyke.lab.simweb`: a web in a process of its own.
+"""`python -m fyke.lab.simweb`: a web in its own process.
 
-Prints one line of JSON (`WebReady`) when it can be crawled. With `--control` it obeys lines on standard
-input (`flush`, `statistics`, `stalls`, `weather [server, names, share]`) with a line of JSON each, and ends when that
-closes; without, it runs until SIGINT or SIGTERM.
+Prints one line of JSON (`WebReady`) when it can be crawled. With `--control` it answers each line on standard input
+(`flush`, `statistics`, `stalls`, `weather [server, names, share]`) with a line of JSON, and ends when standard input
+closes. Without it, it runs until SIGINT or SIGTERM.
 """
 
 import argparse

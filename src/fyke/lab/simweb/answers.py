@@ -1,8 +1,7 @@
-"""What the server says to one request: decided here, without I/O.
+"""The server's reply to one request, decided without I/O.
 
-Called by `http`. Invariant: what is decided depends on the spec, the ports, and, for faults that
-pass, on how often the URL was asked for before (the one thing remembered: a count for each URL with
-such a fault).
+`http` calls it. Invariant: a reply depends on spec and ports. Only for a passing fault it also depends on how often
+the URL was asked for; that count is the only thing remembered.
 """
 
 import zlib
@@ -33,10 +32,10 @@ class Manner(Enum):
 
     WHOLE = "whole"
     SLOWLY = "slowly"  # in drips, over `slow_s`
-    NEVER = "never"  # nothing at all, connection kept open
-    HALF = "half"  # half of them, then nothing
-    CUT = "cut"  # half of them, then the end of the connection
-    RESET = "reset"  # a reset instead
+    NEVER = "never"  # nothing at all; the connection stays open
+    HALF = "half"  # the first half, then nothing
+    CUT = "cut"  # the first half, then the end of the connection
+    RESET = "reset"  # a reset instead of any bytes
 
 
 class Reply(NamedTuple):
@@ -59,7 +58,7 @@ _MANNERS = {
 
 
 def whole(status: int, body: Body, *headers: str) -> Reply:
-    """A reply with a Content-Length."""
+    """Return a reply with a Content-Length."""
     lines = [
         f"HTTP/1.1 {status} {REASONS[status]}",
         "Server: simweb",
@@ -71,13 +70,13 @@ def whole(status: int, body: Body, *headers: str) -> Reply:
 
 
 def refusal(status: int, *headers: str) -> Reply:
-    """A reply that says no more than its status."""
+    """Return a reply that says only its status."""
     text = f"<!doctype html><title>{status}</title><h1>{REASONS[status]}</h1>\n"
     return whole(status, Body(text.encode(), _HTML), *headers)
 
 
 class Responder:
-    """All that the web has to say."""
+    """The replies of one web."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -90,9 +89,9 @@ class Responder:
         self._ways = bool(self._chunked or self._coded or self._closing)
 
     def reply(self, host: int, target: str, accept: bytes, date: str) -> Reply:
-        """The reply of `host` to a GET for `target`.
+        """Return the reply of `host` to a GET for `target`.
 
-        `accept` is the value of Accept-Encoding; `date` an HTTP-date of now + retry_after_s.
+        `accept` is the value of Accept-Encoding; `date` is an HTTP-date of now + retry_after_s.
         """
         resource = self.layout.find(host, target)
         if resource is None:
@@ -193,7 +192,7 @@ class Responder:
 
 
 def encode(data: bytes, accept: bytes, draw: int) -> tuple[str, bytes]:
-    """`data` in a content coding that `accept` allows, chosen by `draw`; ("", data) when it has none."""
+    """Return a coding allowed by `accept`, chosen by `draw`, and `data` in it; ("", data) if it allows none."""
     offered = [word for word in ("gzip", "deflate", "br") if word.encode() in accept]
     if not offered:
         return "", data

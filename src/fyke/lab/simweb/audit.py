@@ -1,10 +1,11 @@
-"""Whether a crawler was polite, by what the servers saw.
+"""Was a crawler polite, by what the servers saw?
 
-Called by tests with a ledger's columns; knows nothing of the web that wrote them. Requests for
-robots.txt count as requests. Times are the servers' own: an arrival is stamped no earlier than it
-was, an end no later than the client could see it, so a gap between end and arrival is never found
-shorter than the client kept it. Invariant: no false alarm for hosts; for addresses, whose gap runs from
-arrival to arrival, `slack_s` absorbs what a busy server adds.
+Tests call it with a ledger's columns; it knows nothing of the web behind them. Requests for robots.txt count as
+requests. Times are the servers' own: an arrival is never stamped early, and an end never later than the client could
+see it. So a gap between end and arrival is never found shorter than the client kept it.
+
+Invariant: no false alarm for hosts. An address's gap runs from arrival to arrival, so `slack_s` absorbs the delays of
+a busy server.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,14 +23,14 @@ class AuditRule(StrEnum):
 
     OVERLAP = "overlap"  # two requests at once to a host
     HOST_DELAY = "host_delay"  # too soon after the end of the last reply
-    DOWNLOAD_DELAY = "download_delay"  # sooner than k times the last download took
+    DOWNLOAD_DELAY = "download_delay"  # sooner than k times the duration of the last download
     CRAWL_DELAY = "crawl_delay"  # sooner than robots.txt asks, once it was read
     RETRY_AFTER = "retry_after"  # sooner than a reply asked
     ADDRESS_DELAY = "address_delay"  # too soon after the last arrival at the address
 
 
 class Violation(NamedTuple):
-    """One request that came too soon: `gap_s` where `due_s` was due. `place` is a host or an address."""
+    """One request that came too soon: after `gap_s` instead of `due_s`. `place` is a host or an address."""
 
     rule: AuditRule
     place: str
@@ -58,10 +59,10 @@ def audit_politeness(
     delay_ceiling_s: float = float("inf"),
     slack_s: float = 0.0,
 ) -> list[Violation]:
-    """The violations in a table of requests (columns as `ledger.REQUESTS`), in order of arrival.
+    """Return the violations in a table of requests (columns as `ledger.REQUESTS`), in order of arrival.
 
-    `delay_factor` is Mercator's k, capped at `delay_ceiling_s`; `crawl_delays` seconds by host name,
-    due from the end of the host's first robots.txt that was answered. A gap short by at most `slack_s` passes.
+    `delay_factor` is Mercator's k, capped at `delay_ceiling_s`. `crawl_delays` are seconds by host name, due from the
+    end of the host's first answered robots.txt. A gap short by at most `slack_s` passes.
     """
     columns = _columns(requests)
     delays = crawl_delays or {}
@@ -92,7 +93,7 @@ def _columns(requests: Any) -> _AuditColumns:
 
 
 def _groups(names: npt.NDArray[np.str_], arrived: Floats) -> Iterator[npt.NDArray[np.intp]]:
-    """The rows of each name, in order of arrival."""
+    """Yield the rows of each name, in order of arrival."""
     if not len(names):
         return
     order = np.lexsort((arrived, names))
@@ -103,7 +104,7 @@ def _groups(names: npt.NDArray[np.str_], arrived: Floats) -> Iterator[npt.NDArra
 def _host_dues(
     columns: _AuditColumns, rows: npt.NDArray[np.intp], host_delay_s: float, factor: float, ceiling_s: float
 ) -> dict[AuditRule, Floats]:
-    """What is due before each request but the first, by rule, counted from the last end before it."""
+    """Return the gap due before each request except the first, by rule, counted from the latest end before it."""
     arrived, ended = columns.arrived[rows], columns.ended[rows]
     last_end = np.maximum.accumulate(ended)
     asked = columns.retry_after_s[rows]
@@ -117,8 +118,10 @@ def _host_dues(
 
 
 def _crawl_delay(columns: _AuditColumns, rows: npt.NDArray[np.intp], delay_s: float) -> Floats:
-    """What Crawl-delay makes due before each request but the first. A robots.txt that was asked for and never answered
-    told nobody."""
+    """Return the gap that Crawl-delay makes due before each request except the first.
+
+    An unanswered robots.txt does not count.
+    """
     due = np.zeros(len(rows) - 1)
     if delay_s > 0:
         read = [columns.path[row] == "/robots.txt" and columns.status[row] > 0 for row in rows]
@@ -134,7 +137,7 @@ def _short(
     dues: dict[AuditRule, Floats],
     slack_s: float,
 ) -> list[Violation]:
-    """One violation for each gap that is too short: of the rule that asks most, or of overlap."""
+    """Return one violation for each gap that is too short: of overlap, otherwise of the rule that asks most."""
     if not len(gaps):
         return []
     rules = list(dues)

@@ -1,8 +1,10 @@
 """The bytes of a page: the filler, the links, and the ways of writing them.
 
-Called by `answers` and by `tree`. A plain page is one `join` over ready pieces; careless pages and
-pages in other charsets take the long way. Invariant: a page's bytes depend on its number, the spec
-and the ports only, and hold the links that `layout.targets` names in that order.
+`answers` and `perfect` call it. A plain page is one `join` over ready pieces; careless pages and pages in other
+charsets take the long way.
+
+Invariant: a page's bytes depend on its number, the spec and the ports only, and hold the links of `layout.targets` in
+that order.
 """
 
 import zlib
@@ -15,14 +17,14 @@ from fyke.lab.simweb.kinds import Charset, Declared, FeedKind, PageKind
 from fyke.lab.simweb.layout import Layout, Resource, What
 from fyke.lab.simweb.text import SAMPLES, Filler
 
-ANCHOR_BYTES = 56  # about what a link takes in a page
+ANCHOR_BYTES = 56  # the approximate size of a link in a page
 CACHED_ANCHORS = 1 << 16
 
 _CODECS = {Charset.WINDOWS_1252: "cp1252", Charset.SHIFT_JIS: "cp932", Charset.EUC_KR: "cp949"}
 
 
 class Body(NamedTuple):
-    """A body and the media type to declare, with its charset where the header says it."""
+    """A body and its declared media type, with the charset if the header says it."""
 
     data: bytes
     media_type: str
@@ -45,7 +47,7 @@ class Bodies:
     # -- pages -------------------------------------------------------------------------------------
 
     def page(self, page: int) -> Body:
-        """The body of a page that has one."""
+        """Return the body of a page that has one."""
         layout = self.layout
         kind, draw = layout.kind(page), layout.bits(page)
         if kind is PageKind.PDF:
@@ -60,11 +62,11 @@ class Bodies:
         return self._encode(page, self._plain(page))
 
     def is_sloppy(self, page: int) -> bool:
-        """Whether a page is written carelessly."""
+        """Return whether a page is written carelessly."""
         return self._sloppy > 0 and bits(self.layout.spec.seed, b"sloppy", page) & 0xFFFF < self._sloppy
 
     def charset(self, page: int) -> tuple[Charset, Declared]:
-        """How a page is encoded, and where it says so."""
+        """Return a page's charset, and where the page declares it."""
         draw = bits(self.layout.spec.seed, b"charset", page) if self._foreign else 0
         if not self._foreign or (draw & 0xFFFF) >= self._foreign:
             return Charset.UTF_8, Declared.HEADER
@@ -83,7 +85,7 @@ class Bodies:
             anchor = cache.get(target)
             if anchor is None:
                 anchor = self._anchor(target, host if cache is short else None)
-                # Links go mostly to few pages, which are met early: when full, the cache holds those.
+                # Most links go to few pages, which are met early, so a full cache holds them.
                 if len(cache) < CACHED_ANCHORS:
                     cache[target] = anchor
             anchors.append(anchor)
@@ -95,7 +97,7 @@ class Bodies:
         return b"".join(pieces)
 
     def _anchor(self, page: int, own: int | None) -> bytes:
-        """The link to a page, without its origin when it lies on the host `own`."""
+        """Return the link to a page, without its origin if it lies on the host `own`."""
         layout, names = self.layout, self.layout.names
         host = names.host_of(page) if own is None else own
         draw = layout.bits(page)
@@ -105,7 +107,7 @@ class Bodies:
         return f'<a href="{layout.origin(host) if own is None else ""}{target}">{words}</a>\n'.encode()
 
     def anchor(self, page: int) -> str:
-        """The words of links to a page; also in its title."""
+        """Return the words of links to a page, which are also in its title."""
         return self._words[self.layout.bits(page) >> 50 & 1023]
 
     def _careless(self, page: int) -> bytes:
@@ -174,15 +176,15 @@ class Bodies:
         return "".join(lines).encode()
 
     def elsewhere(self) -> list[str]:
-        """The URLs of the gopher hole and the FTP server, to which page 0 links."""
+        """Return the URLs of the gopher hole and the FTP server, to which page 0 links."""
         ports = self.layout.ports
         found = [f"gopher://{GOPHER_HOST}:{ports.gopher}/1/"] if ports.gopher else []
         return [*found, f"ftp://{FTP_HOST}:{ports.ftp}/pub/"] if ports.ftp else found
 
-    # -- what is no page of the tree -----------------------------------------------------------------
+    # -- bodies outside the tree --------------------------------------------------------------------
 
     def duplicate_links(self, host: int, group: int) -> list[Resource]:
-        """The links of the body that several pages of a host share."""
+        """Return the links of the body that several pages of a host share."""
         pages = [self.layout.open_page(host, bits(group, b"copy", number)) for number in range(4)]
         return [self.layout.page(page) for page in pages]
 
@@ -193,14 +195,14 @@ class Bodies:
         return Body("".join(lines).encode() + prose, "text/html; charset=utf-8")
 
     def leaf(self, resource: Resource) -> Body:
-        """A page beside the tree (listed, fed, fruit): one link, to its host's front page."""
+        """Return a page beside the tree (listed, fed, fruit) with one link, to its host's front page."""
         title = f"{resource.what} {resource.number} of {self.layout.names.name(resource.host)}"
         prose = self._filler.paragraphs(resource.number, 4)
         html = f'<!doctype html><title>{title}</title>\n<h1>{title}</h1>\n<a href="/">home</a>\n'
         return Body(html.encode() + b"".join(prose), "text/html; charset=utf-8")
 
     def trap(self, resource: Resource) -> Body:
-        """A page of the trap: it leads on to two more, for ever."""
+        """Return a page of the trap, which leads on to two more, for ever."""
         number = resource.number
         links = "".join(f'<a href="/trap/{one}/">{one}</a>\n' for one in (2 * number, 2 * number + 1))
         return Body(f"<!doctype html><title>Day {number}</title>\n{links}".encode(), "text/html; charset=utf-8")
@@ -215,7 +217,7 @@ def _requisite(url: str) -> str:
 
 
 def pdf(title: str) -> bytes:
-    """A smallest PDF with one line of text."""
+    """Return a minimal PDF with one line of text."""
     stream = f"BT /F1 12 Tf 40 700 Td ({title}) Tj ET".encode()
     parts = [
         b"<</Type/Catalog/Pages 2 0 R>>",
@@ -234,7 +236,7 @@ def pdf(title: str) -> bytes:
 
 
 def png(number: int) -> bytes:
-    """A PNG of one pixel whose colour is its number."""
+    """Return a PNG of one pixel, coloured by `number`."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
         check = zlib.crc32(name + data)

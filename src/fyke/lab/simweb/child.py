@@ -1,8 +1,9 @@
-"""A web in a process of its own, for tests and benchmarks.
+"""A web in its own process, for tests and benchmarks.
 
-Called as `with running_web(spec) as web:`. The child is `python -m fyke.lab.simweb --control`; it obeys
-lines on its standard input and ends when that closes, so no web outlives its test. Invariant: the
-child is ended by its own handle, and its ledger's file is whole when the block is left.
+Called as `with running_web(spec) as web:`. The child is `python -m fyke.lab.simweb --control`. It obeys lines on its
+standard input and ends when that closes, so no web outlives its test.
+
+Invariant: the child is ended by its own handle, and its ledger's file is whole when the block is left.
 """
 
 import json
@@ -42,25 +43,25 @@ class RunningWeb(Guide):
         return json.loads(stdout.readline())
 
     def ledger(self) -> Any:
-        """All requests that have ended by now: a pyarrow Table, columns as `ledger.REQUESTS`."""
+        """Return all requests that have ended by now: a pyarrow Table, columns as `ledger.REQUESTS`."""
         self._ask("flush")
         return read_requests(self.path)
 
     def queries(self) -> Any:
-        """All DNS queries by now: a pyarrow Table, columns as `ledger.QUERIES`."""
+        """Return all DNS queries by now: a pyarrow Table, columns as `ledger.QUERIES`."""
         self._ask("flush")
         return read_queries(self.path)
 
     def change_weather(self, server: str = "", names: str = "", share: float = 1.0) -> None:
-        """Have so great a share of requests and queries meet trouble from now on, by the words of `weather`."""
+        """Make this `share` of requests and queries meet trouble from now on, by the words of `weather`."""
         self._ask(f"weather {json.dumps([server, names, share])}")
 
     def statistics(self) -> LedgerStatistics:
-        """Requests, queries and bytes by now."""
+        """Return requests, queries and bytes by now."""
         return LedgerStatistics(**self._ask("statistics"))
 
     def stalls(self) -> list[tuple[float, float]]:
-        """The latest times, from and until (unix seconds), when it did not get to run, as `Web.stalls`."""
+        """Return the latest times, from and until (unix seconds), when the child did not run, as `Web.stalls`."""
         return [(begun, ended) for begun, ended in self._ask("stalls")]
 
 

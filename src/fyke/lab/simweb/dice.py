@@ -1,7 +1,7 @@
-"""How chance is had without a generator: every draw is a hash of (seed, tag, number).
+"""Chance without a generator: every draw is a hash of (seed, tag, number).
 
-Called by all that decides what the web looks like. Invariant: the same arguments give the same bits
-on every machine and in every process, in any order of asking; nothing is remembered.
+Every module that shapes the web calls it. Invariant: equal arguments give equal bits on every machine, in every
+process and in any order; nothing is remembered.
 """
 
 import hashlib
@@ -19,18 +19,18 @@ SCALE = 1 << 20
 
 
 def bits(seed: int, tag: bytes, number: int) -> int:
-    """64 even bits for (`seed`, `tag`, `number`)."""
+    """Return 64 even bits for (`seed`, `tag`, `number`)."""
     return xxhash.xxh3_64_intdigest(tag + number.to_bytes(8, "little"), seed)
 
 
 def words(seed: int, tag: bytes, number: int, count: int) -> tuple[int, ...]:
-    """`count` even 32-bit integers for (`seed`, `tag`, `number`)."""
+    """Return `count` even 32-bit integers for (`seed`, `tag`, `number`)."""
     key = struct.pack("<QQ", seed, number) + tag
     return struct.unpack(f"<{count}I", hashlib.shake_128(key).digest(4 * count))
 
 
 class Chooser(Generic[Kind]):
-    """Picks one kind of a list by shares; what the shares leave over picks `otherwise`."""
+    """A choice among kinds by shares; the remaining share chooses `otherwise`."""
 
     def __init__(self, shares: Sequence[tuple[Kind, float]], otherwise: Kind) -> None:
         chosen = [(kind, share) for kind, share in shares if share > 0]
@@ -42,7 +42,7 @@ class Chooser(Generic[Kind]):
         self.constant = not chosen
 
     def pick(self, draw: int) -> Kind:
-        """The kind that `draw` (any integer; 20 bits of it count) falls to."""
+        """Return the kind that `draw` chooses; only 20 bits of `draw` count."""
         if self.constant:
             return self._kinds[0]
         return self._kinds[bisect_right(self._edges, draw % SCALE)]

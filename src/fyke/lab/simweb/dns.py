@@ -1,8 +1,8 @@
 """The DNS server: the names under `.sim`, over UDP.
 
-Called by `web`. It answers A queries from `Names`, says NXDOMAIN for what it does not know, and errs
-where the spec says so. Invariant: an answer depends on the name alone, but for names whose fault
-passes, where it depends on how often they were asked for.
+`web` calls it. It answers A queries from `HostNames`, NXDOMAIN for unknown names, and errs where the spec says so.
+
+Invariant: an answer depends on the name alone; if the name has a passing fault, also on how often it was asked for.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class DnsQuestion(NamedTuple):
 
 
 def parse(packet: bytes) -> DnsQuestion | None:
-    """The question in a packet, or None when it is not a query with one question."""
+    """Return the question in a packet, or None if it is not a query with one question."""
     if len(packet) < 17:
         return None
     number, flags, questions = struct.unpack_from(">HHH", packet)
@@ -56,17 +56,17 @@ def parse(packet: bytes) -> DnsQuestion | None:
 
 
 def name_wire(name: str) -> bytes:
-    """A name as length-counted labels."""
+    """Return a name as length-counted labels."""
     return b"".join(bytes([len(label)]) + label.encode() for label in name.split(".")) + b"\0"
 
 
 def record(owner: bytes, kind: int, ttl_s: int, data: bytes) -> bytes:
-    """One resource record."""
+    """Return one resource record."""
     return owner + struct.pack(">HHIH", kind, IN, ttl_s, len(data)) + data
 
 
 def answer(question: DnsQuestion, code: int, records: list[bytes], negative: bool = False) -> bytes:
-    """A response packet; a `negative` one has the zone's SOA, so that it may be cached."""
+    """Return a response packet; a `negative` one has the zone's SOA, so that it may be cached."""
     flags = 0x8400 | question.recursion | 0x0080 | code
     authority = b""
     if negative:
@@ -77,14 +77,14 @@ def answer(question: DnsQuestion, code: int, records: list[bytes], negative: boo
 
 
 class Zone:
-    """What the DNS says; decides without I/O."""
+    """The answers of the DNS, decided without I/O."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._asked: dict[int, int] = {}
 
     def reply(self, question: DnsQuestion) -> tuple[bytes | None, float]:
-        """The packet to send (None: none at all) and after how many seconds."""
+        """Return the packet to send, None for no answer, and the delay in seconds."""
         names, spec = self._layout.names, self._layout.spec
         pointer = b"\xc0\x0c"
         if question.name in (GOPHER_HOST, FTP_HOST):

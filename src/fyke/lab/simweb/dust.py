@@ -1,10 +1,10 @@
-"""Sites that show each page under many URLs: what a learner of rewrite rules is judged by.
+"""Sites that show each page under many URLs: the judge of a learner of rewrite rules.
 
-A site is a `Dust`: pages with a true name each, and ways in which its links name them otherwise. `page_of` is the
-truth: which page a URL leads to. Some keys of queries matter, as do those of any honest site; ids that do not exist are
-answered with one text and status 200. Pure but for pages that change at every request; `dust_server` serves it.
+A site is a `Dust`: pages with a true name each, and other ways in which links name them. `page_of` is the truth: the
+page to which a URL leads. Some keys of queries matter, as at any honest site. Ids that do not exist are answered with
+one text and status 200. All is pure, except for pages that change at every request. `dust_server` serves it.
 
-Invariant: a site is determined by its record; every page is linked to, under its true name or another.
+Invariant: its record determines a site; every page is linked to, under its true name or another.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ from random import Random
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-NOTHING = "nothing"  # the page that is shown for ids that do not exist
+NOTHING = "nothing"  # the page shown for ids that do not exist
 
 
 class Session(NamedTuple):
-    """Where a session id stands in URLs: `query` (?key=...), `parameter` (;key=...) or `segment` (/before...after/)."""
+    """The place of a session id in URLs: `query` (?key=...), `parameter` (;key=...) or `segment` (/before...after/)."""
 
     where: str
     key: str = ""
@@ -28,9 +28,12 @@ class Session(NamedTuple):
 
 @dataclass(frozen=True)
 class Dust:
-    """A site. `matter` are keys that select a page: of a thing `/item?KEY=n&KEY=m`, a number each; `ignored` are keys
-    that select nothing, with the values that links give them; `usual` is a key that names a page's usual form by one
-    value, and other pages by others."""
+    """A site.
+
+    - `matter`: keys that select a page. A thing is `/item?KEY=n&KEY=m`, with a number each.
+    - `ignored`: keys that select nothing, with the values that links give them.
+    - `usual`: a key that names a page's usual form by one value, and other pages by others.
+    """
 
     seed: int
     host: str
@@ -40,19 +43,19 @@ class Dust:
     aliases: tuple[str, ...] = ()
     session: Session | None = None
     sessions: int = 2
-    issues: bool = False  # whether who comes without a session is given one, in every link
+    issues: bool = False  # whether a visitor without a session is given one, in every link
     ignored: tuple[tuple[str, tuple[str, ...]], ...] = ()
     index: str = ""
     shuffled: bool = False
     matter: tuple[str, ...] = ("id", "part")
     usual: tuple[str, str, str] | None = None  # key, its usual value, another
-    changing: float = 0.0  # share of pages that say something else at every request
-    noise: tuple[str, ...] = ()  # of what changes at every request on every page: token, advert, menu, clock
+    changing: float = 0.0  # share of pages with another text at every request
+    noise: tuple[str, ...] = ()  # what changes at every request on every page: token, advert, menu, clock
     missing: int = 20  # links to things that do not exist
-    out: int = 8  # links of a page to others
+    out: int = 8  # links of a page to other pages
 
     def pages(self) -> list[str]:
-        """The true names of all pages, each a target without its first slash."""
+        """Return the true names of all pages: targets without their first slash."""
         others = [f"a{n}.html?{self.usual[0]}={self.usual[2]}" for n in range(self.articles)] if self.usual else []
         return [
             "", *(f"a{n}.html" for n in range(self.articles)), *(f"folder{n}/" for n in range(self.folders)),
@@ -64,7 +67,7 @@ class Dust:
         return "&".join([f"{first}={number // 4}", *(f"{key}={number % 4}" for key in more)])
 
     def page_of(self, host: str, target: str) -> str | None:
-        """The true name of the page at `target` (with its first slash) of `host`; None where nothing is."""
+        """Return the true name of the page at `target` (with its first slash) of `host`, or None."""
         if host not in (self.host, *self.aliases):
             return None
         path, _, query = target[1:].partition("?")
@@ -91,7 +94,7 @@ class Dust:
         return _names(self)
 
     def _chance(self, what: str, which: object) -> Random:
-        """Draws that are the same each time."""
+        """Return draws that are the same each time."""
         return Random(f"{self.seed} {what} {which}")
 
     def _without_session(self, path: str) -> str:
@@ -106,7 +109,7 @@ class Dust:
         return path
 
     def session_of(self, target: str) -> str:
-        """The session id in a target, or that which is issued there; empty without."""
+        """Return the session id in a target or the one issued there; empty without either."""
         tokens = list(self.tokens())
         for token in tokens:
             if token in target:
@@ -114,12 +117,12 @@ class Dust:
         return self._chance("issued", target).choice(tokens) if self.issues and tokens else ""
 
     def tokens(self) -> Iterator[str]:
-        """The session ids."""
+        """Yield the session ids."""
         for number in range(self.sessions if self.session else 0):
             yield f"{self._chance('session', number).randrange(1 << 60):016x}{number}"
 
     def links(self, name: str, session: str) -> Iterator[str]:
-        """What the page `name` links to, where it was asked for in a `session`: absolute URLs without scheme."""
+        """Yield the links of the page `name` in a `session`: absolute URLs without scheme."""
         names = _ordered(self)
         place = names.index(name) if name != NOTHING else 0
         dice = self._chance("links", name)
@@ -135,7 +138,7 @@ class Dust:
                 yield f"//{self.host}/item?{first}={1000 + number}" + "".join(f"&{key}=0" for key in more)
 
     def _written(self, name: str, session: str, dice: Random) -> str:
-        """A URL of the page `name`, in one of the ways the site has."""
+        """Return a URL of the page `name`, in one of the site's ways."""
         path, _, query = name.partition("?")
         pairs = [pair for pair in query.split("&") if pair]
         if self.index and (not path or path.endswith("/")) and dice.random() < 0.5:
@@ -157,7 +160,7 @@ class Dust:
         return f"//{hosts[dice.randrange(len(hosts))]}/{path}" + ("?" if pairs else "") + "&".join(pairs)
 
     def body(self, name: str, session: str, count: int) -> bytes:
-        """The page `name` as it is in a `session`, at the request that is its number `count`."""
+        """Return the page `name` in a `session`; `count` changes the parts that change at every request."""
         if name == NOTHING:
             return b"<title>Nothing here</title><p>There is no such thing.</p><a href=/>home</a>"
         dice = self._chance("body", name)
@@ -169,7 +172,7 @@ class Dust:
         return f"<html><title>{name or 'home'}</title><p>{text}</p>{now}{anchors}</html>".encode()
 
 
-_NOISE = {  # of something made up, and of the number of the request
+_NOISE = {  # {0}: made up anew, {1}: the number of the request
     "token": "<script>var t = '{0}';</script><form><input type=hidden name=csrf value='{0}'></form>",
     "advert": "<div class='box sponsored'><a href='/click/{0}'>Buy {0} now</a></div>",
     "menu": "<nav>You were at page {1}</nav>",

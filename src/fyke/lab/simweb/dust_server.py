@@ -1,6 +1,6 @@
-"""Serves a `Dust` site, and the names of its hosts, on this machine; notes which page each request led to.
+"""A server of a `Dust` site and of the names of its hosts, on this machine.
 
-Called by tests and benches: `with dust_web(site) as web:`. Invariant: all that was asked for is in `asked` before it is
+Tests and benches call it: `with dust_web(site) as web:`. Invariant: every request is in `asked` before it is
 answered.
 """
 
@@ -25,14 +25,14 @@ class DustWeb:
         self.seed = f"http://{site.host}:{port}/"
         self.dns = f"127.0.0.1:{dns_port}"
         self.port = port
-        self.asked: Counter[tuple[str, str]] = Counter()  # host and target
+        self.asked: Counter[tuple[str, str]] = Counter()  # by host and target
         self._guard = threading.Lock()
 
     def __repr__(self) -> str:
         return f"<DustWeb at {self.seed}, dns {self.dns}>"
 
     def note(self, host: str, target: str) -> int:
-        """A request came; how many had come for the same."""
+        """Count a request; return a number that grows with each one for the same URL."""
         with self._guard:
             self.asked[host, target] += 1
             return self.asked[host, target] + len(self.asked)
@@ -54,18 +54,18 @@ class DustWeb:
         return set(self.site.pages()) - self.fetched.keys()
 
     def page_of_url(self, url: str) -> str | None:
-        """The true name of the page at `url`, which is of this web."""
+        """Return the true name of the page at `url`, a URL of this web."""
         authority, _, target = url.partition("//")[2].partition("/")
         return self.site.page_of(authority.partition(":")[0], f"/{target}")
 
     @property
     def distinct(self) -> int:
-        """How many pages there are, that of what does not exist among them."""
+        """Number of pages, including `NOTHING` if it was shown."""
         return len(self.site.pages()) + (NOTHING in self.fetched)
 
 
 def _handler(web: DustWeb) -> type[BaseHTTPRequestHandler]:
-    """What answers the requests of `web`."""
+    """Return the handler of requests to `web`."""
     site = web.site
 
     class Handler(BaseHTTPRequestHandler):
@@ -93,7 +93,7 @@ def _handler(web: DustWeb) -> type[BaseHTTPRequestHandler]:
 
 
 class DustServer(ThreadingHTTPServer):
-    """One that ends at once."""
+    """A server that ends at once."""
 
     daemon_threads, block_on_close, request_queue_size = True, False, 128
 
@@ -126,7 +126,7 @@ def dust_web(site: Dust) -> Iterator[DustWeb]:
 
 
 def _answer_names(at: socket.socket, known: set[str], over: threading.Event) -> None:
-    """Say of each of `known` names that it is here, until it is `over`."""
+    """Answer queries for the `known` names with this machine's address, until it is `over`."""
     while not over.is_set():
         try:
             packet, asker = at.recvfrom(4096)

@@ -1,8 +1,8 @@
 """The FTP server (RFC 959, 2428, 3659): anonymous, passive, read-only.
 
-Called by `web`. Invariant: each transfer or failed one (RETR, LIST, NLST) is one row in the ledger.
-It has arrived when the first command after the connection's opening, or after the transfer before
-it, came; so a client that keeps the control connection busy is seen to overlap.
+`web` calls it. Invariant: each RETR, LIST or NLST that is served or names a missing file is one row in the ledger.
+Its arrival is the first command after the connection's opening or after the previous row; so a client that keeps the
+control connection busy is seen to overlap.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class FtpSite:
 
 
 class _FtpSession:
-    """One control connection: where it stands, and its data listener if any."""
+    """One control connection, with its folder and its data listener, if any."""
 
     def __init__(self, ftp: FtpSite, writer: asyncio.StreamWriter) -> None:
         self._ftp, self._writer = ftp, writer
@@ -117,7 +117,7 @@ class _FtpSession:
             self.say(f"227 Entering Passive Mode ({address.replace('.', ',')},{port >> 8},{port & 255})")
 
     def _content(self, verb: str, argument: str) -> tuple[str, bytes | None]:
-        """The path meant and its bytes; None when there is nothing."""
+        """Return the requested path and its bytes, or None for a missing one."""
         if verb == "RETR":
             path = self._path(argument)
             return path, self._ftp.files.get(path)

@@ -1,7 +1,7 @@
 """The gopher server (RFC 1436): menus of type 1 and texts of type 0.
 
-Called by `web`. Invariant: one connection, one selector, one row in the ledger; the row's path is
-the selector as received, its status 200 or 404.
+`web` calls it. Invariant: one connection, one selector, one row in the ledger; the row's path is the selector as
+received, its status 200 or 404.
 """
 
 import asyncio

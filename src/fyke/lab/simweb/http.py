@@ -1,8 +1,10 @@
 """The HTTP/1.1 server: bytes in, replies out, one row in the ledger for each request.
 
-Called by `web`, one listener for each address. It decides nothing: `Responder` does. Requests on a
-connection are answered in order, however they are cut or pipelined. Invariant: each request whose
-head arrived whole gets exactly one row, also when the client leaves before the reply has ended.
+`web` calls it, with one listener for each address. `Responder` makes all decisions. Requests on a connection are
+answered in order, however they are cut or pipelined.
+
+Invariant: each request whose head arrived whole gets exactly one row, even if the client leaves before the reply
+ends.
 """
 
 import asyncio
@@ -19,13 +21,13 @@ from fyke.lab.simweb.weather import ServerTrouble, Weather
 
 MAX_HEAD_BYTES = 64 * 1024
 TROUBLED = {ServerTrouble.RESET: Manner.RESET, ServerTrouble.STALL: Manner.NEVER}
-DRIPS = 10  # a slow reply comes in so many pieces
+DRIPS = 10  # pieces of a slow reply
 
 _END = b"\r\n\r\n"
 
 
 class Head(NamedTuple):
-    """What matters of a request's head."""
+    """The parts of a request's head that matter."""
 
     method: bytes
     target: str
@@ -36,7 +38,7 @@ class Head(NamedTuple):
 
 
 def parse_head(head: bytes) -> Head | None:
-    """The head of a request (without its blank line), or None when it is none."""
+    """Parse a request's head, given without its blank line; return None if it is malformed."""
     first, *lines = head.split(b"\r\n")
     words = first.split(b" ")
     if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
@@ -59,7 +61,7 @@ def parse_head(head: bytes) -> Head | None:
 
 
 class WebState:
-    """What all connections of one web share."""
+    """The state that all connections of one web share."""
 
     def __init__(self, answers: Responder, ledger: Ledger, now: Callable[[], float], weather: Weather) -> None:
         self.answers, self.ledger, self.now, self.weather = answers, ledger, now, weather
@@ -70,7 +72,7 @@ class WebState:
         self.connections: set[Connection] = set()
 
     def host_at(self, name: str, address: str) -> int | None:
-        """The host of that name if it answers at that address."""
+        """Return the host with this name if it answers at this address, else None."""
         known = self._at.get(name)
         if known is None:
             host = self.names.find(name)
@@ -82,7 +84,7 @@ class WebState:
         return known[0] if address in known[1] else None
 
     def reply(self, head: Head | None, address: str) -> Reply:
-        """What to say to a request that came to `address`."""
+        """Return the reply to a request that came to `address`."""
         if head is None:
             return refusal(400, "Connection: close")
         if head.method != b"GET":
@@ -91,7 +93,7 @@ class WebState:
         if host is None:
             return refusal(421)
         wait = self.answers.layout.spec.retry_after_s
-        # The header has whole seconds: rounded up, so that whoever obeys the date waits long enough.
+        # The header has whole seconds: rounded up, so that a client that obeys the date waits long enough.
         date = email.utils.formatdate(int(self.now()) + 1 + wait, usegmt=True) if wait else ""
         return self.answers.reply(host, head.target, head.accept, date)
 
@@ -104,7 +106,7 @@ class Connection(asyncio.Protocol):
         self._buffer = b""
         self._transport: asyncio.Transport | None = None
         self._address, self._client_port = "", 0
-        # The request being answered, while its reply has not ended: (head, arrived, reply, bytes sent).
+        # The request whose reply has not ended: (head, arrived, reply, bytes sent).
         self._open: tuple[Head | None, float, Reply, int] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -135,7 +137,7 @@ class Connection(asyncio.Protocol):
             self._answer()
 
     def _answer(self) -> None:
-        """Answer what is in the buffer, until it holds no whole head or a reply takes its time."""
+        """Answer requests in the buffer until it holds no whole head or a reply takes time."""
         site = self._site
         while self._transport is not None and self._open is None:
             end = self._buffer.find(_END)

@@ -1,18 +1,18 @@
-"""The closed lists of what can be odd about a page, a host's robots.txt, its name, its sitemap.
+"""The closed lists of oddities: of a page, a host's robots.txt, its name, its sitemap.
 
-Called by `spec` (each kind is a share there, under the same word) and by every decision. What each
-kind means is said here once.
+`spec` and every decision call it; `spec` has a share for each kind, under the same word. This is the one place that
+defines each kind.
 """
 
 from enum import StrEnum
 
 
 class PageKind(StrEnum):
-    """What the server does when asked for a page. Only pages that lead nowhere new may be odd."""
+    """What the server does when asked for a page. Only pages that lead to no new page may be odd."""
 
     ORDINARY = "ordinary"
     REDIRECT = "redirect"  # 301, 302, 303, 307 or 308 to a page of the same host
-    REDIRECT_AWAY = "redirect_away"  # the same, to another host
+    REDIRECT_AWAY = "redirect_away"  # the same, to a page of another host
     CHAIN = "chain"  # two to four redirects before a page
     LOOP = "loop"  # redirects in a circle
     NOT_FOUND = "not_found"  # 404
@@ -20,17 +20,17 @@ class PageKind(StrEnum):
     BROKEN = "broken"  # 500, always
     FLAKY = "flaky"  # 503 at first, then the page
     THROTTLED = "throttled"  # 429 with Retry-After in seconds at first, then the page
-    THROTTLED_DATE = "throttled_date"  # the same with an HTTP-date
+    THROTTLED_DATE = "throttled_date"  # the same, with an HTTP-date
     SLOW = "slow"  # the page in drips
-    STALLED = "stalled"  # never an answer
+    STALLED = "stalled"  # no answer, ever
     STALLED_MIDWAY = "stalled_midway"  # half the page, then nothing
     RESET = "reset"  # the connection is reset
     TRUNCATED = "truncated"  # fewer bytes than Content-Length, then the end
     DUPLICATE = "duplicate"  # the bytes of another page
     NOINDEX = "noindex"  # meta robots noindex
     NOINDEX_HEADER = "noindex_header"  # X-Robots-Tag: noindex
-    NOFOLLOW = "nofollow"  # meta robots nofollow, and a link found nowhere else
-    NOFOLLOW_HEADER = "nofollow_header"  # X-Robots-Tag: nofollow, and a link found nowhere else
+    NOFOLLOW = "nofollow"  # meta robots nofollow, and a link that stands nowhere else
+    NOFOLLOW_HEADER = "nofollow_header"  # X-Robots-Tag: nofollow, and a link that stands nowhere else
     PDF = "pdf"  # application/pdf
     TEXT = "text"  # text/plain
 
@@ -71,20 +71,20 @@ class RobotsKind(StrEnum):
 
     NONE = "none"  # 404
     REFUSED = "refused"  # 403: a client error, so everything is allowed
-    EMPTY = "empty"  # 200 and no byte
-    HTML = "html"  # 200 and an HTML page: no rule in it
-    ALLOW = "allow"  # all may be fetched, but the trap
+    EMPTY = "empty"  # 200 and an empty body
+    HTML = "html"  # 200 and an HTML page without a rule
+    ALLOW = "allow"  # everything may be fetched, except the trap
     SECTIONS = "sections"  # some prefixes forbidden
     WILDCARDS = "wildcards"  # `*`, `$`, and an Allow that is longer than its Disallow
     ENCODED = "encoded"  # rules with letters outside ASCII and needless escapes
-    OWN_GROUP = "own_group"  # "*" may nothing; two groups for "fyke" that must be merged
+    OWN_GROUP = "own_group"  # "*" may fetch nothing; two groups for "fyke" must be merged
     MESSY = "messy"  # BOM, CR line ends, blanks, unknown lines, odd capitals
     HUGE = "huge"  # a rule just before 500 KiB, and more lines after
     MOVED = "moved"  # 301 to another path
     MOVED_AWAY = "moved_away"  # 302 to another host
     DELAY = "delay"  # Crawl-delay
     CLOSED = "closed"  # Disallow: /
-    OWN_CLOSED = "own_closed"  # "*" may all, "fyke" nothing
+    OWN_CLOSED = "own_closed"  # "*" may fetch everything, "fyke" nothing
     DOWN = "down"  # 503 always: nothing may be fetched
     FLAKY = "flaky"  # 503 at first, then as SECTIONS
 
@@ -104,7 +104,7 @@ class NameKind(StrEnum):
     PLAIN = "plain"  # one address
     SEVERAL = "several"  # two addresses
     ALIAS = "alias"  # a CNAME and its address
-    SLOW = "slow"  # an answer, late
+    SLOW = "slow"  # a late answer
     FLAKY = "flaky"  # SERVFAIL at first, then an answer
     SERVFAIL = "servfail"  # SERVFAIL always
     SILENT = "silent"  # no answer
@@ -134,7 +134,7 @@ class FeedKind(StrEnum):
 
 
 class Charset(StrEnum):
-    """How a page is encoded; the value is the label by which it is declared."""
+    """How a page is encoded; the value is its declared label."""
 
     UTF_8 = "utf-8"
     WINDOWS_1252 = "windows-1252"
@@ -146,7 +146,7 @@ class Charset(StrEnum):
 
 
 class Declared(StrEnum):
-    """Where a page says how it is encoded."""
+    """Where a page declares its charset."""
 
     HEADER = "header"
     META = "meta"

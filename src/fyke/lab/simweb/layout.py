@@ -1,11 +1,11 @@
-"""Which URL names which thing, and which page links to which: the map of the web.
+"""The map of the web: which URL names which resource, and which page links to which.
 
-Called by the servers (what is meant by this URL?), by `bodies` (what to link to?) and by the judge
-(what would a perfect crawl meet?). Pages are numbers from 0; those of a host are consecutive and
-form a tree (local page `i` leads to `b*i+1 … b*i+b`), in which only leaves may be odd. So every page
-that robots.txt allows can be reached from page 0 by ordinary pages. Further links are drawn, most to
-few: in-degrees follow a power law. Invariant: `find(host, target(r)) == r` for every resource, and
-nothing is held per page.
+The servers call it to resolve a URL, `bodies` to find links, and the judge to learn what a perfect crawl would meet.
+Pages are numbers from 0. The pages of a host are consecutive and form a tree: local page `i` leads to `b*i+1 …
+b*i+b`. Only leaves may be odd, so every page that robots.txt allows can be reached from page 0 by ordinary pages.
+Further links are drawn, most of them to few pages: in-degrees follow a power law.
+
+Invariant: `find(host, target(r)) == r` for every resource. Bounded: nothing is held per page.
 """
 
 import re
@@ -21,7 +21,7 @@ SECTIONS = (
     "news", "notes", "archive", "people", "harbour", "rivers", "~ann", "library",
     "tools", "maps", "letters", "weather", "private", "drafts", "caf%C3%A9", "a%20b",
 )  # fmt: skip
-ORDINARY_SECTIONS = 12  # the first ones: no robots.txt forbids them
+ORDINARY_SECTIONS = 12  # the first sections, which no robots.txt forbids
 HIDDEN_PER_HOST = 3
 MEDIA_TYPES = ("css", "js", "png")
 REDIRECT_STATUS = (301, 302, 303, 307, 308)
@@ -35,20 +35,20 @@ class What(StrEnum):
     """The sorts of things that have a URL."""
 
     PAGE = "page"
-    HOP = "hop"  # a redirect on the way
+    HOP = "hop"  # an intermediate redirect
     ROBOTS = "robots"
-    ROBOTS_MOVED = "robots_moved"  # to where a robots.txt was moved; `number` is whose it is
+    ROBOTS_MOVED = "robots_moved"  # the target of a moved robots.txt; `number` is the host it is for
     SITEMAP = "sitemap"
     FEED = "feed"
-    LISTED = "listed"  # a page known from the sitemap only
-    FED = "fed"  # a page known from the feed only
+    LISTED = "listed"  # a page that only the sitemap names
+    FED = "fed"  # a page that only the feed names
     FRUIT = "fruit"  # a page whose only links must not be followed
     MEDIA = "media"  # a requisite
     TRAP = "trap"
 
 
 class Resource(NamedTuple):
-    """One thing with a URL. `number` is the page for PAGE, HOP and FRUIT, else a number on the host."""
+    """One thing with a URL. `number` is the page for PAGE, HOP and FRUIT, otherwise a number on the host."""
 
     what: What
     host: int
@@ -57,7 +57,7 @@ class Resource(NamedTuple):
 
 
 class Ports(NamedTuple):
-    """The ports on which a web runs."""
+    """The ports of a web."""
 
     http: int
     dns: int = 0
@@ -82,18 +82,18 @@ class Layout:
     # -- pages -------------------------------------------------------------------------------------
 
     def bits(self, page: int) -> int:
-        """The 64 bits that decide a page: 0-19 kind, 20-23 section, 24-25 form, 26- how it is written."""
+        """Return the 64 bits that decide a page: 0-19 kind, 20-23 section, 24-25 form, 26- how it is written."""
         return bits(self.spec.seed, b"page", page)
 
     def children(self, page: int) -> range:
-        """The pages of the same host to which a page is sure to link."""
+        """Return the pages of the same host to which a page is sure to link."""
         host = self.names.host_of(page)
         start, end, branching = self.names.starts[host], self.names.starts[host + 1], self.spec.branching
         first = start + branching * (page - start) + 1
         return range(min(first, end), min(first + branching, end))
 
     def kind(self, page: int) -> PageKind:
-        """What the server does when asked for the page."""
+        """Return what the server does when asked for the page."""
         if self._kinds.constant:
             return PageKind.ORDINARY
         host = self.names.host_of(page)
@@ -105,7 +105,7 @@ class Layout:
         return kind
 
     def targets(self, page: int) -> list[int]:
-        """The pages to which a page links, in the order in which it does; repeats happen."""
+        """Return the pages to which a page links, in order of the links; repeats happen."""
         names, spec = self.names, self.spec
         host = names.host_of(page)
         start, end = names.starts[host], names.starts[host + 1]
@@ -125,20 +125,20 @@ class Layout:
         return found
 
     def open_page(self, host: int, draw: int) -> int:
-        """An ordinary page of a host, chosen by `draw`."""
+        """Return an ordinary page of a host, chosen by `draw`."""
         size = self.names.size(host)
         inner = max(1, -(-(size - 1) // self.spec.branching))
         return self.names.starts[host] + draw % inner
 
     def hops(self, page: int) -> int:
-        """How many redirects lie between a page that redirects and the page meant."""
+        """Return how many redirects lie between a redirecting page and its final target."""
         kind = self.kind(page)
         if kind is PageKind.CHAIN:
             return 1 + (self.bits(page) >> 30) % 3
         return 1 if kind is PageKind.LOOP else 0
 
     def redirect(self, page: int, step: int = 0) -> Resource:
-        """Where a page that redirects (`step` 0) or its hop number `step` leads."""
+        """Return where a redirecting page (`step` 0) or its hop number `step` leads."""
         host, draw = self.names.host_of(page), self.bits(page) >> 32
         kind = self.kind(page)
         if step < self.hops(page):
@@ -146,17 +146,17 @@ class Layout:
         if kind is PageKind.LOOP:
             return Resource(What.PAGE, host, page)
         if kind is PageKind.REDIRECT_AWAY:
-            # The front page of a host at the rim may be shut; one of its parent's is open.
+            # The front page of a host at the rim may be shut; its parent's pages are open.
             away = max(0, (draw % self.names.hosts - 1) // self.spec.branching)
             return Resource(What.PAGE, away, self.open_page(away, draw >> 8))
         return Resource(What.PAGE, host, self.open_page(host, draw))
 
     def redirect_status(self, page: int, step: int = 0) -> int:
-        """The status with which a page redirects."""
+        """Return the status with which a page redirects."""
         return REDIRECT_STATUS[(self.bits(page) + step) % len(REDIRECT_STATUS)]
 
     def requisites(self, page: int) -> list[Resource]:
-        """The images, styles and scripts of a page; some lie on host 0."""
+        """Return the images, styles and scripts of a page; some lie on host 0."""
         found = []
         for number in range(self.spec.requisites_per_page):
             draw = bits(self.spec.seed, b"requisite", page * 16 + number)
@@ -165,7 +165,7 @@ class Layout:
         return found
 
     def has_fruit(self, page: int) -> bool:
-        """Whether a page has a link with rel=nofollow to a page found nowhere else."""
+        """Return whether a page has a link with rel=nofollow to a page found nowhere else."""
         if self.kind(page) in (PageKind.NOFOLLOW, PageKind.NOFOLLOW_HEADER):
             return True
         share = self.spec.style_shares.nofollow_link
@@ -174,19 +174,19 @@ class Layout:
     # -- URLs --------------------------------------------------------------------------------------
 
     def page(self, page: int) -> Resource:
-        """The resource of a page."""
+        """Return the resource of a page."""
         return Resource(What.PAGE, self.names.host_of(page), page)
 
     def origin(self, host: int) -> str:
-        """Scheme, name and port of a host."""
+        """Return scheme, name and port of a host."""
         return f"{self.scheme}://{self.names.name(host)}{self._port}"
 
     def url(self, resource: Resource) -> str:
-        """The canonical URL of a resource."""
+        """Return the canonical URL of a resource."""
         return self.origin(resource.host) + self.target(resource)
 
     def target(self, resource: Resource) -> str:
-        """The path and query of a resource."""
+        """Return the path and query of a resource."""
         what, host, number, step = resource
         if what is What.PAGE:
             return self._page_target(host, number)
@@ -213,7 +213,7 @@ class Layout:
         return form % local
 
     def form(self, page: int, host: int, draw: int) -> str:
-        """The path of a page (not a front page) whose bits are `draw`, with `%d` for its local number."""
+        """Return the path of a page (not a front page) with bits `draw`, with `%d` for its local number."""
         names, spec = self.names, self.spec
         if spec.branching * (page - names.starts[host]) + 1 < names.starts[host + 1] - names.starts[host]:
             return _INNER_FORMS[draw >> 20 & 63]
@@ -230,7 +230,7 @@ class Layout:
         return {SitemapKind.GZIP: "/sitemap.xml.gz", SitemapKind.TEXT: "/sitemap.txt"}.get(kind, "/sitemap.xml")
 
     def find(self, host: int, target: str) -> Resource | None:
-        """The resource at a path and query of a host, however its escapes are written, or None."""
+        """Return the resource at a path and query of a host, however its escapes are written, or None."""
         if "%" in target:
             target = _ESCAPE.sub(_plain_escape, target)
         for resource in self._candidates(host, target):
@@ -275,14 +275,14 @@ class Layout:
         return number >= 0 and limits.get(what, True)
 
     def robots_moved(self, host: int) -> Resource | None:
-        """To where the robots.txt of a host was moved, if it was."""
+        """Return the new place of a host's robots.txt, or None if it was not moved."""
         kind = self.names.robots_kind(host)
         if kind is RobotsKind.MOVED:
             return Resource(What.ROBOTS_MOVED, host, host)
         return Resource(What.ROBOTS_MOVED, 0, host) if kind is RobotsKind.MOVED_AWAY else None
 
     def alias(self, host: int) -> str | None:
-        """The name to which a CNAME of the host points."""
+        """Return the name to which the host's CNAME points, or None."""
         if self.names.name_kind(host) is NameKind.ALIAS:
             return f"edge{host}.d{self.names.domain_of[host]}.sim"
         return None
@@ -292,7 +292,7 @@ _PER_24_BITS = 1.0 / (1 << 24)
 
 
 def _forms(sections: int) -> list[str]:
-    """Paths by 4 bits for the section and 2 for the form, with `%d` for the local number."""
+    """Return paths by 4 bits for the section and 2 for the form, with `%d` for the local number."""
     endings = ("%d.html", "%d.html", "%d/", "page?id=%d")
     folders = [SECTIONS[place % sections].replace("%", "%%") for place in range(16)]
     return [f"/{folder}/{ending}" for ending in endings for folder in folders]

@@ -1,11 +1,12 @@
-"""What the servers saw: every request and every DNS query, as columns.
+"""The ledger of the servers: every request and every DNS query, as columns.
 
-Written by the servers, read by the judge and by tests. Rows are appended when a reply has ended.
-Without a file they stay in memory as Arrow batches. With one, they go to it as an Arrow stream, a
-batch at a time, and memory holds only the rows since; whoever reads a file whose last batch is torn
-gets all batches before it. DNS queries go to a file beside it with `.dns` added. Invariant: a row,
-once written, is never changed; `ended` is taken before the last bytes are handed to the kernel, so
-no client can have seen the end earlier than the ledger says.
+The servers write it; the judge and tests read it. A row is appended when a reply has ended. Without a file, rows stay
+in memory as Arrow batches. With one, they go to it as an Arrow stream, a batch at a time, and memory holds only the
+rows since. A reader of a file whose last batch is torn gets all batches before it. DNS queries go to a file beside it
+with `.dns` added.
+
+Invariant: a written row never changes. `ended` is taken before the last bytes are handed to the kernel, so no client
+can have seen the end earlier than the ledger says.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ REQUESTS = pa.schema(
         ("agent", pa.string()),
         ("status", pa.int16()),  # 0: nothing was sent
         ("size_bytes", pa.int64()),  # sent, heads included
-        ("retry_after_s", pa.float32()),  # what the reply asked for; 0 for nothing
+        ("retry_after_s", pa.float32()),  # as the reply asked; 0: it did not
     ]
 )
 QUERIES = pa.schema([("at", pa.float64()), ("name", pa.string()), ("type", pa.uint16())])
@@ -59,7 +60,7 @@ class LedgerStatistics(NamedTuple):
 
 
 class _Columns:
-    """One growing table: rows waiting, then batches in memory or in a file."""
+    """One growing table: waiting rows, then batches in memory or in a file."""
 
     def __init__(self, schema: Any, path: Path | None) -> None:
         self._schema = schema
@@ -106,7 +107,7 @@ class _Columns:
 
 
 class Ledger:
-    """The book of one web. An existing file of that name is begun anew."""
+    """The ledger of one web. An existing file at `path` is overwritten."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
@@ -127,30 +128,30 @@ class Ledger:
         self._queries.add((at, name, kind))
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the waiting rows."""
         self._requests.flush()
         self._queries.flush()
 
     def requests(self) -> Any:
-        """All requests so far: a pyarrow Table with schema `REQUESTS`."""
+        """Return all requests so far: a pyarrow Table with schema `REQUESTS`."""
         return self._requests.table()
 
     def queries(self) -> Any:
-        """All DNS queries so far: a pyarrow Table with schema `QUERIES`."""
+        """Return all DNS queries so far: a pyarrow Table with schema `QUERIES`."""
         return self._queries.table()
 
     def statistics(self) -> LedgerStatistics:
-        """Counts since the start."""
+        """Return the counts since the start."""
         return LedgerStatistics(self._requests.count, self._queries.count, self._size_bytes)
 
     def close(self) -> None:
-        """Write what waits and close the files."""
+        """Write the waiting rows and close the files."""
         self._requests.close()
         self._queries.close()
 
 
 def queries_path(path: Path) -> Path:
-    """Where the DNS queries of the ledger at `path` are."""
+    """Return the path of the DNS queries of the ledger at `path`."""
     return path.with_name(path.name + ".dns")
 
 
@@ -161,20 +162,20 @@ def _read(path: Path, schema: Any) -> Any:
             reader = pa.ipc.open_stream(source)
             batches.extend(reader)
         except (pa.ArrowInvalid, OSError):
-            reader = None  # torn or unfinished: what came before it is whole
+            reader = None  # torn or unfinished: all batches before are whole
     return pa.Table.from_batches(batches, schema)
 
 
 def read_requests(path: Path) -> Any:
-    """The requests in a ledger's file: a pyarrow Table with schema `REQUESTS`."""
+    """Read the requests in a ledger's file: a pyarrow Table with schema `REQUESTS`."""
     return _read(path, REQUESTS)
 
 
 def read_queries(path: Path) -> Any:
-    """The DNS queries of the ledger at `path`: a pyarrow Table with schema `QUERIES`."""
+    """Read the DNS queries of the ledger at `path`: a pyarrow Table with schema `QUERIES`."""
     return _read(queries_path(path), QUERIES)
 
 
 def table_of(rows: Sequence[LedgerRow]) -> Any:
-    """A table of hand-made rows, for tests of what reads ledgers."""
+    """Return a table of hand-made rows, for tests."""
     return pa.Table.from_pylist([row._asdict() for row in rows], REQUESTS)

@@ -1,7 +1,7 @@
 """Sitemaps and feeds: the lists by which hosts announce pages that no page links to.
 
-Called by `answers` for the bytes; the judge asks `layout` what exists. Invariant: a host's lists
-together name its front page and all its LISTED (or FED) pages, and nothing of another host.
+`answers` calls it for the bytes; the judge asks `layout` what exists. Invariant: a host's lists together name its
+front page and all its LISTED (or FED) pages, and nothing of another host.
 """
 
 import gzip
@@ -16,21 +16,21 @@ _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
 def announced(layout: Layout, host: int) -> list[Resource]:
-    """The sitemaps that the host's robots.txt names: one or none."""
+    """Return the sitemaps that the host's robots.txt names: one or none."""
     if layout.names.sitemap_kind(host) is SitemapKind.NONE:
         return []
     return [Resource(What.SITEMAP, host)]
 
 
 def indexed(layout: Layout, resource: Resource) -> list[Resource]:
-    """The sitemaps that a sitemap names."""
+    """Return the sitemaps that a sitemap names."""
     if resource.step or layout.names.sitemap_kind(resource.host) is not SitemapKind.INDEX:
         return []
     return [Resource(What.SITEMAP, resource.host, 0, step) for step in (1, 2)]
 
 
 def listed(layout: Layout, resource: Resource) -> list[Resource]:
-    """The pages that a sitemap names."""
+    """Return the pages that a sitemap names."""
     host = resource.host
     if indexed(layout, resource):
         return []
@@ -40,12 +40,12 @@ def listed(layout: Layout, resource: Resource) -> list[Resource]:
 
 
 def fed(host: int) -> list[Resource]:
-    """The pages that a host's feed names."""
+    """Return the pages that a host's feed names."""
     return [Resource(What.FED, host, number) for number in range(HIDDEN_PER_HOST)]
 
 
 def sitemap(layout: Layout, resource: Resource) -> Body:
-    """The bytes of a sitemap."""
+    """Return the bytes of a sitemap."""
     kind = layout.names.sitemap_kind(resource.host)
     children = indexed(layout, resource)
     urls = [layout.url(one) for one in children or listed(layout, resource)]
@@ -60,7 +60,7 @@ def sitemap(layout: Layout, resource: Resource) -> Body:
 
 
 def feed(layout: Layout, host: int) -> Body:
-    """The bytes of a feed."""
+    """Return the bytes of a feed."""
     urls = [escape(layout.url(one)) for one in fed(host)]
     home = escape(layout.url(layout.page(layout.names.starts[host])))
     if layout.names.feed_kind(host) is FeedKind.ATOM:

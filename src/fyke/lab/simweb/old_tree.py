@@ -1,17 +1,17 @@
 """The small fixed tree of documents that the gopher and FTP servers hold.
 
-Called by both servers and by the judge. Invariant: all of it can be reached from the two URLs to
-which page 0 of the web links; a name that ends in `/` is a directory.
+Both servers and the judge call it. Invariant: all of it can be reached from the two URLs to which page 0 of the web
+links; a name that ends in `/` is a directory.
 """
 
 from fyke.lab.simweb.hosts import FTP_HOST, GOPHER_HOST
 
-MODIFIED = "20200229120000"  # as MDTM has it
+MODIFIED = "20200229120000"  # as in an answer to MDTM
 GOPHER_TEXTS = ("about", "nets", "tides")
 
 
 def gopher_menus(port: int, entry: str) -> dict[str, bytes]:
-    """Menus by selector; `entry` is the URL of the web's page 0."""
+    """Return menus by selector; `entry` is the URL of the web's page 0."""
 
     def row(kind: str, name: str, selector: str) -> str:
         return f"{kind}{name}\t{selector}\t{GOPHER_HOST}\t{port}\r\n"
@@ -24,17 +24,17 @@ def gopher_menus(port: int, entry: str) -> dict[str, bytes]:
 
 
 def gopher_texts() -> dict[str, bytes]:
-    """Texts by selector."""
+    """Return texts by selector."""
     return {f"/{name}.txt": f"Of {name}.\r\nA net on hoops.\r\n.\r\n".encode() for name in GOPHER_TEXTS}
 
 
 def gopher_targets() -> list[str]:
-    """The paths of all gopher URLs that menus lead to, with their type, root menu first."""
+    """Return the paths of all gopher URLs that menus lead to, with their type, root menu first."""
     return ["/1/", *(f"/0/{name}.txt" for name in GOPHER_TEXTS), "/1/more"]
 
 
 def ftp_files(entry: str, port: int) -> dict[str, bytes]:
-    """Files by absolute path."""
+    """Return files by absolute path."""
     here = f"ftp://{FTP_HOST}:{port}"
     page = f'<!doctype html><title>Files</title><a href="notes.txt">notes</a> <a href="{entry}">web</a>\n'
     deep = f'<!doctype html><title>Old</title><a href="{here}/pub/">up</a>\n'
@@ -46,7 +46,7 @@ def ftp_files(entry: str, port: int) -> dict[str, bytes]:
 
 
 def ftp_listing(files: dict[str, bytes], folder: str) -> list[tuple[str, int | None]]:
-    """The entries of a directory (ends in `/`): name, and size in bytes or None for a directory."""
+    """Return the entries of a directory (ends in `/`): name, and size in bytes or None for a directory."""
     entries: dict[str, int | None] = {}
     for path, data in files.items():
         if path.startswith(folder):
@@ -56,5 +56,5 @@ def ftp_listing(files: dict[str, bytes], folder: str) -> list[tuple[str, int | N
 
 
 def ftp_targets() -> list[str]:
-    """The paths of all FTP URLs that listings lead to, `/pub/` first."""
+    """Return the paths of all FTP URLs that listings lead to, `/pub/` first."""
     return ["/pub/", "/pub/index.html", "/pub/notes.txt", "/pub/old/", "/pub/old/deep.html"]

@@ -1,8 +1,10 @@
-"""What a perfect crawl would do: the truth that crawls are held against.
+"""What a perfect crawl would do: the truth against which crawls are held.
 
-Called by tests and by `web`. It walks the map (`layout`), not the bytes, breadth first from the seeds,
-and knows robots.txt by `robots.forbids`, not by parsing. Invariant: it shares no code with the crawler
-it judges; its memory grows with the pages it expects, so it is for small webs.
+Tests and `web` call it. It walks the map (`layout`), not the bytes, breadth first from the seeds, and knows
+robots.txt by `robots.forbids`, not by parsing.
+
+Invariant: it shares no code with the crawler it judges. Its memory grows with the expected pages, so it is for small
+webs.
 """
 
 from collections import deque
@@ -21,14 +23,14 @@ Scope = Literal["host", "domain", "prefix", "web"]
 
 @dataclass(frozen=True)
 class IntendedCrawl:
-    """What crawl is meant."""
+    """The crawl that is meant."""
 
-    scope: Scope = "web"  # which URLs count, seen from the seeds
-    depth: int | None = None  # links from a seed at most; a redirect and a sitemap count as one
+    scope: Scope = "web"  # which URLs count, as seen from the seeds
+    depth: int | None = None  # most links from a seed; a redirect and a sitemap count as one
     requisites: bool = False  # also images, styles and scripts, two hops beyond the scope
-    sitemaps: bool = True  # also what robots.txt announces
-    patient: bool = True  # asks again until faults that pass have passed
-    old_protocols: bool = True  # also gopher and ftp, where the web has them
+    sitemaps: bool = True  # also the sitemaps that robots.txt announces
+    patient: bool = True  # ask again until passing faults have passed
+    old_protocols: bool = True  # also gopher and ftp, if the web has them
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,13 @@ class Expectation:
     """Canonical URLs by what must become of them."""
 
     archived: frozenset[str]  # fetched whole with status 200: pages, feeds, requisites
-    requested: frozenset[str]  # all that is asked for, but `auxiliary`
-    forbidden: frozenset[str]  # met, but robots.txt forbids them or cannot be had
-    avoided: frozenset[str]  # linked only where links must not be followed
+    requested: frozenset[str]  # everything that is asked for, except `auxiliary`
+    forbidden: frozenset[str]  # met, but forbidden by robots.txt, or robots.txt cannot be had
+    avoided: frozenset[str]  # linked only by links that must not be followed
     unreachable: frozenset[str]  # on hosts that have no address or do not listen
-    auxiliary: frozenset[str]  # robots.txt, where it leads, and sitemaps
-    noindex: frozenset[str]  # of those archived, the ones that ask not to be indexed
-    passing: frozenset[str]  # of those requested, the ones that fail at first
+    auxiliary: frozenset[str]  # robots.txt, its redirect targets, and sitemaps
+    noindex: frozenset[str]  # those of `archived` that ask not to be indexed
+    passing: frozenset[str]  # those of `requested` that fail at first
 
 
 @dataclass
@@ -67,14 +69,14 @@ class _Step(NamedTuple):
 
 
 class Oracle:
-    """Knows of each resource what it answers and where it leads."""
+    """The answer of each resource, and where it leads."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self._bodies = Bodies(layout)
 
     def links(self, resource: Resource) -> list[Resource]:
-        """What a resource links to and may be followed (Location counts), in any order."""
+        """Return the links of a resource that may be followed (Location counts), in any order."""
         layout, host = self.layout, resource.host
         home = layout.page(layout.names.starts[host])
         if resource.what is What.PAGE:
@@ -101,20 +103,20 @@ class Oracle:
         return found
 
     def requisites(self, resource: Resource) -> list[Resource]:
-        """What a resource needs to be shown."""
+        """Return the requisites of a resource."""
         if resource.what is not What.PAGE or self.layout.kind(resource.number) in _BARE:
             return []
         return self.layout.requisites(resource.number)
 
     def fruit(self, resource: Resource) -> list[Resource]:
-        """What a resource links to and must not be followed."""
+        """Return the links of a resource that must not be followed."""
         if resource.what is not What.PAGE or self.layout.kind(resource.number) in _BARE:
             return []
         page = resource.number
         return [Resource(What.FRUIT, resource.host, page)] if self.layout.has_fruit(page) else []
 
     def succeeds(self, resource: Resource, patient: bool = True) -> bool:
-        """Whether the resource can be had whole with status 200."""
+        """Return whether the resource can be had whole with status 200."""
         if resource.what is not What.PAGE:
             return resource.what is not What.HOP
         kind = self.layout.kind(resource.number)
@@ -197,7 +199,7 @@ class _Walk:
         return robots.forbids(kind, self._layout.target(resource))
 
     def _greet(self, host: int, step: _Step) -> None:
-        """What comes before the first request to a host: its robots.txt, and the sitemaps it names."""
+        """Note what precedes the first request to a host: its robots.txt, and the sitemaps it names."""
         if (host, step.requisite) in self._greeted:
             return
         self._greeted.add((host, step.requisite))
@@ -227,7 +229,7 @@ class _Walk:
 
 
 def perfect(layout: Layout, plan: IntendedCrawl | None = None, seeds: Iterable[str] | None = None) -> Expectation:
-    """What a perfect polite crawl by "fyke" from `seeds` (default: page 0) would do.
+    """Return what a perfect polite crawl by "fyke" from `seeds` (default: page 0) would do.
 
     Raises ValueError for a seed that the web does not know.
     """
@@ -236,7 +238,7 @@ def perfect(layout: Layout, plan: IntendedCrawl | None = None, seeds: Iterable[s
 
 
 def resource_of(layout: Layout, url: str) -> Resource:
-    """The resource of a canonical http(s) URL. Raises ValueError when the web does not know it."""
+    """Return the resource of a canonical http(s) URL. Raises ValueError if the web does not know it."""
     scheme, _, rest = url.partition("://")
     authority, _, target = rest.partition("/")
     host = layout.names.find(authority.partition(":")[0])

@@ -1,13 +1,14 @@
-"""What each kind of robots.txt says, and what it means: the text and the truth, written by hand apart.
+"""The text of each kind of robots.txt, and its meaning, each written by hand.
 
-Called by `answers` for the text and by the judge for the truth. `forbids` is not a robots parser: it
-states per kind, in plain string terms, which targets our agent may not fetch, so that it can judge a
-parser. Invariant: a kind's text means what its truth says under RFC 9309 for the agent "fyke".
+`answers` calls it for the text, the judge for the meaning. `forbids` is not a robots parser, so that it can judge
+one: it states per kind, in plain string terms, which targets our agent may not fetch.
+
+Invariant: under RFC 9309, a kind's text means for the agent "fyke" what `forbids` says.
 """
 
 from fyke.lab.simweb.kinds import SHUT, WITHOUT_RULES, RobotsKind
 
-PARSED_BYTES = 500 * 1024  # what a parser must read at least (RFC 9309, section 2.5)
+PARSED_BYTES = 500 * 1024  # the least that a parser must read (RFC 9309, section 2.5)
 
 _SECTIONS = "User-agent: *\nDisallow: /private/\nDisallow: /trap/\n"
 _TEXTS = {
@@ -43,7 +44,7 @@ def _huge() -> str:
 
 
 def text(kind: RobotsKind, crawl_delay_s: float, sitemaps: list[str]) -> bytes:
-    """The robots.txt of a kind that has one, announcing `sitemaps` (absolute URLs)."""
+    """Return the robots.txt of a kind that has one, announcing `sitemaps` (absolute URLs)."""
     if kind is RobotsKind.HUGE:
         body = _huge()
         head, rest = body[: len(_SECTIONS)], body[len(_SECTIONS) :]
@@ -57,7 +58,7 @@ def _announce(sitemaps: list[str]) -> str:
 
 
 def forbids(kind: RobotsKind, target: str) -> bool:
-    """Whether a host of that kind forbids "fyke" to fetch `target` (canonical path and query)."""
+    """Return whether a host of this kind forbids "fyke" to fetch `target` (canonical path and query)."""
     if kind in WITHOUT_RULES:
         return False
     if kind in SHUT or target.startswith("/trap/"):

@@ -1,7 +1,7 @@
-"""How people really write links: twenty ways, all of which denote the same page.
+"""How people really write links: twenty ways that all denote the same page.
 
-Called by `bodies` for pages that are written carelessly. Invariant: every way, parsed by the WHATWG
-URL standard against the page's own URL, gives a URL that the web knows as the page meant.
+`bodies` calls it for carelessly written pages. Invariant: every way, parsed by the WHATWG URL standard against the
+page's own URL, gives a URL that the web knows as the intended page.
 """
 
 import posixpath
@@ -12,7 +12,7 @@ from typing import NamedTuple
 class Link(NamedTuple):
     """A link to be written: from the page at `own` to `origin` + `target`."""
 
-    own: str  # path and query of the page that links
+    own: str  # path and query of the linking page
     own_origin: str
     origin: str
     target: str
@@ -148,11 +148,11 @@ NOISE = (
 
 
 def write(link: Link, draw: int, anchor: str) -> str:
-    """The link as HTML, in a way and a tag chosen by `draw`."""
+    """Return the link as HTML, in a way and a tag chosen by `draw`."""
     way = WAYS[draw % len(WAYS)](link)
     return TAGS[(draw >> 8) % len(TAGS)].format(way, anchor)
 
 
 def based(link: Link, anchor: str) -> str:
-    """The link for a page with `<base href="{own_origin}/x/y/">`."""
+    """Return the link for a page with `<base href="{own_origin}/x/y/">`."""
     return f'<a href="{f"../..{link.target}" if link.local else _whole(link)}">{anchor}</a>'

@@ -1,8 +1,9 @@
-"""What a synthetic web shall be like: one frozen record, and a few with names.
+"""The description of a synthetic web: one frozen record, and a few named ones.
 
-Called by whoever wants a web. Every oddity is a share between 0 and 1 under the word `kinds` gives
-it; the default is none at all, so `WebSpec()` is a plain web. Invariant: a spec and the ports it
-runs on determine every byte; a spec survives the way through JSON.
+Every creator of a web calls it. Every oddity is a share between 0 and 1, named by its word in `kinds`; all defaults
+are 0, so `WebSpec()` is a plain web.
+
+Invariant: a spec and its ports determine every byte of the web; a spec survives JSON.
 """
 
 import json
@@ -12,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class PageShares:
-    """Shares among the pages that lead to no new page (most of them: the rim of every host's tree)."""
+    """Shares among the pages without children in their host's tree, which are most pages."""
 
     redirect: float = 0.0
     redirect_away: float = 0.0
@@ -40,7 +41,7 @@ class PageShares:
 
 @dataclass(frozen=True)
 class RobotsShares:
-    """Shares among hosts; what is left over has no robots.txt. Unfriendly ones only at the rim."""
+    """Shares among hosts; the rest has no robots.txt. Only hosts at the rim get an unfriendly one."""
 
     refused: float = 0.0
     empty: float = 0.0
@@ -63,7 +64,7 @@ class RobotsShares:
 
 @dataclass(frozen=True)
 class NameShares:
-    """Shares among the hosts at the rim of the tree of hosts; what is left over has one address."""
+    """Shares among the hosts at the rim of the tree of hosts; the rest has one address."""
 
     several: float = 0.0
     alias: float = 0.0
@@ -80,14 +81,14 @@ class StyleShares:
     """How pages are written and sent: shares among all pages (`sitemap`, `feed`: among hosts)."""
 
     sloppy: float = 0.0  # broken HTML, links written in every odd way
-    foreign: float = 0.0  # another charset than UTF-8, declared in some way or none
-    nofollow_link: float = 0.0  # a rel=nofollow link to a page found nowhere else
+    foreign: float = 0.0  # a charset other than UTF-8, declared in some way or not at all
+    nofollow_link: float = 0.0  # a rel=nofollow link to a page that no other link leads to
     chunked: float = 0.0
     coded: float = 0.0  # gzip, deflate (both sorts) or br, when Accept-Encoding has it
     closing: float = 0.0  # Connection: close
     sitemap: float = 0.0
     feed: float = 0.0
-    trap: float = 0.0  # among hosts with rules: a path that links on for ever, forbidden
+    trap: float = 0.0  # among hosts with rules: a forbidden path that links on for ever
 
 
 @dataclass(frozen=True)
@@ -103,20 +104,20 @@ class WebSpec:
     mean_page_bytes: int = 6000
     http_port: int = 0  # 0: any port that is free on all addresses
     dns_port: int = 0
-    https: bool = False  # all pages by https, with a certificate authority of our own
+    https: bool = False  # all pages by https, with a certificate authority of the web's own
     gopher: bool = False
     ftp: bool = False
     dns_ttl_s: int = 300
-    branching: int = 8  # children of a page in its host's tree, of a host in the tree of hosts
-    pages_exponent: float = 0.8  # pages of the host of rank r are as r to the minus this
-    local_share: float = 0.7  # of the links that are drawn, those to the page's own host
-    tree: bool = False  # no links are drawn: each page is linked to from one other, so that a lost link is a lost page
+    branching: int = 8  # children of a page in its host's tree, and of a host in the tree of hosts
+    pages_exponent: float = 0.8  # the host of rank r has pages in proportion to r to the minus this
+    local_share: float = 0.7  # share of the drawn links that lead to the page's own host
+    tree: bool = False  # draw no links: each page has one link to it, so a lost link is a lost page
     requisites_per_page: int = 0
     media_per_host: int = 12
     crawl_delay_s: float = 0.5
     retry_after_s: int = 1
-    faults_before_success: int = 1  # how often a fault that passes is shown for each URL
-    slow_s: float = 0.5  # how long a slow page or a slow name takes
+    faults_before_success: int = 1  # how often a passing fault is shown for each URL
+    slow_s: float = 0.5  # seconds that a slow page or a slow name takes
     page_shares: PageShares = field(default_factory=PageShares)
     robots_shares: RobotsShares = field(default_factory=RobotsShares)
     name_shares: NameShares = field(default_factory=NameShares)
@@ -133,12 +134,12 @@ class WebSpec:
             raise ValueError("seed must be a whole number from 0 to 2**63 - 1")
 
     def to_json(self) -> str:
-        """The spec as one line of JSON."""
+        """Return the spec as one line of JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> "WebSpec":
-        """The spec that `to_json` wrote. Raises TypeError for a key it does not know."""
+        """Return the spec that `to_json` wrote. Raises TypeError for an unknown key."""
         values: dict[str, Any] = json.loads(text)
         for name, kind in _SHARES.items():
             if name in values:
@@ -155,18 +156,18 @@ _SHARES: dict[str, Any] = {
 
 
 def shares(record: PageShares | RobotsShares | NameShares) -> list[tuple[str, float]]:
-    """The (word, share) pairs of one record of shares."""
+    """Return the (word, share) pairs of one record of shares."""
     return [(one.name, getattr(record, one.name)) for one in fields(record)]
 
 
 def plain(pages: int = 1000, hosts: int = 20, **changes: Any) -> WebSpec:
-    """A web without oddities: every page answers 200, no host has a robots.txt."""
+    """Return a web without oddities: every page answers 200, no host has a robots.txt."""
     sizes = {"domains": max(1, hosts // 3), "addresses": max(1, min(64, hosts // 4))}
     return WebSpec(pages=pages, hosts=hosts, **(sizes | changes))
 
 
 def lively(pages: int = 3600, hosts: int = 120, **changes: Any) -> WebSpec:
-    """A web with every oddity, small enough to be crawled whole within a minute."""
+    """Return a web with every oddity, small enough to be crawled whole within a minute."""
     odd: dict[str, Any] = {
         "domains": max(1, hosts // 3),
         "addresses": max(1, min(24, hosts // 4)),

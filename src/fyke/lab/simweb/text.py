@@ -1,7 +1,6 @@
-"""Filler: sentences cut once when a web starts, so that writing a page is picking slices.
+"""Filler: sentences cut once when a web starts, so that writing a page only picks slices.
 
-Called by `bodies`. Invariant: the pools depend on the seed and the wanted page size alone, and their
-size is bounded (a few megabytes).
+`bodies` calls it. Invariant: the pools depend on the seed and the wanted page size alone. Bounded: a few megabytes.
 """
 
 import random
@@ -27,7 +26,7 @@ SAMPLES = {
     Charset.UTF_16: "Сеть 網 그물 réseau",
 }
 POOL_BYTES = 1 << 19
-SIZES = (0.5, 0.75, 1.0, 1.25, 1.5)  # of the mean size of a page, all equally likely
+SIZES = (0.5, 0.75, 1.0, 1.25, 1.5)  # of the mean size of a page, equally likely
 
 
 class Filler:
@@ -52,7 +51,7 @@ class Filler:
         return texts * (2 + paragraphs // count)
 
     def paragraphs(self, draw: int, count: int) -> list[bytes]:
-        """`count` paragraphs, chosen by `draw`; together about one page of the wanted size."""
+        """Return `count` paragraphs, chosen by `draw`: together about one page of the wanted size."""
         pool = self.pools[draw % len(SIZES)]
         start = (draw >> 8) % (len(pool) - count)
         return pool[start : start + count]

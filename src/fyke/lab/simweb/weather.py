@@ -1,6 +1,6 @@
-"""What is wrong for a while with all servers, or with the DNS: faults that pass, whatever the spec says.
+"""Passing troubles of all servers or of the DNS, on top of the spec.
 
-Set from outside (`RunningWeb.change_weather`), asked by `http` and `dns` for each request. Invariant: a web without
+Set from outside (`RunningWeb.change_weather`); `http` and `dns` ask it for each request. Invariant: a web without
 weather answers as its spec says.
 """
 
@@ -10,16 +10,16 @@ from enum import StrEnum
 
 
 class ServerTrouble(StrEnum):
-    """What befalls a request."""
+    """What happens to a request."""
 
     NONE = ""
     RESET = "reset"  # the connection is reset once the request has come
-    STALL = "stall"  # never an answer
+    STALL = "stall"  # no answer, ever
     REFUSE = "refuse"  # the connection is reset before anything is read
 
 
 class NameTrouble(StrEnum):
-    """What befalls a query."""
+    """What happens to a query."""
 
     NONE = ""
     SILENT = "silent"
@@ -29,20 +29,20 @@ class NameTrouble(StrEnum):
 
 @dataclass
 class Weather:
-    """The trouble of now, and which share of requests and queries meets it."""
+    """The present trouble, and the share of requests and queries that meets it."""
 
     server: ServerTrouble = ServerTrouble.NONE
     names: NameTrouble = NameTrouble.NONE
     share: float = 1.0
 
     def change(self, server: str, names: str, share: float) -> None:
-        """Another weather from now on. Raises ValueError for a word that is none."""
+        """Change the weather from now on. Raises ValueError for an unknown word."""
         self.server, self.names, self.share = ServerTrouble(server), NameTrouble(names), share
 
     def strikes_server(self, dice: random.Random) -> ServerTrouble:
-        """The trouble of one request."""
+        """Return the trouble of one request."""
         return self.server if self.server and dice.random() < self.share else ServerTrouble.NONE
 
     def strikes_name(self, dice: random.Random) -> NameTrouble:
-        """The trouble of one query."""
+        """Return the trouble of one query."""
         return self.names if self.names and dice.random() < self.share else NameTrouble.NONE

@@ -1,8 +1,9 @@
-"""The web itself: all servers of a spec, started and stopped together.
+"""The running web: all servers of a spec, started and stopped together.
 
-Called by tests (`async with Web(spec)`), by `running_web` in a process of its own, and by `fyke web`
-through `serve`. Invariant: it listens on 127.0.0.0/8 only, one HTTP port on every address of the
-web, and nothing of it is left when it has closed.
+Tests call it (`async with Web(spec)`), `running_web` in its own process, and `fyke web` through `serve`.
+
+Invariant: it listens on 127.0.0.0/8 only, with one HTTP port on every address of the web, and nothing of it is left
+after it has closed.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ PORT_TRIES = 50
 
 
 class Guide:
-    """What is known of a web from its spec and ports alone, in whatever process it runs."""
+    """A web as known from its spec and ports alone, in any process."""
 
     def __init__(self, spec: WebSpec, ports: Ports) -> None:
         self.spec, self.ports = spec, ports
@@ -48,26 +49,26 @@ class Guide:
 
     @property
     def dns(self) -> str:
-        """The DNS server to use: `127.0.0.1:port`."""
+        """Address of the DNS server: `127.0.0.1:port`."""
         return f"{DNS_ADDRESS}:{self.ports.dns}"
 
     @property
     def seeds(self) -> list[str]:
-        """The URL from which all can be reached, as a list."""
+        """The URL from which all pages can be reached, as a list."""
         return [self.layout.url(self.layout.page(0))]
 
     def perfect(self, plan: IntendedCrawl | None = None, seeds: Iterable[str] | None = None) -> Expectation:
-        """What a perfect crawl would do; see `fyke.lab.simweb.perfect`."""
+        """Return what a perfect crawl would do; see `fyke.lab.simweb.perfect`."""
         return perfect(self.layout, plan, seeds)
 
     def crawl_delays(self) -> dict[str, float]:
-        """Crawl-delay in seconds by host name, for the hosts that ask for one."""
+        """Return the Crawl-delay in seconds by host name, for the hosts that ask for one."""
         names = self.layout.names
         hosts = [host for host in range(names.hosts) if names.robots_kind(host) is RobotsKind.DELAY]
         return {names.name(host): self.spec.crawl_delay_s for host in hosts}
 
     def welcome(self) -> str:
-        """What to tell a person who has just started this web."""
+        """Return the text for a person who has just started this web."""
         spec = self.spec
         return (
             f"A web of {spec.pages:,} pages on {spec.hosts:,} hosts is running on this machine.\n"
@@ -78,12 +79,12 @@ class Guide:
 
 
 class Web(Guide):
-    """A running web, in this process. The ports are known once it is entered."""
+    """A running web in this process. Its ports are known once it is entered."""
 
     def __init__(self, spec: WebSpec, ledger: Ledger | None = None, now: Callable[[], float] = time.time) -> None:
         super().__init__(spec, Ports(spec.http_port, spec.dns_port))
         self.ledger = ledger or Ledger()
-        self.authority_pem: bytes | None = None  # of https: the certificate to trust
+        self.authority_pem: bytes | None = None  # the certificate to trust, if https
         self.weather = Weather()
         self._now = now
         self._servers: list[asyncio.Server] = []
@@ -148,7 +149,7 @@ class Web(Guide):
         return accept
 
     def _tls(self) -> ssl.SSLContext:
-        # Needed for https only, and installed with the tests only.
+        # Only https needs it, and only the tests install it.
         import trustme  # noqa: PLC0415
 
         authority = trustme.CA()
@@ -159,13 +160,15 @@ class Web(Guide):
         return context
 
     def statistics(self) -> LedgerStatistics:
-        """Requests, queries and bytes so far."""
+        """Return requests, queries and bytes so far."""
         return self.ledger.statistics()
 
     @property
     def stalls(self) -> list[tuple[float, float]]:
-        """The latest times, from and until (unix seconds), when this process did not get to run: what ended then was
-        noted at their end."""
+        """The latest times, from and until (unix seconds), when this process did not run.
+
+        An event within such a time was noted at its end.
+        """
         self._note_run()
         return list(self._stalls)
 
@@ -213,7 +216,7 @@ class Web(Guide):
 
 
 class WebReady(NamedTuple):
-    """What a web in a process of its own says in one line of JSON when it can be crawled."""
+    """The line of JSON with which a web in its own process says that it can be crawled."""
 
     seeds: list[str]
     dns: str
@@ -227,9 +230,9 @@ def serve(spec: WebSpec, on_ready: Callable[[Web], None], ledger: Path | None = 
 
 
 def _listen(addresses: list[str], port: int) -> list[socket.socket]:
-    """A listening socket on each address, all on one port; 0 means one that is free on all.
+    """Return a listening socket on each address, all on one port; port 0 means one that is free on all.
 
-    Raises OSError when there is none.
+    Raises OSError if there is no such port.
     """
     for attempt in range(PORT_TRIES):
         sockets: list[socket.socket] = []

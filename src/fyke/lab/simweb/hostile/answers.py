@@ -1,4 +1,4 @@
-"""Answers that are none, or not as they say, or slow, or lead nowhere."""
+"""Answers that are missing, false or slow, or that lead nowhere."""
 
 import gzip
 import struct
@@ -11,8 +11,7 @@ _ZEROS = bytes(1 << 20)
 
 
 def _bomb(megabytes: int, layers: int = 1) -> bytes:
-    """Zeros, packed: a thousandth of their size for each layer. A megabyte is packed once, and stands there as often
-    as it is needed."""
+    """Pack zeros to a thousandth of their size per layer. One megabyte is packed once and then repeated."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     megabyte = packer.compress(_ZEROS) + packer.flush(zlib.Z_FULL_FLUSH)
     checksum = 0

@@ -91,7 +91,7 @@ _XML: dict[str, Script] = {
     "menu-without-end": (head(kind="text/plain"), Many(b"http://%HOST%/ ", 500_000)),
 }
 _WIDE = "utf-16-le"
-_HEAVY: dict[str, Script] = {  # no more than is allowed, and much of it: what many such servers do together counts
+_HEAVY: dict[str, Script] = {  # large, but within the limits: the sum over many such servers counts
     "body-of-30-mb": (head(kind="text/plain"), Many(b"so many words " * 7 + b"\n\n", 314_573)),
     "page-of-8-mb": _html(Numbered(b"<p>Words, and <a href=/%N%>a link</a> among them, " + b"words " * 60, 20_000)),
     "page-just-below-large": _html(Numbered(b"<p>Words and <a href=/%N%>a link</a> among these words.</p>", 7_800)),

@@ -1,10 +1,11 @@
-"""Sites that never end, beside sites that do: what a crawler must tell apart.
+"""Sites that never end, beside sites that do: a crawler must tell them apart.
 
-Kinds of traps, each a site of a few real pages and of endlessly many that show nothing more, or what was made up for
-whoever asked; beside them honest sites (`fyke.lab.simweb.hostile.honest`). Every page is a pure function of its
-address (`answer`), seeded by its host, and says which real page it is.
+Each kind of trap is a site of a few real pages and endlessly many others, which show nothing new or were made up for
+the request. The honest sites beside them are in `fyke.lab.simweb.hostile.honest`. `servers` plays them as hosts of
+the names in `KINDS`.
 
-Nothing of the crawler is imported. `servers` plays them as hosts of the names in `KINDS`.
+Invariant: every page is a pure function of its address (`answer`), seeded by its host, and says which real page it
+is.
 """
 
 import re
@@ -27,7 +28,7 @@ from fyke.lab.simweb.hostile.honest import (
     words,
 )
 
-REAL = 40  # real pages of a trap's host, beside the first one
+REAL = 40  # real pages of a trap's host, besides the first
 _FIRST_HALF = "January February March April May June"
 MONTHS = f"{_FIRST_HALF} July August September October November December".split()
 
@@ -36,19 +37,19 @@ _NOTHING = Made("Nothing", ["There is no such page."], ["/"])
 
 
 def kind_of(host: str) -> str:
-    """The kind of site that a host is; empty for none of these."""
+    """Return the kind of site of a host, or "" if it is none of `KINDS`."""
     kind = re.sub(r"-\d+$", "", host.split(".")[-2]) if "." in host else ""
     return kind if kind in KINDS else ""
 
 
 def answer(host: str, target: str) -> Made:
-    """What the host, of a kind in `KINDS`, answers to a request."""
+    """Return the answer of `host`, of a kind in `KINDS`, to a request."""
     path, _, query = target.partition("?")
     return KINDS[kind_of(host)](host, path, dict(parse_qsl(query)))
 
 
 def html(made: Made, host: str) -> str:
-    """The page as it is sent, within what all pages of its host have around them."""
+    """Return the page as sent, with the lines that all pages of its host share."""
     name = host.partition(".")[0]
     items = "".join(f"<li><a href='{link}'>{label(link)}</a></li>" for link in made.links)
     foot = "".join(f"<p>{line}</p>" for line in around(".".join(host.split(".")[-2:])))
@@ -61,12 +62,12 @@ def html(made: Made, host: str) -> str:
 
 
 def label(link: str) -> str:
-    """What a link is called: its last word, if it has one."""
+    """Return the words of a link: its last word, if it has one."""
     return " ".join(re.findall(r"[a-z]+", link.partition("?")[0].lower())[-1:]) or "more"
 
 
 def real_pages(kind: str) -> int:
-    """How many real pages a host of this kind has."""
+    """Return how many real pages a host of this kind has."""
     pages = {**dict.fromkeys(("honest", "suggesting"), HONEST_PAGES), **dict.fromkeys(DEEP, DEEP_PAGES)}
     pages |= {"moved": 2 * HONEST_PAGES, "hosts": 0}
     return 1 + pages.get(kind, REAL)
@@ -76,7 +77,7 @@ def real_pages(kind: str) -> int:
 
 
 def _articles(host: str, path: str, *, first: list[str]) -> Made | None:
-    """The real part of a trap's host: its first page, which leads into the trap by `first`, and articles."""
+    """Return the real part of a trap's host: articles, and the first page, which leads into the trap by `first`."""
     if path == "/":
         return real_page(host, "first", [*first, *(f"/articles/{number}" for number in range(1, REAL // 2 + 1))])
     found = re.fullmatch(r"/articles/(\d+)", path)
@@ -88,7 +89,7 @@ def _articles(host: str, path: str, *, first: list[str]) -> Made | None:
 
 
 def _calendar(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """A month leads to the next and the one before, and to its days."""
+    """A month that links to the next, to the previous, and to its days."""
     real = _articles(host, path, first=["/calendar/2026/5"])
     if real:
         return real
@@ -105,7 +106,7 @@ def _calendar(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def _repeated(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """Links without a slash before them: each page is below every other one."""
+    """Links without a leading slash: each page is below every other one."""
     last = path.strip("/").split("/")[-1]
     names = [f"topic-{'abcdefgh'[n // 5]}{'vwxyz'[n % 5]}" for n in range(REAL)]
     made = real_page(host, last or "first", [])
@@ -123,7 +124,7 @@ def _deeper(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def _longer(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """The way that led here is in the address."""
+    """Addresses that contain the way that led to them."""
     real = _articles(host, path, first=["/way/start"])
     if real:
         return real
@@ -144,7 +145,7 @@ def _session_in_path(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def _soft_404(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """Whatever is asked for is there, and says that it is not."""
+    """A page for every request, which says that there is no such page."""
     random = Random(number_of(host, path))
     made_up = [f"/{words(random, 1)}/{words(random, 1)}-{words(random, 1)}" for _ in range(4)]
     real = _articles(host, path, first=made_up[:2])
@@ -155,7 +156,7 @@ def _soft_404(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def _hosts(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """A name for every word, and each says the same."""
+    """A host for every word, all with the same text."""
     label, _, domain = host.partition(".")
     if "." not in domain:
         names = [words(Random(n), 2).replace(" ", "") for n in range(8)]
@@ -189,7 +190,7 @@ def _facets(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def _past_the_end(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """A list that has a next page also after its last one."""
+    """A list with a next page even after its last one."""
     if path != "/list":
         return real_page(host, path, ["/list?page=1"] if path == "/" else [])
     page = int(query.get("page", "1"))
@@ -201,7 +202,7 @@ def _past_the_end(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def _search(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """A search for any words finds some pages, shows a piece of each, and proposes other words."""
+    """A search for any words that finds some pages, shows a piece of each, and proposes other words."""
     real = _articles(host, path, first=["/search?q=first"])
     if real:
         return real
@@ -215,7 +216,7 @@ def _search(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def _history(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """Every page has revisions without end, and each can be held against each."""
+    """Endless revisions of every page, each to be compared with each."""
     real = _articles(host, path, first=["/history?page=1&offset=0"])
     if real:
         return real._replace(links=[*real.links, f"/history?page={path.rpartition('/')[2] or 1}&offset=0"])
@@ -231,7 +232,7 @@ def _history(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def _made_up(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """Whatever is asked for is there, and says something new."""
+    """A page for every request, with new text."""
     random = Random(number_of(host, path))
     folders = ["/".join(words(random, random.randint(1, 3)).split()) for _ in range(4)]
     links = [f"/{folder}/{words(random, 1)}" for folder in folders]
@@ -239,14 +240,14 @@ def _made_up(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def _made_up_numbers(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """A page for every number, and each says something new."""
+    """A page for every number, with new text."""
     random = Random(number_of(host, path, sorted(query.items())))
     links = [f"/entry?id={random.randint(1, 10**6)}" for _ in range(5)]
     return _articles(host, path, first=links[:2]) or _invented(host, query.get("id", path), links)
 
 
 def _redirecting(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """Links that count who follows them: each leads to another one, and none to a page."""
+    """Links that count clicks: each leads to another one, and none to a page."""
     go = [f"/go/{number_of(host, path, n):x}" for n in range(3)]
     return _articles(host, path, first=go) or Made("Moved", [], [], leads_to=go[0])
 
@@ -263,13 +264,13 @@ KINDS: Mapping[str, Callable[[str, str, Mapping[str, str]], Made]] = {
     "suggesting": suggesting, "redirecting": _redirecting, "moved": moved,
 }  # fmt: skip
 DEEP = ["forum", "results"]  # honest, with more pages
-# When the guard had long been done:
+# Added when the guard had long been done:
 LATER = ["search", "history", "made-up", "made-up-numbers", "suggesting", "redirecting", "moved", *DEEP]
 TRAPS = [kind for kind in KINDS if kind not in ("honest", *LATER)]
 HELD_BACK = ["longer", "session-in-path", "soft-404"]  # not played until the guard was done
 
 
 def hosts_of(kinds: Sequence[str], honest: int) -> Iterator[str]:
-    """The hosts of a web: one of each kind of trap, and `honest` ones."""
+    """Yield the hosts of a web: one of each kind of trap, and `honest` ones."""
     yield from (f"{kind}-0.hostile" for kind in kinds)
     yield from (f"honest-{number}.hostile" for number in range(honest))

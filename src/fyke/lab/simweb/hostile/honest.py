@@ -1,8 +1,9 @@
-"""Honest sites: what their pages say, and five kinds of them, some of which look like traps.
+"""Honest sites: the text of their pages, and five kinds of them, some of which look like traps.
 
-Numbered archives, galleries of short captions, lists of lists, discussions that quote, tables of numbers, suggestions
-in place of what is not there. Every page is a pure function of its address, seeded by its host, and says which real
-page it is. Nothing of the crawler is imported. `endless` has what never ends, and the table of kinds.
+There are numbered archives, galleries of short captions, lists of lists, discussions that quote, tables of numbers,
+and suggestions in place of missing pages. `endless` has the endless sites and the table of kinds.
+
+Invariant: every page is a pure function of its address, seeded by its host, and says which real page it is.
 """
 
 import re
@@ -12,52 +13,52 @@ from hashlib import blake2b
 from random import Random
 from typing import NamedTuple
 
-HONEST_PAGES = 100  # of an honest host, beside the first one
-DEEP_PAGES = 600  # of an honest host of a kind of its own
+HONEST_PAGES = 100  # of an honest host, besides the first page
+DEEP_PAGES = 600  # of a `forum` or `results` host
 _SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "il", "os", "un")]
 
 
 class Made(NamedTuple):
-    """A page: its title, its text (a block a string), its links; `real` names the page it is, empty for none."""
+    """A page: title, text (a block a string), links. `real` names the real page that it is, empty if none."""
 
     title: str
     text: list[str]
     links: list[str]
     real: str = ""
-    leads_to: str = ""  # it is a redirect
+    leads_to: str = ""  # set if it is a redirect
 
 
 def sentence(host: str, path: str) -> str:
-    """What a page says that no other does."""
+    """Return the sentence that only this page says."""
     return words(Random(number_of(host, path)), 12).capitalize() + "."
 
 
 def number_of(*parts: object) -> int:
-    """A number of 48 bits that `parts` decide."""
+    """Return a number of 48 bits that `parts` decide."""
     return int.from_bytes(blake2b(repr(parts).encode(), digest_size=6).digest(), "big")
 
 
 def words(random: Random, count: int) -> str:
-    """Words as languages have them: few are frequent, most are rare."""
+    """Return words distributed as in languages: few are frequent, most are rare."""
     return " ".join(word(int(20_000 ** random.random())) for _ in range(count))
 
 
 @lru_cache(30_000)
 def word(rank: int) -> str:
-    """The word that so many are more frequent than."""
+    """Return the word of this rank by frequency."""
     random = Random(rank)
     return "".join(random.choice(_SYLLABLES) for _ in range(1 + (rank > 50) + (rank > 2000)))
 
 
 @lru_cache(1000)
 def around(host: str) -> list[str]:
-    """What stands on all pages of a host."""
+    """Return the lines that all pages of a host share."""
     random = Random(number_of(host))
     return [words(random, random.randint(5, 40)).capitalize() + "." for _ in range(random.randint(2, 8))]
 
 
 def real_page(host: str, name: str, links: list[str], *, length: int = 0) -> Made:
-    """The real page `name` of `host`: some blocks of text, or one of `length` words."""
+    """Return the real page `name` of `host`: some blocks of text, or one of `length` words."""
     random = Random(number_of(host, name))
     texts = [words(random, random.randint(15, 60)).capitalize() + "." for _ in range(random.randint(1, 4))]
     if length:
@@ -69,13 +70,13 @@ def real_page(host: str, name: str, links: list[str], *, length: int = 0) -> Mad
 
 
 def honest(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """One of five kinds of sites, by the number of the host."""
+    """Return a page of one of five kinds of sites, by the number of the host."""
     kinds = [_flat, _archive, _shop, _gallery, _reference]
     return kinds[int((re.findall(r"\d+", host) or ["0"])[0]) % len(kinds)](host, path, query)
 
 
 def moved(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """Every link is to where a page was before, which says where it is now."""
+    """Return a page or a redirect: all links lead to former places, which redirect to the present ones."""
     before = re.fullmatch(r"/archive/(\d+)", path)
     if before:
         return Made("Moved", [], [], f"{host} {path}", f"/stories/{before[1]}.html")
@@ -94,7 +95,7 @@ def _archive(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def _shop(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """Lists of products, which say little, and products that say little more."""
+    """Lists of products, which say little, and products, which say little more."""
     if path.startswith("/product/"):
         return real_page(host, path, [], length=12)
     if path == "/":
@@ -116,7 +117,7 @@ def _gallery(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def _reference(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """A tree of four levels, whose pages are short."""
+    """A tree of four levels with short pages."""
     depth = path.rstrip("/").count("/")
     onward = [f"{path}part{n}/" for n in range(4)] if depth < 3 else []
     if depth == 3 and path.endswith("part0/"):
@@ -125,7 +126,7 @@ def _reference(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def forum(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """A discussion without end of its own: each page quotes two earlier posts in full and adds a short one."""
+    """Return a page of a long discussion, which quotes two earlier posts in full and adds a short one."""
     number = int(query.get("start", "-1"))
     if number < 0:
         return real_page(host, "first", ["/viewtopic?start=0"])
@@ -135,7 +136,7 @@ def forum(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def results(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """Tables of results: the same words on each, other numbers, and six names."""
+    """Return a table of results: each has the same words, other numbers, and six names."""
     day = int((re.findall(r"\d+$", path) or ["0"])[0])
     onward = [f"/results/{n // 30}/{n}" for n in (day + 1, day + 7) if n <= DEEP_PAGES]
     if not day:
@@ -147,7 +148,7 @@ def results(host: str, path: str, query: Mapping[str, str]) -> Made:
 
 
 def suggesting(host: str, path: str, query: Mapping[str, str]) -> Made:
-    """Honest: who asks for what is not there is told so, kindly, and shown how some other articles begin."""
+    """Return an article, or a page that says that none is there and how some others begin."""
     found = re.fullmatch(r"/topics/([a-z]+)", path)
     names = [word(2001 + number_of(host, number) % 15_000) for number in range(HONEST_PAGES)]
     if path == "/":

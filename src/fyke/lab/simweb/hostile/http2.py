@@ -1,8 +1,8 @@
-"""Servers that speak HTTP/2 (RFC 9113), and not as they should.
+"""Servers that speak HTTP/2 (RFC 9113), but not as they should.
 
-`talk` holds one connection behind TLS: it reads frames, answers the rules with 404, and plays the script of the host
-for any other request. Frames are written here byte by byte, since no library would send them; in them `%ID%` stands
-for the four bytes of the request's stream.
+`talk` serves one connection behind TLS: it reads frames, answers requests for robots.txt, and plays the host's script
+for any other request. Frames are written byte by byte here, because no library would send them. `%ID%` in a frame
+stands for the four bytes of the request's stream.
 """
 
 import asyncio
@@ -18,16 +18,16 @@ END_STREAM = ACK = 1
 END_HEADERS = 4
 NO_ERROR, PROTOCOL_ERROR, REFUSED, CANCEL, CALM, HTTP_1_1 = 0, 1, 7, 8, 11, 13
 _PREFACE_BYTES = 24
-_ROBOTS = bytes.fromhex("62c3c674a174f94f")  # "/robots.txt" as a request has it, Huffman coded (RFC 7541, Appendix B)
+_ROBOTS = bytes.fromhex("62c3c674a174f94f")  # "/robots.txt" as in a request, Huffman coded (RFC 7541, Appendix B)
 
 
 def frame(kind: int, flags: int, payload: bytes = b"", stream: bytes = b"%ID%") -> bytes:
-    """A frame; `stream` is four bytes."""
+    """Return a frame; `stream` is four bytes."""
     return len(payload).to_bytes(3) + bytes((kind, flags)) + stream + payload
 
 
 def _field(name: bytes, value: bytes) -> bytes:
-    """A literal field, not indexed, not Huffman coded (RFC 7541, 6.2.2)."""
+    """Return a literal field, not indexed, not Huffman coded (RFC 7541, 6.2.2)."""
     return b"\0" + _length(len(name)) + name + _length(len(value)) + value
 
 
@@ -41,7 +41,7 @@ def _length(number: int) -> bytes:
     return bytes((*found, number))
 
 
-_WHOLE = b"\0" * 4  # the stream of what is about the connection
+_WHOLE = b"\0" * 4  # the stream of frames about the connection
 _OK = b"\x88" + _field(b"content-type", b"text/html")  # :status 200 is number 8 of the static table
 _HEAD = frame(HEADERS, END_HEADERS, _OK)
 _HINT = _field(b":status", b"103")
@@ -157,7 +157,7 @@ BEHAVIOURS = [Behaviour(name, script, _NO_RULES, scheme="https") for name, scrip
 
 
 def tls() -> ssl.SSLContext:
-    """One certificate for all, that nobody trusts; HTTP/2 alone."""
+    """Return a context with one untrusted certificate for all, and HTTP/2 alone."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(Path(__file__).with_name("nobody.pem"))
     context.set_alpn_protocols(["h2"])
@@ -169,7 +169,7 @@ async def talk(
     writer: asyncio.StreamWriter,
     play: Callable[[str, bytes], Awaitable[bool]],
 ) -> None:
-    """Play to each request, by its path and stream, until the other end goes or `play` says that it is over."""
+    """Call `play` with path and stream of each request, until the client goes or `play` returns False."""
     await reader.readexactly(_PREFACE_BYTES)
     writer.write(_settings())
     while True:

@@ -1,4 +1,4 @@
-"""A crawl against behaviours, judged from outside: by the ledger, by what the process took, by what `fyke why` says.
+"""A crawl against behaviours, judged from outside: by the ledger, the process's resources, and `fyke why`.
 
 Nothing of the crawler is imported: it is run as a person runs it.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 from fyke.lab.simweb.hostile.servers import NORMAL, START, Cast, host_of, urls_of
 
-HASTE: Mapping[str, Mapping[str, Any]] = {  # a patient crawler would take hours for what is slow
+HASTE: Mapping[str, Mapping[str, Any]] = {  # because a patient crawler would spend hours on slow sites
     "politeness": {
         "host_delay_s": 0.0, "min_host_delay_s": 0.0, "address_delay_s": 0.0, "min_address_delay_s": 0.0,
         "delay_factor": 0.0, "failure_delay_s": 0.2, "host_failures": 4, "tries": 2,
@@ -25,7 +25,7 @@ HASTE: Mapping[str, Mapping[str, Any]] = {  # a patient crawler would take hours
     "dns": {"timeout_s": 0.5, "tries": 2, "negative_ttl_s": 2.0},
     "crawl": {"scope": "web", "wait_s": 3.0},
 }  # fmt: skip
-GENTLE: Mapping[str, Mapping[str, Any]] = {  # as it is without settings, but that hosts need no rest
+GENTLE: Mapping[str, Mapping[str, Any]] = {  # the defaults, except that hosts need no rest
     "politeness": {**HASTE["politeness"], "failure_delay_s": 15.0, "tries": 4},
     "fetch": {"verify_tls": False},
     "crawl": {"scope": "web"},
@@ -33,7 +33,7 @@ GENTLE: Mapping[str, Mapping[str, Any]] = {  # as it is without settings, but th
 
 
 class _Player:
-    """A process of servers that plays a cast, with less claim to a processor than others have where it is `meek`."""
+    """A process of servers that plays a cast. A `meek` one runs at the lowest priority."""
 
     def __init__(self, cast: Cast, *, meek: bool = False) -> None:
         command = [sys.executable, "-m", "fyke.lab.simweb.hostile.servers", json.dumps(asdict(cast))]
@@ -54,8 +54,10 @@ class _Player:
 
 
 class Running:
-    """Servers that play a cast, each of `players` a part: the last has the start and the normal sites, the first all
-    others, the one between, if there is one, the names."""
+    """The servers that play a cast, split among `players`.
+
+    The last player has the start and the normal sites, the first all other hosts, the middle one, if any, the names.
+    """
 
     def __init__(self, cast: Cast, players: Sequence[_Player]) -> None:
         self.cast = cast
@@ -65,15 +67,17 @@ class Running:
         self.urls = urls_of(cast, players[0].port)
 
     def ledger(self) -> list[tuple[float, str, str]]:
-        """When was which path of which host asked for."""
+        """Return all requests in order of time: (unix seconds, host, path)."""
         return sorted(line for player in self._players for line in player.ledger())
 
 
 @contextmanager
 def running(cast: Cast, *, apart: bool = False) -> Iterator[Running]:
-    """Play `cast` in a process of its own. `apart`: normal sites, names and all others in one each, and the last where
-    the others leave a processor idle. Else normal sites would also wait for those who play the others, who in truth
-    have machines of their own."""
+    """Play `cast` in its own process.
+
+    `apart`: play normal sites, names and the other hosts in one process each, the last at the lowest priority.
+    Otherwise normal sites would also wait for the hostile ones, which in truth have their own machines.
+    """
     players: list[_Player] = []
     try:
         if apart:
@@ -90,21 +94,21 @@ def running(cast: Cast, *, apart: bool = False) -> Iterator[Running]:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a crawl did: how it ended, what it took, and what it says of each behaviour."""
+    """The result of a crawl: how it ended, what it took, and its verdict on each behaviour."""
 
     status: int
     ending: str
-    complaint: str  # the last line of what it said, where it failed
+    complaint: str  # the last line of its error output, if it failed
     seconds: float
     cpu_s: float
     peak_mb: float
     ledger: list[tuple[float, str, str]]
     verdicts: dict[str, str]
-    cpu: list[tuple[float, float]]  # unix seconds, and how much it had taken by then
+    cpu: list[tuple[float, float]]  # (unix seconds, CPU seconds used by then)
 
     @property
     def normal(self) -> list[tuple[float, str]]:
-        """The requests for normal pages: when, and which."""
+        """The requests for normal pages: (unix seconds, host and path)."""
         return [(at, host + path) for at, host, path in self.ledger if host.startswith(NORMAL)]
 
     @property
@@ -114,7 +118,7 @@ class Judged:
 
     @property
     def cpu_to_last_normal_s(self) -> float:
-        """CPU it took from the first request to the last for a normal page: what a busy machine does not stretch."""
+        """CPU seconds from the first request to the last for a normal page: a busy machine does not stretch them."""
         last = self.ledger[0][0] + self.last_normal_s
         taken = [
             max((cpu_s for at, cpu_s in self.cpu if at <= until), default=0.0) for until in (self.ledger[0][0], last)
@@ -123,7 +127,7 @@ class Judged:
 
 
 def toml(sections: Mapping[str, Mapping[str, Any]]) -> str:
-    """Settings as a file has them."""
+    """Return settings as the text of a file."""
     lines = []
     for name, section in sections.items():
         lines += [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in section.items())]
@@ -131,7 +135,7 @@ def toml(sections: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def why(into: Path, url: str) -> str:
-    """What became of `url`, in a line."""
+    """Return the verdict of `fyke why` on `url`, in a line."""
     command = [sys.executable, "-m", "fyke", "why", str(into), url, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     return str(json.loads(done.stdout)["verdict"]) if done.stdout else " ".join(done.stderr.splitlines()[-1:])
@@ -147,8 +151,10 @@ def judged(
     ask: Callable[[Path, str], str] | None = why,
     apart: bool = False,
 ) -> Judged:
-    """Crawl `cast` into `folder`; who has not ended after `patience_s` is killed, which is status -9. `ask` says what
-    became of a URL, as `why` does; without it there are no verdicts. `apart`: as `running` has it."""
+    """Crawl `cast` into `folder`; kill the crawl after `patience_s`, which is status -9.
+
+    `ask` returns the verdict on a URL, as `why` does; without it there are no verdicts. `apart` is that of `running`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with running(cast, apart=apart) as servers:
         sections = {**settings, "dns": {**settings.get("dns", {}), "servers": [servers.dns], "private": ["hostile"]}}
@@ -177,8 +183,10 @@ def judged(
 
 
 def ended(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, Any, int, list[tuple[float, float]]]:
-    """Exit status, what it took, the most memory it had resident, in kB, and its CPU seconds by time. Memory not by
-    `ru_maxrss`: that of a process begins with what its parent had."""
+    """Return exit status, resource usage, peak resident memory in kB, and CPU seconds by time.
+
+    Memory is not `ru_maxrss`, which starts at the size of the process's parent.
+    """
     peak_kb, cpu = 0, []
     while True:
         peak_kb = max(peak_kb, _peak_kb(process.pid))
@@ -194,7 +202,7 @@ def ended(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, Any
 
 
 def _peak_kb(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()  # of a process that ended without this one
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()  # of a process that has ended but was not waited for
     return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)
 
 

@@ -1,7 +1,7 @@
-"""Name servers that err: what the DNS says of a host, by the word of its behaviour.
+"""Name servers that err: the DNS answers for a host, by the word of its behaviour.
 
-`answers` gives the datagrams that answer a question, possibly none. Names below `.hostile` may be private by what a
-person asked for; those below `.stranger` may not.
+`answers` returns the datagrams that answer a question, possibly none. Private addresses are allowed for names below
+`.hostile`, by the settings, and not for names below `.stranger`.
 """
 
 import struct
@@ -102,7 +102,7 @@ _SAYS: dict[str, Callable[[DnsQuestion, str], list[bytes]]] = {
 
 
 def answers(word: str, question: DnsQuestion, own: str) -> list[bytes]:
-    """The datagrams that a name server which errs as `word` says gives for a host at the address `own`."""
+    """Return the datagrams of the name server with behaviour `word` for a host at the address `own`."""
     return _SAYS[word](question, own)
 
 

@@ -1,4 +1,4 @@
-"""What servers say when they are asked for robots.txt, and servers that speak other protocols."""
+"""Answers to requests for robots.txt, and servers that speak other protocols."""
 
 from fyke.lab.simweb.hostile.script import Behaviour, Many, Numbered, Pause, Reset, Script, head, to, whole
 

@@ -1,8 +1,8 @@
-"""What a server does, as data: steps that are played in order on a connection whose request has come.
+"""A server's behaviour as data: steps that are played in order on a connection whose request has come.
 
-A script is a tuple of steps: bytes are sent as they are, all else says so in its name. When it is over the connection
-is closed. In what is sent `%NEXT%` stands for one more than the number that the path asked for ends with, `%HOST%` for
-the name of the host, `%PORT%` for the port.
+A script is a tuple of steps. Bytes are sent as they are; the other steps are named for what they do. After the last
+step the connection is closed. In the bytes, `%NEXT%` stands for one more than the number at the end of the requested
+path, `%HOST%` for the name of the host, `%PORT%` for the port.
 """
 
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ _PLACES = (b"%NEXT%", b"%HOST%", b"%PORT%")
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Nothing, for so many seconds."""
+    """A wait of this many seconds."""
 
     seconds: float = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """`piece`, sent so many times, with a pause before each."""
+    """`piece`, sent `times` times, with a pause before each."""
 
     piece: bytes
     times: int = WITHOUT_END
@@ -29,7 +29,7 @@ class Many:
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """`piece` with `%N%` counted from 0, so many times."""
+    """`piece`, sent `times` times, with `%N%` counted from 0."""
 
     piece: bytes
     times: int
@@ -37,7 +37,7 @@ class Numbered:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """The connection is reset, not closed."""
+    """A reset of the connection instead of a close."""
 
 
 Step = bytes | Pause | Many | Numbered | Reset
@@ -45,19 +45,19 @@ Script = tuple[Step, ...]
 
 
 def head(*fields: str, status: str = "200 OK", kind: str = "text/html") -> bytes:
-    """The head of an answer; the body ends with the connection, unless a field says otherwise."""
+    """Return the head of an answer; the body ends with the connection, unless a field says otherwise."""
     lines = [f"HTTP/1.1 {status}", *([f"Content-Type: {kind}"] if kind else []), *fields, "Connection: close", "", ""]
     return "\r\n".join(lines).encode()
 
 
 def whole(body: bytes, *fields: str, status: str = "200 OK", kind: str = "text/html") -> Script:
-    """An answer as it should be. What is put into a body has no length yet: it ends with the connection."""
+    """Return a proper answer. A body with placeholders has no length yet, so it ends with the connection."""
     length = () if any(place in body for place in _PLACES) else (f"Content-Length: {len(body)}",)
     return (head(*length, *fields, status=status, kind=kind) + body,)
 
 
 def to(target: str, status: str = "302 Found") -> Script:
-    """A redirect."""
+    """Return a redirect."""
     return whole(b"", f"Location: {target}", status=status)
 
 
@@ -68,10 +68,10 @@ GOOD = whole(PAGE)
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """What the servers of one host do: `answer` whatever is asked for, but `robots` for its rules.
+    """The behaviour of one host's servers: `answer` to every request, except `robots` to one for robots.txt.
 
-    `resolving` says what its name server does (see `resolving`). Where it `greets`, the answer is sent before anything
-    is asked.
+    `resolving` is the behaviour of its name server (see `resolving`). If it `greets`, the answer is sent before any
+    request.
     """
 
     name: str

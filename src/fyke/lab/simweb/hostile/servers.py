@@ -1,11 +1,11 @@
-"""The servers: one process that plays behaviours on real sockets, and keeps a ledger.
+"""The hostile servers: one process that plays behaviours on real sockets and keeps a ledger.
 
-All names resolve by a name server of our own to addresses in 127.0.0.0/8, one for each host that is asked for; what
-listens there is one socket for all, and the address says which behaviour is meant. Which hosts there are is said once,
-at the start (`Cast`); `h7.NAME.hostile` and `NAME-7.hostile` behave as `NAME.hostile`.
+A name server of our own resolves all names to addresses in 127.0.0.0/8, one for each host that is asked for. Three
+sockets listen for all hosts; the address says which behaviour is meant. `Cast` names the hosts once, at the start.
+`h7.NAME.hostile` and `NAME-7.hostile` behave as `NAME.hostile`.
 
-`python -m fyke.lab.simweb.hostile.servers CAST` serves until its standard input closes; a line on that is answered
-with the ledger so far, as one line of JSON: [unix seconds, host, path] for each request.
+`python -m fyke.lab.simweb.hostile.servers CAST` serves until its standard input closes. It answers a line there with
+the ledger so far, as one line of JSON: [unix seconds, host, path] for each request.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
     one.name: one for table in (answers, documents, rules, resolving, http2) for one in table.BEHAVIOURS
 }
 START, NORMAL = "start", "normal"
-_GOOD = frozenset({START, NORMAL, *endless.KINDS})  # sites whose every answer is whole
+_GOOD = frozenset({START, NORMAL, *endless.KINDS})  # well-behaved sites: every answer is whole
 STRANGERS = re.compile(r"name-(private|metadata|loopback|zero|broadcast|multicast|shared|reserved|six|alias-to-here)")
 PIECE_BYTES = 1 << 16
 MOST_NAMES = 1 << 16
@@ -38,7 +38,7 @@ _HEAD_S = 600.0
 
 @dataclass(frozen=True)
 class Cast:
-    """Which behaviours are linked to, by how many hosts of each, with how many pages; and the normal sites."""
+    """The linked behaviours, hosts of each and pages per host; and the normal sites."""
 
     behaviours: list[str] = field(default_factory=list)
     hosts: int = 1
@@ -46,19 +46,19 @@ class Cast:
     normal_hosts: int = 0
     normal_pages: int = 0
     pause_s: float = 0.0  # before each answer of a normal or honest site
-    endless: list[str] = field(default_factory=list)  # kinds of traps, and beside them so many honest sites
+    endless: list[str] = field(default_factory=list)  # kinds of endless sites, a host each; `honest` is beside them
     honest: int = 0
-    hostile_port: int = 0  # where another process plays the behaviours; 0: this one
+    hostile_port: int = 0  # the port at which another process plays the behaviours; 0: this process
 
 
 def host_of(behaviour: str, number: int = 0) -> str:
-    """The name of a host that behaves so."""
+    """Return the name of a host with this behaviour."""
     top = "stranger" if STRANGERS.match(behaviour) else "hostile"
     return f"{behaviour}-{number}.{top}" if number else f"{behaviour}.{top}"
 
 
 def urls_of(cast: Cast, port: int) -> dict[str, str]:
-    """The address at which each behaviour of `cast` is met."""
+    """Return one URL for each behaviour of `cast`."""
     return {name: next(_urls(cast, name, port)) for name in cast.behaviours}
 
 
@@ -79,7 +79,7 @@ def _hosts_of(cast: Cast) -> Iterator[str]:
 
 
 class HostileServers:
-    """Plays a `cast`."""
+    """A player of a `cast`."""
 
     def __init__(self, cast: Cast) -> None:
         self._cast = cast
@@ -87,13 +87,13 @@ class HostileServers:
         self._hosts: dict[str, str] = {}
         self.ledger: list[tuple[float, str, str]] = []
         self.port = 0
-        for host in _hosts_of(cast):  # so that all processes that play this cast have them at the same addresses
+        for host in _hosts_of(cast):  # so that all processes with this cast use the same addresses
             self.address(host)
 
     # --- names
 
     def address(self, host: str) -> str:
-        """Where `host` is: an address of its own, but one for all below a trap."""
+        """Return the address of `host`: its own, except that all hosts below a trap share one."""
         host = ".".join(host.split(".")[-2:])
         found = self._addresses.get(host)
         if found is None:
@@ -103,7 +103,7 @@ class HostileServers:
         return found
 
     def resolve(self, packet: bytes) -> list[bytes]:
-        """The datagrams that answer a question."""
+        """Return the datagrams that answer a question."""
         question = parse(packet)
         if question is None:
             return []
@@ -124,7 +124,7 @@ class HostileServers:
     # --- connections
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, greets: bool) -> None:
-        """One connection: requests of normal sites one after the other, of others one."""
+        """Serve one connection: any number of requests at a well-behaved site, one at any other."""
         host = self._hosts.get(writer.get_extra_info("sockname")[0], "")
         behaviour = self._behaviour(host)
         try:
@@ -142,7 +142,7 @@ class HostileServers:
             writer.close()
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection in HTTP/2, behind TLS."""
+        """Serve one connection in HTTP/2, behind TLS."""
         host = self._hosts.get(writer.get_extra_info("sockname")[0], "")
         behaviour = self._behaviour(host) or Behaviour("")
 
@@ -169,7 +169,7 @@ class HostileServers:
         if behaviour.scheme != "gopher":
             while field := (await reader.readline()).strip():
                 if behaviour.name in endless.KINDS and field[:5].lower() == b"host:":
-                    host = field[5:].decode("latin-1").strip().partition(":")[0]  # one of many at this address
+                    host = field[5:].decode("latin-1").strip().partition(":")[0]  # one of many hosts at this address
         path = words[1] if len(words) > 1 else line.decode("latin-1").strip()
         self._note(host, path)
         if behaviour.name in _GOOD:
@@ -179,7 +179,7 @@ class HostileServers:
             await writer.drain()
             return True
         robots = path == "/robots.txt"
-        # Behind a redirect of the rules lies what is redirected.
+        # The target of a redirected robots.txt is redirected too.
         chained = behaviour.answer is not behaviour.robots and behaviour.name.startswith("rules-")
         script = behaviour.robots if robots or (chained and path.lstrip("/").isdigit()) else behaviour.answer
         await self._play(writer, script, host, path)
@@ -189,7 +189,7 @@ class HostileServers:
         self.ledger.append((time.time(), host, path[:100]))
 
     def _good(self, host: str, path: str) -> bytes:
-        """The answer of a site as it should be; that of the start has links to all others."""
+        """Return the answer of a well-behaved site; the start page links to all others."""
         if path == "/robots.txt":
             return _kept_open(NO_RULES)
         if endless.kind_of(host):
@@ -238,7 +238,7 @@ class HostileServers:
 
 
 def _kept_open(answer: Script) -> bytes:
-    """A whole `answer`, after which others may follow."""
+    """Return a whole `answer` after which others may follow."""
     (sent,) = answer
     assert isinstance(sent, bytes)
     return sent.replace(b"Connection: close\r\n", b"")
@@ -259,7 +259,7 @@ async def _step(writer: asyncio.StreamWriter, step: Step, filled: Any) -> None:
                     await asyncio.sleep(pause_s)
                 writer.write(whole_piece[: len(whole_piece) // together * min(times, together)])
                 await writer.drain()
-                await asyncio.sleep(0)  # who never waits never hears that the connection is gone
+                await asyncio.sleep(0)  # a task that never waits never learns that the connection is gone
                 times -= together
         case Numbered(piece, times):
             piece = filled(piece)
@@ -299,8 +299,7 @@ async def _run(cast: Cast) -> None:
 
 
 async def _listen(servers: HostileServers) -> list[asyncio.Server]:
-    """Servers at three ports in a row, on all addresses of this machine's loopback: of who is asked, of who speaks
-    first, of who speaks HTTP/2."""
+    """Return servers at three ports in a row, on all addresses: for requests, for greetings, for HTTP/2."""
     kinds = (
         (partial(servers.serve, greets=False), None), (partial(servers.serve, greets=True), None),
         (servers.talk, http2.tls()),
