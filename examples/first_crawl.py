@@ -83,7 +83,7 @@ def free(ports: tuple[int, int]) -> bool:
             with socket.socket(socket.AF_INET, kind) as one:
                 if kind is socket.SOCK_STREAM:
                     one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                one.bind(("", port))
+                one.bind(("127.0.0.1", port))
     except OSError:
         return False
     return True

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,18 @@ def test_anchors_reach_a_page_later(tmp_path: Path) -> None:
         made.close()
         indexed(tmp_path)
         assert not urls(searcher, "kumquat intitle:plain")
+
+
+@pytest.mark.parametrize("steps", [1, 9, 20])
+def test_the_words_of_a_link_reach_the_page_at_the_end_of_its_redirects(tmp_path: Path, steps: int) -> None:
+    """A crawl follows twenty in a row."""
+    site = "http://a.sim"
+    chain = [f"{site}/step{at}" for at in range(steps)]
+    moved = [(url, Answer(status=301, headers={"Location": to})) for url, to in pairwise([*chain, f"{site}/end"])]
+    begin = html("Begin", "A page with a link.", {chain[0]: "marmalade"})
+    folder = archive(tmp_path, [(f"{site}/", begin), *moved, (f"{site}/end", html("End", "Words of the last page."))])
+    with searched(folder) as searcher:
+        assert f"{site}/end" in urls(searcher, "marmalade")
 
 
 def test_only_what_a_checkpoint_holds(tmp_path: Path) -> None:

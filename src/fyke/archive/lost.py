@@ -58,7 +58,9 @@ def require_asked(directory: CrawlDirectory) -> None:
 def require_settings(directory: CrawlDirectory) -> None:
     """Raise StateDamaged if `fyke.toml` is empty or gone: nobody knows what was asked of the crawl."""
     if not _settings_are_there(directory):
-        raise StateDamaged(f"{directory.settings} is empty, and said what is crawled here: put it back from a copy")
+        raise StateDamaged(
+            f"{directory.settings} is gone or empty, and said what is crawled here: put it back from a copy"
+        )
 
 
 def require_state(directory: CrawlDirectory) -> None:

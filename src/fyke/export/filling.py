@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.inspect import in_use
@@ -123,7 +124,7 @@ class _CrawledTable:
             return rows
         path = parquet_path(self.directory.path, self._name, file)
         with reading(path):
-            return int(pa.parquet.read_metadata(path).num_rows)
+            return int(pq.read_metadata(path).num_rows)
 
     def _batches(self, position: TablePosition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the file of `position` from there on, as far as the checkpoint has them."""

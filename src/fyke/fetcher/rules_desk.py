@@ -289,7 +289,7 @@ class RulesDesk:
         origin may pass the gate: they wait with those of blocked hosts, and ask for rules again when they return."""
         host = self._own_host(visit)
         if host is None:  # a redirect led here: its robots.txt is out of reach
-            self.unmade(visit, Outcome.HOST_RETIRED, "it redirects to a blocked host", now)
+            self.unmade(visit, Outcome.HOST_RETIRED, "it redirects to a host that is not asked here", now)
             return
         self._not_made(host, visit)
         self.learned.append((visit.robots_of, Rules.OPEN, now + self._negative_s))

@@ -25,7 +25,7 @@ FIRST = np.dtype([("key", "<u8"), ("near_of", "<u8"), ("said", "<u8"), ("apart",
 ALIASES = np.dtype([("key", "<u8"), ("page", "<u8")])
 _CANDIDATES = np.dtype([("fingerprint", "<u8"), ("other", "u1"), ("url_chars", "<u2"), ("key", "<u8")])
 
-MAX_HOPS = 8
+MAX_HOPS = 20  # redirects that a crawl follows in a row, or fewer and an equal page
 
 
 def merge_catalogue(before: Array, lots: list[Lot], path: Path, ranges: int) -> None:

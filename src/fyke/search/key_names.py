@@ -30,7 +30,7 @@ class NameStore:
             self._writer: Any = pa.ipc.new_stream(self._file, _SCHEMA)
 
     def __repr__(self) -> str:
-        return f"Names({str(self._path)!r})"
+        return f"NameStore({str(self._path)!r})"
 
     def add(self, keys: U64, names: list[str]) -> None:
         """Note `names` with their keys."""

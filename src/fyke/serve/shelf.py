@@ -45,7 +45,7 @@ class ShelvedCrawl:
         self._top_domains: list[Domain] = []
 
     def __repr__(self) -> str:
-        return f"Crawl({self.name}, {str(self.path)!r})"
+        return f"ShelvedCrawl({self.name}, {str(self.path)!r})"
 
     def why(self, url: str) -> Explanation | None:
         """Return what the crawl knows of `url` (canonical); None for an archive without a crawl. Raises

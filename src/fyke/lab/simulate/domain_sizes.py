@@ -39,7 +39,7 @@ class DomainSizes:
         self.hosts[self.giants] = min(max(1, spec.giant_pages // spec.giant_host_pages), MOST_HOSTS)
 
     def __repr__(self) -> str:
-        return f"Domains({self.honest} honest of {self.total_pages} pages, {self._spec.spam_domains} in farms)"
+        return f"DomainSizes({self.honest} honest of {self.total_pages} pages, {self._spec.spam_domains} in farms)"
 
     @property
     def total_pages(self) -> int:

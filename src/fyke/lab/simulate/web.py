@@ -49,7 +49,7 @@ class VirtualWeb:
             self._domain_keys[some] = texts.domain_keys(some)
 
     def __repr__(self) -> str:
-        return f"Web({self.domains!r})"
+        return f"VirtualWeb({self.domains!r})"
 
     @property
     def nbytes(self) -> int:
