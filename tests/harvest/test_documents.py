@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import zlib
 from pathlib import Path
@@ -103,14 +104,33 @@ def test_a_worker_that_dies_costs_one_document(documents: Documents) -> None:
         ("import sys; sys.stdin.buffer.read(8); print('\\0' * 7 + chr(2) + '[]', flush=True); input()", ""),
     ],
 )  # fmt: skip
-def test_a_worker_that_went_wrong(program: str, fault: str, tmp_path: Path) -> None:
-    """It hangs, answers without end, crashes, says something else."""
+@pytest.mark.parametrize("size", [0, 1 << 20])
+@pytest.mark.timeout(60)
+def test_a_worker_that_went_wrong(program: str, fault: str, size: int, tmp_path: Path) -> None:
+    """It hangs, answers without end, crashes, says something else; the document fits into a pipe, or does not."""
     (tmp_path / "worker.py").write_text(program)
     documents = Documents(0.5, tmp_path / "worker.py")
-    page = page_of(pdf(LINES))
+    page = page_of(pdf(LINES) + bytes(size))
     documents.process(page)
-    assert page.text == "" and fault in page.findings["Documents"].get("fault", "")
+    assert page.text == ""
+    assert size or fault in page.findings["Documents"].get("fault", "")
     documents.close()
+
+
+def test_documents_are_read_beside_thousands_of_connections() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    others = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    documents = Documents()
+    try:
+        page = page_of(pdf(LINES))
+        documents.process(page)
+        assert page.text == "\n".join(LINES)
+    finally:
+        documents.close()
+        for descriptor in others:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_domain_whose_documents_take_too_long_is_left(documents: Documents) -> None:

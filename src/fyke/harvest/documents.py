@@ -90,8 +90,7 @@ class Documents:
         deadline = time.monotonic() + self._patience_s
         try:
             assert process.stdin is not None and process.stdout is not None
-            process.stdin.write(len(content).to_bytes(8, "big") + content)
-            process.stdin.flush()
+            _give(process.stdin.fileno(), len(content).to_bytes(8, "big") + content, deadline)
             size = int.from_bytes(_taken(process.stdout.fileno(), 8, deadline), "big")
             if size > REPLY_BYTES:
                 raise ValueError("its text is too long")
@@ -118,7 +117,7 @@ class Documents:
     def _begin(self) -> subprocess.Popen[bytes]:
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(self._worker)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
             process_group=0,  # so that Ctrl-C does not reach it
         )  # fmt: skip
         self._ending = weakref.finalize(self, _end, self._process)
@@ -135,14 +134,30 @@ def _taken(descriptor: int, size: int, deadline: float) -> bytes:
     """Return the next `size` bytes. Raises TimeoutError, and OSError if the worker died."""
     parts = []
     while size:
-        if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            raise TimeoutError("it takes too long")
+        _wait_for(descriptor, select.POLLIN, deadline)
         part = os.read(descriptor, min(size, 1 << 20))
         if not part:
             raise OSError("its reader died")
         parts.append(part)
         size -= len(part)
     return b"".join(parts)
+
+
+def _give(descriptor: int, content: bytes, deadline: float) -> None:
+    """Write `content`. Raises TimeoutError, or another OSError if nobody reads any more."""
+    os.set_blocking(descriptor, False)
+    rest = memoryview(content)
+    while rest:
+        _wait_for(descriptor, select.POLLOUT, deadline)
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _wait_for(descriptor: int, event: int, deadline: float) -> None:
+    """Wait until the descriptor is ready. Raises TimeoutError."""
+    waiting = select.poll()  # `select` refuses descriptors above 1023
+    waiting.register(descriptor, event)
+    if not waiting.poll(max(0.0, deadline - time.monotonic()) * 1000):
+        raise TimeoutError("it takes too long")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
