@@ -236,7 +236,11 @@ def _how_it_stands(now: "rooms.inspect.CrawlStatus", directory: Path) -> str:
 
 
 @app.command()
-def why(directory: Folder, url: Annotated[str, typer.Argument(metavar="URL")], as_json: AsJson = False) -> None:
+def why(
+    directory: Folder,
+    url: Annotated[str, typer.Argument(help="A URL, fetched or not.", metavar="URL")],
+    as_json: AsJson = False,
+) -> None:
     """Say what happened to a URL, and why."""
     answer = rooms.explain.why(rooms.directory.CrawlDirectory(directory), url)
     if as_json:

@@ -95,9 +95,10 @@ def report(
     out: Annotated[Path | None, typer.Option(help="The HTML file.  [default: DIR/report.html]", metavar="FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Describe a crawl, running or not, in one HTML file that can be mailed: figures, plots, hosts, domains.
+    """Describe a crawl in one HTML file that can be mailed.
 
-    --json prints the figures alone; then a file is written only if --out names one.
+    It has figures, plots, hosts and domains. The crawl may be running. --json prints the figures alone; then a
+    file is written only if --out names one.
     """
     if as_json:
         print_json(rooms.report.figures(directory, Reporter(stderr=True)))
@@ -258,9 +259,10 @@ def copy(
     target: Annotated[str, typer.Argument(help="A folder, or s3://, gs:// or az://BUCKET/PREFIX.", metavar="TARGET")],
     as_json: AsJson = False,
 ) -> None:
-    """Copy a crawl's finished files into an object store or a folder, also while it runs. Only new ones are sent.
+    """Copy finished files into an object store or a folder.
 
-    Finished are closed WARC files with their indexes, tables, exports, settings and seeds. Each file is read back and
+    Only new files are sent, also while the crawl runs. Finished are closed WARC files with their indexes,
+    tables, exports, settings and seeds. Each file is read back and
     compared. If it is killed, the same command goes on. Stores take their credentials as their own tools do, for
     instance from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT.
 
@@ -280,9 +282,10 @@ def move(
     target: Annotated[Path, typer.Argument(help="A folder that is empty or not there.", metavar="TARGET")],
     as_json: AsJson = False,
 ) -> None:
-    """Move a crawl's directory, on this disk or to another, where every file is compared before the old one is deleted.
+    """Move a crawl's directory, on this disk or to another.
 
-    No crawl may run in it. If it is killed, the same command goes on.
+    On another disk every file is compared before the old one is deleted. No crawl may run in it. If it is
+    killed, the same command goes on.
 
     Exit status: 0 all is moved, 1 the same, but finished files of the crawl were lost before.
     """
@@ -324,9 +327,9 @@ def serve(
     token: Annotated[str | None, typer.Option(help="Word that commands to a crawl need.  [default: a new one]")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Search, read the archive, and watch and steer crawls in a browser. Ctrl-C ends it.
+    """Search, read, watch and steer crawls in a browser.
 
-    Several crawls are searched as one. /api is for programs, /metrics for Prometheus.
+    Ctrl-C ends it. Several crawls are searched as one. /api is for programs, /metrics for Prometheus.
     """
 
     def ready(serving: "rooms.serve.Serving") -> None:

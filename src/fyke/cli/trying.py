@@ -27,7 +27,7 @@ def web(
     ledger: Annotated[Path | None, typer.Option(help="Write every request to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the synthetic web on this machine, as a target for any crawler. Ctrl-C ends it."""
+    """Run a synthetic web on this machine, for any crawler. Ctrl-C ends it."""
     if hosts > pages:
         raise ConfigurationError(f"--pages {pages} cannot be on {hosts} hosts: choose more of them, or fewer --hosts")
     kind = rooms.simweb.plain if plain else rooms.simweb.lively
@@ -70,9 +70,10 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     ] = 0.0,
     as_json: AsJson = False,
 ) -> None:
-    """Try a policy on a virtual web of any size: the real frontier and politeness, no sockets, no waiting.
+    """Try a crawl policy on a virtual web of any size.
 
-    Ctrl-C stops with checkpoint and report; after a kill, the same command goes on from the newest checkpoint.
+    The frontier and politeness are the real ones; there are no sockets, and nobody waits. Ctrl-C stops with
+    checkpoint and report; after a kill, the same command goes on from the newest checkpoint.
     """
     honest, wanted = rooms.quantities.read_whole("--domains", domains), rooms.quantities.read_whole("--pages", pages)
     web = rooms.spec.VirtualWebSpec(
@@ -120,9 +121,10 @@ def plan(  # noqa: PLR0913 - one parameter an option
     plot: Annotated[Path | None, typer.Option(help="Draw it too: a .png, .svg or .pdf file.", metavar="FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Size a machine: the disk, memory and time that a crawl needs, by IRLbot's model.
+    """Size a machine for a crawl, by IRLbot's model.
 
-    Options that are not given have the paper's values (Lee et al., WWW 2008): 8 billion pages on one server of 2007.
+    It says which disk, memory and time the crawl needs. Options that are not given have the paper's values (Lee
+    et al., WWW 2008): 8 billion pages on one server of 2007.
     """
     options = {
         "--pages": pages, "--rate": rate, "--memory": memory, "--disk": disk, "--speed": speed, "--share": share,
