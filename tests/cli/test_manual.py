@@ -18,7 +18,7 @@ def test_every_command_and_option_is_in_it() -> None:
     ).stdout
     names = re.findall(r"^  ([a-z]+)  ", help_text.partition("Commands:")[2], re.MULTILINE)
     assert names == [one.name for one in described()] and len(names) > 15
-    assert "..." not in help_text  # no first sentence is cut
+    assert "..." not in help_text.partition("Commands:")[2]  # no first sentence is cut
     for one in described():
         assert f".SS {one.usage}" in page
         assert all(f".B {written}" in page for written, _ in one.options)
