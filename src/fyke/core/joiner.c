@@ -1,9 +1,9 @@
-/* Plain links of a page joined to its base: what fyke.core.resolve does with columns, a link at a time.
+/* Joins the plain links of a page to its base, one at a time, as fyke.core.resolve does with columns.
 
-   Called by fyke.core.resolve, which says there what a plain link is; optional, like the scanner. Links that are not
-   plain are left to the caller's parser.
+   Called by fyke.core.resolve, which says what a plain link is. It is optional, like the scanner. Other links are left to
+   the caller's parser.
 
-   Invariant: the same links are plain, and lead to the same URLs, as by the columns of fyke.core.resolve. */
+   Invariant: the same links are plain, and lead to the same URLs, as with the columns of fyke.core.resolve. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -23,12 +23,12 @@ typedef struct {
 enum { SCHEME, ROOT, FOLDER, FILE_, PARTS, NONE = PARTS };
 
 typedef struct {
-    Py_ssize_t begin, query, end; /* of what stands for itself; without the fragment */
-    int ups, prefix;              /* folders to leave; which part of the base stands before it, NONE for no part */
+    Py_ssize_t begin, query, end; /* of the part that stands for itself, without the fragment */
+    int ups, prefix;              /* folders to leave; the part of the base that stands before it, or NONE */
     bool plain, absolute;
 } Link;
 
-/* What a byte means in a link: itself, an escape's digit, or something else. */
+/* Meanings of a byte in a link: itself, an escape's digit, or something else. */
 static byte meaning[256];
 enum { ITSELF, HASH, ASK, PERCENT, QUOTE, DOT, COLON, ODD };
 
@@ -38,7 +38,7 @@ static bool is_unreserved(int c) {
 
 static int value_of(byte c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; }
 
-/* Whether the escape behind the per cent sign at `at` stays as it is. */
+/* Return whether the escape behind the per cent sign at `at` stays as it is. */
 static bool stays(const byte *href, Py_ssize_t at, Py_ssize_t size) {
     int high = at + 1 < size ? value_of(href[at + 1]) : -1, low = at + 2 < size ? value_of(href[at + 2]) : -1;
     return high >= 0 && low >= 0 && !is_unreserved(16 * high + low);
@@ -49,7 +49,7 @@ static bool starts(const byte *href, Py_ssize_t size, const char *with) {
     return (size_t)size >= length && !memcmp(href, with, length);
 }
 
-/* How the link begins, and what stands before it. */
+/* Find out how the link begins, and which part of the base stands before it. */
 static bool read_start(const byte *href, Py_ssize_t size, Link *link) {
     if (href[0] == '.') {
         if (size > 1 && href[1] == '/') link->begin = 2;
@@ -104,7 +104,7 @@ static Link read_link(const byte *href, Py_ssize_t size) {
     return link;
 }
 
-/* The folder of `base` so many levels up, or the highest there is. */
+/* Return the folder of `base` that is `ups` levels up, or the highest. */
 static Text above(const Text *base, int ups) {
     Text folder = base[FOLDER];
     while (ups-- && folder.size > base[ROOT].size + 1) {
@@ -114,14 +114,14 @@ static Text above(const Text *base, int ups) {
     return folder;
 }
 
-/* Whether a link that names its root names that of its page. */
+/* Return whether a link that names its root names that of its page. */
 static bool is_own(const byte *href, const Link *link, const Text *base) {
     Text root = base[ROOT];
     if (!link->absolute) root.at += base[SCHEME].size, root.size -= base[SCHEME].size;
     return link->query > root.size && href[root.size] == '/' && !memcmp(href, root.at, root.size);
 }
 
-/* The keys of host and domain of a link that names its root: a borrowed tuple, None where that is not canonical. */
+/* Return the keys of host and domain of a link that names its root: a borrowed tuple, None if it is not canonical. */
 static PyObject *keys_of(const byte *href, const Link *link, const Text *base, PyObject *known, PyObject *keys_of_root) {
     Py_ssize_t host = link->absolute ? 8 : 2, before = link->absolute ? 0 : base[SCHEME].size;
     const byte *slash = link->query > host ? memchr(href + host, '/', link->query - host) : NULL;
@@ -152,7 +152,7 @@ typedef struct {
     PyObject *known, *keys_of_root, *urls, *left, *named;
 } Page;
 
-/* The link at `number`: its URL into `urls`, or its number into `left`. */
+/* Write the URL of the link at `number` into `urls`, or its number into `left`. */
 static int join(Page *page, Py_ssize_t number, PyObject *text) {
     Link link = {0, 0, 0, 0, NONE, false, false};
     const byte *href = NULL;

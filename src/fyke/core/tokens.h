@@ -1,5 +1,5 @@
-/* The tokens of a page, by the HTML standard's tokenizer (13.2.5): tags with the attributes that somebody reads,
-   comments, texts without tags. Read by walker.c here and scanner.c of fyke.harvest. */
+/* The tokens of a page, by the HTML standard's tokenizer (13.2.5): tags with the attributes that are read, comments,
+   texts without tags. Included by walker.c here and by scanner.c of fyke.harvest. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -8,11 +8,11 @@
 #include <string.h>
 
 #define MOST_ATTRIBUTES 250 /* of a tag */
-#define NAME 16 /* longer names are none that we know */
+#define NAME 16 /* a longer name is no known one */
 
 typedef unsigned char byte;
 
-/* What an SVG holds that ends with its own tag, if that says so. */
+/* Elements of an SVG that their own tag may close. */
 static const char *const shapes[] = {
     "path", "g", "circle", "rect", "use", "line", "polygon", "polyline", "ellipse", "defs", "symbol", "stop",
     "lineargradient", "radialgradient", "clippath", "mask", "text", "tspan", "animate", NULL};
@@ -24,9 +24,9 @@ typedef struct {
 enum { HREF, REL, CONTENT, META_NAME, HTTP_EQUIV, SRC, XLINK, KEPT };
 
 typedef struct {
-    char name[NAME + 1]; /* in small letters; empty when longer */
+    char name[NAME + 1]; /* in lower case; empty if longer */
     int attributes;
-    bool closes_itself, read; /* whether somebody reads its attributes */
+    bool closes_itself, read; /* whether its attributes are read */
     bool has[KEPT];
     Text value[KEPT];
 } Tag;
@@ -54,7 +54,7 @@ static inline bool equals(Text text, const char *word) {
 
 /* -- tokens -------------------------------------------------------------------------------------------------------- */
 
-/* Keep the first value of an attribute that somebody reads. */
+/* Keep the first value of an attribute that is read. */
 static void keep(Tag *tag, const byte *name, const byte *end, Text value) {
     static const struct {
         int size;
@@ -68,8 +68,8 @@ static void keep(Tag *tag, const byte *name, const byte *end, Text value) {
         }
 }
 
-/* A tag's name and attributes, from its first letter on, to behind it; false where the page ends before it does, or it
-   has more attributes than MOST_ATTRIBUTES. Values are kept where it `keeps` those that somebody reads. */
+/* Read a tag's name and attributes, from its first letter on. False if the page ends within it, or if it has more than
+   MOST_ATTRIBUTES attributes. `keeps`: keep the values of attributes that are read. */
 static inline bool read_tag(Text *rest, Tag *tag, bool keeps) {
     static const char *const read[] = {"a", "link", "meta", "area", "base", "iframe", NULL};
     const byte *at = rest->start, *end = rest->end;
@@ -121,7 +121,7 @@ static inline bool read_tag(Text *rest, Tag *tag, bool keeps) {
     }
 }
 
-/* To behind a comment, or what counts as one, of which `at` is behind the `<!`, `<?` or `</`. */
+/* Skip a comment, or a tag that counts as one; `at` is behind its `<!`, `<?` or `</`. */
 static void skip_comment(Text *rest, bool declared) {
     const byte *at = rest->start, *end = rest->end;
     if (declared && begins(at, end, "--")) {
@@ -137,14 +137,15 @@ static void skip_comment(Text *rest, bool declared) {
     rest->start = at && at < end ? at + 1 : end;
 }
 
-/* Whether the tag `name` begins there, which is `</name` where it is `closing`. */
+/* Return whether the tag `<name` begins here, or `</name` if `closing`. */
 static bool is_tag(const byte *at, const byte *end, const char *name, bool closing) {
     const byte *behind = at + 1 + closing + strlen(name);
     return behind < end && *at == '<' && (!closing || at[1] == '/') &&
            (is_blank(*behind) || *behind == '/' || *behind == '>') && begins(at + 1 + closing, end, name);
 }
 
-/* Where the end tag of a script begins, or the end of the page: in a comment in it, another script may open and close. */
+/* Return where the end tag of a script begins, or the end of the page. In a comment of it another script may open and
+   close. */
 static const byte *end_of_script(const byte *at, const byte *end) {
     bool escaped = false, nested = false;
     for (; at < end; at++) {
@@ -165,7 +166,7 @@ static const byte *end_of_script(const byte *at, const byte *end) {
     return end;
 }
 
-/* Where the end tag of an element begins whose text holds no tags, or the end of the page. */
+/* Return where the end tag of an element begins whose text holds no tags, or the end of the page. */
 static const byte *end_of_text(const byte *at, const byte *end, const char *name) {
     if (!strcmp(name, "script")) return end_of_script(at, end);
     for (; at < end && (at = memchr(at, '<', end - at)); at++)

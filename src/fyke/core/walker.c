@@ -1,6 +1,6 @@
-/* How much of an HTML page may be parsed, and how long that takes: the walk of walk.py, which says why, in C.
+/* How much of an HTML page may be parsed, and how long does that take? The walk of walk.py, which says why, in C.
 
-   Invariant: what is found is what walk.py finds. Time and memory are linear in the page. */
+   Invariant: the result is that of walk.py. Time and memory are linear in the page. */
 
 #include "tokens.h"
 
@@ -34,13 +34,13 @@ typedef struct {
     char name[NAME + 1];
     Text tag;
     int64_t units;
-} Fresh; /* a formatting element that nothing may part yet from its end tag */
+} Fresh; /* a formatting element: nothing has come yet that may part it from its end tag */
 
 typedef struct {
     int64_t tags, units, steps, pairs, again, each_again, heavy, anchor, whole, depth, options;
-    int kinds_met, names_met, fresh_met, item; /* which the latest was */
+    int kinds_met, names_met, fresh_met, item; /* the latest one */
     bool foreign, foreign_met; /* whether it may be within SVG or MathML, or was */
-    bool drawing; /* whether within an SVG, of which nothing but shapes was met */
+    bool drawing; /* whether within an SVG that had only shapes so far */
     Fresh fresh[MOST_FRESH];
     Kind kinds[2 * MOST_KINDS];
     Open names[2 * MOST_NAMES];
@@ -55,17 +55,17 @@ typedef struct {
 
 enum {
     FORMATS = 1,
-    INLINE = 2, /* parts no formatting elements: it holds nothing, or is no block */
-    FLAT = 4,   /* never holds others, or ends when the next one of its kind begins */
+    INLINE = 2, /* does not part formatting elements: it is empty, or no block */
+    FLAT = 4,   /* holds no others, or ends when the next of its kind begins */
     TEXT = 8,   /* holds no tags */
-    ODD = 16,   /* behind it texts may hold tags */
-    WHOLE = 32, /* adds to the one there is */
-    SHAPE = 64, /* within an SVG it ends with its own tag, if that says so */
+    ODD = 16,   /* from here on texts may hold tags */
+    WHOLE = 32, /* adds to the element that is there */
+    SHAPE = 64, /* within an SVG its own tag may close it */
     SELECT = 128,
-    OPTION = 256, /* looks twice through those of its select */
+    OPTION = 256, /* looks through its select's options twice */
     FOREIGN = 512,
-    BREAKS_OUT = 1024, /* ends SVG and MathML, where all others may hold others */
-    LIST_ITEM = 2048, /* ends no other item, nor the other it */
+    BREAKS_OUT = 1024, /* ends SVG and MathML, in which all other elements may hold others */
+    LIST_ITEM = 2048, /* closes no other item, and no other item closes it */
     OTHER_ITEM = 4096
 };
 
@@ -130,7 +130,7 @@ static bool is_too_much(const Cost *cost) {
            cost->kinds_met > MOST_KINDS;
 }
 
-/* How many tags like that were met, with it. */
+/* Return how many tags like this were met, with it. */
 static int64_t met(Cost *cost, Text tag) {
     uint64_t hash = hash_of(tag.start, tag.end);
     Kind *kind = &cost->kinds[hash % (2 * MOST_KINDS)];
@@ -140,7 +140,7 @@ static int64_t met(Cost *cost, Text tag) {
     return ++kind->count;
 }
 
-/* How many elements of a name are open, for who counts. NULL: none was met yet, and no more are kept, or it is not to be
+/* Return the counter of open elements of a name. NULL if none was met yet, and no more counters are kept or none shall be
    `added`. */
 static int64_t *opened(Cost *cost, const char *name, uint64_t hash, bool added) {
     Open *of = &cost->names[hash % (2 * MOST_NAMES)];
@@ -153,7 +153,7 @@ static int64_t *opened(Cost *cost, const char *name, uint64_t hash, bool added) 
     return &of->open;
 }
 
-/* From here on formatting elements that are open may be made again. */
+/* From here on open formatting elements may be made again. */
 static void settle(Cost *cost) {
     for (int place = 0; place < cost->fresh_met; place++) {
         Fresh *fresh = &cost->fresh[place];
@@ -210,7 +210,7 @@ static void end_formatting(Cost *cost, const char *name) {
     for (int place = cost->fresh_met - 1; place >= 0; place--) {
         Fresh *fresh = &cost->fresh[place];
         if (strcmp(fresh->name, name)) continue;
-        memmove(fresh, fresh + 1, (--cost->fresh_met - place) * sizeof *fresh); /* it is closed as it should be */
+        memmove(fresh, fresh + 1, (--cost->fresh_met - place) * sizeof *fresh); /* it is closed in order */
         return;
     }
     cost->units += ADOPTED * cost->heavy;
@@ -248,7 +248,7 @@ static bool put(Written *written, const byte *start, const byte *stop) {
     return true;
 }
 
-/* From `*kept` up to a `<`, and a reference for that. */
+/* Write from `*kept` up to a `<`, and a reference in its place. */
 static bool put_reference(Written *written, const byte **kept, const byte *at, const char *reference) {
     const byte *text = (const byte *)reference;
     bool done = put(written, *kept, at) && put(written, text, text + strlen(reference));
@@ -256,7 +256,8 @@ static bool put_reference(Written *written, const byte **kept, const byte *at, c
     return done;
 }
 
-/* Walk to where the page is too dear, or its end: what of it `kept` begins is not written. False: no memory. */
+/* Walk to the place where the page costs too much, or to its end. The rest from `kept` on is not written yet. False if
+   there is no memory. */
 static bool walk(Cost *cost, Text *rest, Written *written, const byte **kept) {
     const byte *stop = rest->end;
     bool odd = false, frames = false;

@@ -20,7 +20,7 @@ static bool begins(const byte *at, const byte *end, const char *what) {
     return true;
 }
 
-/* Behind the script or style sheet that begins at `at`: where its end tag begins; `at` itself where none begins. */
+/* Return where the end tag of the script or style sheet at `at` begins; `at` itself if none begins there. */
 static const byte *behind_code(const byte *at, const byte *end) {
     static const char *const tags[][2] = {{"<script", "</script"}, {"<style", "</style"}};
     for (int which = 0; which < 2; which++) {
@@ -32,7 +32,7 @@ static const byte *behind_code(const byte *at, const byte *end) {
     return at;
 }
 
-/* What a byte of a text becomes: a letter in small, the end of a line; none; or the text ends. */
+/* The letter that a byte of a text becomes: in lower case, the end of a line, nothing, or the end of the text. */
 enum { NOTHING = 0, SIGN = 1 };
 static byte means[256];
 
@@ -42,13 +42,13 @@ static void know_bytes(void) {
     means['\n'] = '\n', means['<'] = means['>'] = SIGN;
 }
 
-/* The next < or > from `at` on, or the end. */
+/* Return the next < or > from `at` on, or the end. */
 static const byte *next_sign(const byte *at, const byte *end) {
     while (at < end && means[*at] != SIGN) at++;
     return at;
 }
 
-/* Behind the link that begins at `at`, and its text; `at` itself where none begins. */
+/* Return the end of the link at `at`, behind its text; `at` itself if none begins there. */
 static const byte *behind_link(const byte *at, const byte *end) {
     if (end - at < 3 || lower(at[1]) != 'a' || !is_blank(at[2])) return at;
     const byte *behind = next_sign(at + 3, end);
@@ -106,9 +106,9 @@ static void know_codes(void) {
     }
 }
 
-/* Puts the fingerprints of a block of `size` letters, GRAM or more, at `put`: where they end. In `open` are those grams
-   of the window that have none behind them that is as little: the first is the least, and each other one is the least
-   once those before it are out of the window. */
+/* Write the fingerprints of a block of `size` letters, at least GRAM, at `put`; return their end. `open` holds the grams
+   of the window that have no smaller or equal gram behind them. The first is the least; each other one is the least once
+   those before it have left the window. */
 static gram *put_block(gram *put, const byte *block, int64_t size, int64_t begin) {
     gram open[WINDOW];
     int64_t first = 0, behind = 0, last = -1; /* the first two count all that ever were in `open` */

@@ -1,10 +1,10 @@
-/* What a page points at, read out of its bytes without a tree.
+/* The links of a page, read out of its bytes without a tree.
 
-   Called by fyke.harvest.links for pages whose tree nobody asks for; it is optional, and without it the tree is made.
-   It follows the tokenizer of the HTML standard (13.2.5), and of tree construction (13.2.6) only as much as tells
-   whether a tag becomes an element, and where. Where that is not enough it says so, by None, and the tree decides:
-   in templates, frames, MathML, in what an inline SVG or a <select> seldom holds, and in a table outside its cells
-   (links there move before the table).
+   Called by fyke.harvest.links for pages whose tree nobody asks for. It is optional; without it the tree is made.
+   It follows the tokenizer of the HTML standard (13.2.5), and tree construction (13.2.6) only as far as it tells whether
+   a tag becomes an element, and where. If that is not enough it returns None, and the tree decides: in templates, frames,
+   MathML, in tags that an inline SVG or a <select> seldom holds, and in a table outside its cells (links there move
+   before the table).
 
    Invariant: a result that is not None is what fyke.harvest.links reads out of lexbor's tree of the same bytes. Time
    and memory are linear in the page. */
@@ -13,10 +13,10 @@
 
 #define MOST_TABLES 64
 #define MOST_SVG 32
-#define MOST_HELD 200000 /* links, until they are made fewer */
-#define MOST_DECODED 32 /* values that Python reads, some 30 us each */
+#define MOST_HELD 200000 /* links; then `fewer` is called */
+#define MOST_DECODED 32 /* values that Python decodes, some 30 us each */
 
-enum { DONE, UNSURE, FAILED }; /* what a step comes to; FAILED with an exception set */
+enum { DONE, UNSURE, FAILED }; /* results of a step; FAILED sets an exception */
 
 typedef struct {
     Text rest; /* of the page */
@@ -29,8 +29,8 @@ typedef struct {
 
 /* -- values ---------------------------------------------------------------------------------------------------------- */
 
-/* Whether the reference at `at` (behind the ampersand) is one of a few that all know; then the character it is, and
-   where it ends. `*literal`: the ampersand stands for itself, as the standard has it in attributes. */
+/* Return whether the reference at `at` (behind the ampersand) is one of a few common ones; if so, set its character and
+   its end. `*literal`: the ampersand stands for itself, as the standard says for attributes. */
 static bool known_reference(const byte *at, const byte *end, char *character, const byte **behind, bool *literal) {
     static const struct {
         const char *name;
@@ -51,7 +51,7 @@ static bool known_reference(const byte *at, const byte *end, char *character, co
     return *literal;
 }
 
-/* A value as text; what is not plain is read by `decode`. NULL with an exception set, or where there are too many. */
+/* Return a value as text; `decode` reads values that are not plain. NULL with an exception set, or if too many are not. */
 static PyObject *text_of(Scan *scan, Text raw) {
     Py_ssize_t size = raw.end - raw.start;
     if (memchr(raw.start, '\r', size)) goto odd;
@@ -97,7 +97,7 @@ static int append(PyObject *list, PyObject *item) {
     return failed ? FAILED : DONE;
 }
 
-/* The same for a link: of very many those are kept that `fewer` gives, half as many at most. */
+/* Add a link. If there are very many, only those that `fewer` returns are kept, at most half of them. */
 static int append_link(Scan *scan, PyObject **links, PyObject *link) {
     int step = append(*links, link);
     if (step || PyList_GET_SIZE(*links) < MOST_HELD) return step;
@@ -109,7 +109,7 @@ static int append_link(Scan *scan, PyObject **links, PyObject *link) {
 
 /* -- what is read ------------------------------------------------------------------------------------------------------ */
 
-/* Whether `rel` has the word nofollow: as Python's `split` and `lower` find it, or *unsure. */
+/* Return whether `rel` has the word nofollow, as Python's `split` and `lower` find it; sets *unsure if bytes cannot tell. */
 static bool shuns(Text rel, bool *unsure) {
     for (const byte *at = rel.start; at < rel.end; at++)
         if (*at >= 0x80 || *at == '&' || (*at < ' ' && !is_blank(*at))) {
@@ -138,7 +138,7 @@ static PyObject *value_of(Scan *scan, const Tag *tag, int which) {
     return is_empty(tag, which) ? PyUnicode_FromString("") : text_of(scan, tag->value[which]);
 }
 
-/* Two attributes of an element in `others`. */
+/* Add two attributes of an element to `others`. */
 static int note(Scan *scan, const Tag *tag, int first, int second) {
     PyObject *one = value_of(scan, tag, first);
     PyObject *two = one && second >= 0 ? value_of(scan, tag, second) : one ? PyUnicode_FromString("") : NULL;
@@ -170,7 +170,7 @@ static const byte *next_tag(const Scan *scan) {
     return at < end ? memchr(at, '<', end - at) : NULL;
 }
 
-/* Over the text of an element whose text holds no tags, to behind its end tag. */
+/* Skip the text of an element that holds no tags, and its end tag. */
 static int skip_raw(Scan *scan, const char *name, Text *text) {
     const byte *start = scan->rest.start;
     Tag tag;
@@ -181,12 +181,12 @@ static int skip_raw(Scan *scan, const char *name, Text *text) {
     return read_tag(&scan->rest, &tag, true) ? DONE : UNSURE;
 }
 
-/* A tag, if its name begins there; false where none does. */
+/* Read a tag; false if no name begins here. */
 static bool read_name(Scan *scan, Tag *tag) {
     return scan->rest.start < scan->rest.end && is_letter(*scan->rest.start) && read_tag(&scan->rest, tag, true);
 }
 
-/* An inline SVG of shapes alone, to behind its end. */
+/* Skip an inline SVG that has only shapes. */
 static int skip_svg(Scan *scan) {
     char open[MOST_SVG][NAME + 1];
     int depth = 0;
@@ -219,7 +219,7 @@ static int skip_svg(Scan *scan) {
     }
 }
 
-/* A <select> of options alone. */
+/* Skip a <select> that has only options. */
 static int skip_select(Scan *scan) {
     Tag tag;
     for (;;) {
@@ -235,7 +235,7 @@ static int skip_select(Scan *scan) {
 
 static bool outside_cells(const Scan *scan) { return scan->tables && !scan->cell[scan->tables - 1]; }
 
-/* Keep note of tables and their cells: nothing that is read may be in a table and in no cell of it. */
+/* Track tables and cells: nothing may be read in a table outside its cells. */
 static int place_in_table(Scan *scan, const char *name, bool closing) {
     static const char *const parts[] = {"tr", "tbody", "thead", "tfoot", "td", "th", "caption", "col", "colgroup",
                                         NULL};
