@@ -180,7 +180,7 @@ class Beast:
         begin = np.maximum(before, np.uint64((self._current + self._closed) * _SLOT))
         budgets = numbers(urls, "budget")[domains.order].astype(np.uint64)
         cost = _cost(budgets * np.uint64(self._budgets))
-        taken = begin[domains.of] + _sum_before(cost, domains)
+        taken = begin[domains.group_of] + _sum_before(cost, domains)
         fits = (taken < (self._current + self._width) * _SLOT) & (budgets > 0)
         lanes = np.where(budgets > 0, _OVER, _BARRED)
         lanes[fits] = taken[fits] // np.uint64(_SLOT) - np.uint64(self._current) + np.uint64(_ROUNDS)
@@ -339,4 +339,4 @@ def _cost(budgets: U64) -> U64:
 def _sum_before(cost: U64, groups: Groups) -> U64:
     """Return the sum of the `cost` of the rows before each in its group: uint64[n], in the order of `groups`."""
     before: U64 = np.cumsum(cost) - cost
-    return before - before[groups.starts][groups.of]
+    return before - before[groups.starts][groups.group_of]

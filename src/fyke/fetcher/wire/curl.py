@@ -268,7 +268,7 @@ class CurlEngine:
         if (slot := self._calls.slot) is not None:
             took_s = self._clock.now() - self._calls.at
             if slot.turns and not in_turn:
-                self._share.took(took_s)
+                self._share.count_unexpected(took_s)
             slot.took(took_s)
         if running < len(self._active):
             self._drain()
@@ -317,7 +317,7 @@ class CurlEngine:
         if code == 0:
             self._line.note_answered(slot.request.visit.host)
             if slot.turns == 0:
-                self._pace.light()
+                self._pace.note_light()
         if code and not slot.broken_off and self._watchdog.ended(curl.getinfo(pycurl.LOCAL_PORT)):
             self._deliver(slot, TransferEnd(Outcome.BAD_ANSWER, ENDLESS))
         else:
