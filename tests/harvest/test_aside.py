@@ -535,7 +535,7 @@ def test_while_light_work_is_going_on_large_pages_are_read_one_by_one() -> None:
         pace.note_busy()
         aside.go_on()
         settle(aside)
-        assert sum(work.result.done() for work in aside._waiting) == begun
+        assert sum(work.result.done() for work in aside._untaken) == begun
         clock.advance(1_000_000 * BYTE_S * PARTS)
     pace.note_busy()
     aside.go_on(hurry=True)
