@@ -79,7 +79,7 @@ class Fetcher:
     def put(self, visits: pa.RecordBatch) -> None:
         """Queue `visits` (schema `URLS`) at their hosts. For one of kind `RULES`, bring its origin's rules."""
         now = self._clock.now()
-        for visit in self._with_earlier(visits):
+        for visit in self._with_known(visits):
             if visit.kind is Kind.RULES:
                 self._rules.bring(visit.parts.origin, now)
             else:
@@ -97,10 +97,10 @@ class Fetcher:
             return
         self.bench.leave(host, now)
 
-    def _with_earlier(self, visits: pa.RecordBatch) -> list[Visit]:
+    def _with_known(self, visits: pa.RecordBatch) -> list[Visit]:
         rows = visits_of(visits)
         if self._rooms.past is not None:
-            self._rooms.past.recall(rows)
+            self._rooms.past.note_known(rows)
         return rows
 
     def take(self, *, exchanges: bool = True) -> Fetched:
@@ -191,7 +191,7 @@ class Fetcher:
         if not self._refusals or self._is_behind:
             return
         now = self._clock.now()
-        for visit in self._with_earlier(self._refusals.next()):
+        for visit in self._with_known(self._refusals.next()):
             host = self._host_of(visit, now)
             robots = self._rules.of(host, visit.parts.origin)
             line = self._rules.refusal(host, robots, visit) if robots is not None else ""

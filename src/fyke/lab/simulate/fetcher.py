@@ -147,7 +147,7 @@ class VirtualFetcher:
         addresses = self._web.addresses(texts.of_column(visits.column("url"))).tolist()
         rows = visits_of(visits)
         if self._copies is not None:
-            self._copies.recall(rows)
+            self._copies.note_known(rows)
         for visit, address in zip(rows, addresses, strict=True):
             host = self.bench.get(visit.host)
             if visit.host in self._retired:
