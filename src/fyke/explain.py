@@ -236,7 +236,7 @@ def _due(
     host, weight = np.zeros(1, np.uint64), np.ones(1)
     resting = Resting(host, fetched_at, tried_at, belief, first, told[0], signals, weight, finds)
     due = float(due_at(resting, Terms(asked.least_s, asked.greatest_s), clock.now())[0])
-    when = f"it is due from {datetime.fromtimestamp(due + clock.set_s, UTC):%Y-%m-%d %H:%M:%S} UTC on"
+    when = f"it is due from {datetime.fromtimestamp(due + clock.wall_ahead_s, UTC):%Y-%m-%d %H:%M:%S} UTC on"
     if due <= tried + asked.least_s:
         return f"{when}: {duration(asked.least_s)} after the visit before, the least time"
     if not at or due >= at + asked.greatest_s:
@@ -365,7 +365,7 @@ def _hours(config: Config, host: str, now: float) -> list[str]:
 def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str]:
     """Say what is known of its host: rest, failures, the line of robots.txt that decides."""
     parts, clock = split(url), crawl_clock(directory)
-    facts = _hours(config, parts.host, clock.now() + clock.set_s)
+    facts = _hours(config, parts.host, clock.now() + clock.wall_ahead_s)
     if not any(part.hosts.exists() for part in directory.parts):
         return facts
     with ReadBooks(part.hosts for part in directory.parts) as book:
@@ -379,7 +379,7 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
         if host.retired:
             facts.append(f"{parts.host} was given up: {host.retired}")
         if host.due > clock.now():
-            until = datetime.fromtimestamp(host.due + clock.set_s, UTC)
+            until = datetime.fromtimestamp(host.due + clock.wall_ahead_s, UTC)
             seen_last = f"; last seen of it: {_words(host.trouble)}" if host.trouble else ""
             facts.append(f"{parts.host} rests until {until:%Y-%m-%d %H:%M:%S} UTC{seen_last}")
         row = "" if host.retired else f", {counted(host.failures, 'failure')} in a row"

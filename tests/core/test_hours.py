@@ -101,8 +101,8 @@ def test_the_last_table_that_says_something_of_a_host_counts() -> None:
     at = Hours.of("22-6").opens_at(1e9)
     assert found.opens_at("a.example.org", 1e9) == 1e9 and not HostHours()
     evening = Hours.of("12-13").opens_at(1e9)
-    assert found.begin_at(found.opens_at("example.com", evening)) and not found.begin_at(evening)
+    assert found.is_opening(found.opens_at("example.com", evening)) and not found.is_opening(evening)
     assert found.opens_at("example.com", 1e9) == at
     opens = found.opens_at("example.com", evening)
-    found.set_s = -1e8
-    assert found.opens_at("example.com", evening + 1e8) == opens + 1e8 and found.begin_at(opens + 1e8)
+    found.wall_ahead_s = -1e8
+    assert found.opens_at("example.com", evening + 1e8) == opens + 1e8 and found.is_opening(opens + 1e8)

@@ -23,11 +23,11 @@ def test_heavy_work_takes_one_part_of_the_time_while_light_work_is_going_on(piec
     share = pace.share()
     began_at, taken_s = clock.now(), 0.0
     for expected_s, takes_s in pieces:
-        pace.go_on()
+        pace.note_busy()
         while wait_s := share.wait_s(expected_s):
             assert 0 < wait_s <= LIGHT_S
             clock.advance(wait_s)
-            pace.go_on()
+            pace.note_busy()
         assert taken_s * PARTS <= clock.now() - began_at + 1e-3
         with share.taken(expected_s):
             clock.advance(takes_s)
@@ -53,13 +53,13 @@ def test_what_was_taken_while_nothing_light_was_going_on_is_owed_by_nobody(piece
     share = pace.share()
     for took_s in pieces:
         clock.advance(took_s)
-        share.took(took_s)
-    pace.go_on()
-    share.took(last_s)
+        share.count_unexpected(took_s)
+    pace.note_busy()
+    share.count_unexpected(last_s)
     begun_at = clock.now()
     while wait_s := share.wait_s():
         clock.advance(wait_s)
-        pace.go_on()
+        pace.note_busy()
     before_s = pieces[-1] if pieces else 0.0
     assert clock.now() - begun_at <= (before_s + last_s) * PARTS
 
@@ -70,7 +70,7 @@ def test_heavy_work_does_not_take_itself_for_light_work(piece_s, since_s):
     clock = VirtualClock()
     pace = Pace(clock)
     share = pace.share()
-    pace.go_on()
+    pace.note_busy()
     clock.advance(since_s)
     waited_s = 0.0
     for _ in range(200):
@@ -88,7 +88,7 @@ def test_light_work_is_going_on_where_much_of_it_ends(pieces, every_s):
     pace = Pace(clock)
     for _ in range(pieces):
         clock.advance(every_s)
-        pace.light()
+        pace.note_light()
     assume(abs((MANY - 1) * every_s - LIGHT_S) > 1e-5)
     assert pace.busy == (pieces >= MANY and (MANY - 1) * every_s < LIGHT_S)
     clock.advance(LIGHT_S)

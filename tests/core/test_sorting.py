@@ -27,7 +27,7 @@ def test_groups_are_of_equal_keys(keys: list[int]) -> None:
     assert groups.keys.tolist() == sorted(set(keys)) == distinct(np.array(keys, np.uint64)).tolist()
     assert groups.counts.tolist() == [*map(len, expected)]
     assert (groups.last + 1).tolist() == np.cumsum(groups.counts).tolist()
-    assert groups.keys[groups.of[groups.places]].tolist() == keys
+    assert groups.keys[groups.group_of[groups.places]].tolist() == keys
 
 
 @pytest.mark.parametrize("count", [5_000, 70_000])

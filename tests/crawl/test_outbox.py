@@ -89,10 +89,10 @@ def test_where_a_server_redirects_to_is_sent_though_a_page_linked_to_it() -> Non
     outbox = Outbox(LinkCache(1000, by_depth=False))
     links = links_on(PAGES[0], PAGES[:2])
     outbox.put_links(links)
-    outbox.put_links(replace(links, given=np.array([True, False])))
-    outbox.put_links(replace(links, given=np.array([True, False])))
+    outbox.put_links(replace(links, fixed=np.array([True, False])))
+    outbox.put_links(replace(links, fixed=np.array([True, False])))
     taken = outbox.take_links(ALL)
-    assert taken.given is not None and taken.given.tolist() == [False, False, True]
+    assert taken.fixed is not None and taken.fixed.tolist() == [False, False, True]
     assert u64(taken.urls, "key").tolist() == [PAGES[0].key, PAGES[1].key, PAGES[0].key]
 
 

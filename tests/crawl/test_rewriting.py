@@ -255,7 +255,7 @@ def test_seeds_redirects_and_requisites_stay_as_they_are(tmp_path: Path) -> None
     shard = shard_of(tmp_path, [Rule(shape=Shape.DROP_KEY, host="a.test", key="sid")], SMALL)
     urls = [locate(f"http://a.test/p{n}?sid={n}") for n in range(3)]
     batch = url_batch(urls, kind=[Kind.SEED, Kind.REQUISITE, Kind.PAGE])
-    links = Links(batch, np.zeros(3, np.uint64), given=np.array([False, False, True]))
+    links = Links(batch, np.zeros(3, np.uint64), fixed=np.array([False, False, True]))
     assert shard.stage.apply(links)[0] is links
     shard.close()
 

@@ -83,7 +83,7 @@ def test_nobody_goes_on_where_a_manifest_is_gone(tmp_path: Path, commits: int, w
         for number in range(commits):
             name = checkpoint.store.write("table", "keys", [b"%d" % number])
             commit(checkpoint)
-    there = manifests.there(tmp_path)
+    there = manifests.numbers_with_begun(tmp_path)
     assert there == [commits, commits - 1]
     path = tmp_path / manifests.Manifest(there[which]).name
     path.unlink()

@@ -47,7 +47,7 @@ HOSTS = st.builds(
     last_seen=TIMES,
     crawl_delay_s=st.none() | TIMES,
     answering=st.lists(st.integers(0, 65535).map("http://a.test:{}".format), max_size=3).map(tuple),
-    vain=st.integers(0, 1 << 40),
+    port_failures=st.integers(0, 1 << 40),
 )
 ROBOTS = st.builds(
     RobotsRecord,

@@ -61,11 +61,11 @@ class Politeness(RuleBasedStateMachine):
         assert not rest_until, "a host was asked while all were said to rest"
         if host.address is None:
             self.bench.settle(host, f"a{host.key % ADDRESSES}")
-            self.bench.rest(host)
+            self.bench.enqueue(host)
             return
         taken = self.bench.pop(host, self.now)
         if taken is None:
-            self.bench.rest(host)
+            self.bench.enqueue(host)
             return
         if again:  # as when robots.txt must come first
             self.bench.add(host, taken, first=True)

@@ -43,7 +43,7 @@ class Plans:
 
     def again(self, rows: int, weighed: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None) -> bool:
         """Put some of QF again, with the budgets that `weighed` gives them."""
-        urls = self.enforcer.failed(rows)
+        urls = self.enforcer.take_over_budget(rows)
         if urls is None:
             return False
         self.failed += urls.num_rows
@@ -169,7 +169,7 @@ def test_nothing_comes_of_nothing(tmp_path: Path, kind: type[Any]) -> None:
     shelf = shard(tmp_path, kind)
     for _ in range(5):
         assert shelf.stage.enforcer.get(10) is None
-        assert shelf.stage.enforcer.failed(10) is None
+        assert shelf.stage.enforcer.take_over_budget(10) is None
         assert not shelf.stage.enforcer.splitting
     assert round_of(shelf.stage.enforcer) == 0
     assert len(shelf.stage.enforcer) == 0

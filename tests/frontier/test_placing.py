@@ -23,7 +23,7 @@ class Rereading(Placing):
         self.batch = url_batch(list(map(locate, urls)))
         self.read_bytes: list[int] = []
         idle = {"full": False, "pending": 0}
-        beast = SimpleNamespace(splitting=True, failed=lambda rows: self.batch.slice(0, rows))
+        beast = SimpleNamespace(splitting=True, take_over_budget=lambda rows: self.batch.slice(0, rows))
         stages: Any = SimpleNamespace(star=SimpleNamespace(**idle), domains=SimpleNamespace(**idle), beast=beast)
         super().__init__(stages, Sizes(batch=ROWS))
 

@@ -48,11 +48,11 @@ def fresh_pages(asking: Asking, path: str, count: int) -> None:
     urls = [f"http://www.a.example{path}{number}" for number in range(count)]
     visits = visits_of(url_batch(list(map(locate, urls))))
     asking.stage.learn(judged_batch([(visit, True) for visit in visits]))
-    asking.stage.probes.visited(np.full(count, HOST, np.uint64), np.full(count, DOMAIN, np.uint64))
+    asking.stage.probes.note_visited(np.full(count, HOST, np.uint64), np.full(count, DOMAIN, np.uint64))
 
 
 def grow(asking: Asking, urls: int) -> None:
-    asking.stage.probes.found(np.full(urls, HOST, np.uint64), np.full(urls, DOMAIN, np.uint64))
+    asking.stage.probes.note_found(np.full(urls, HOST, np.uint64), np.full(urls, DOMAIN, np.uint64))
 
 
 def answer(asking: Asking, wanted: list[tuple[str, int]], *, made_up: bool) -> None:
@@ -151,7 +151,7 @@ def test_a_chain_beside_copies_is_asked_and_alone_is_not(asking: Asking) -> None
     for number in range(2 * GROWN, 4 * GROWN):
         fresh_pages(asking, f"/page/{number}", 1)
         grow(asking, 3)
-        asking.stage.probes.put_aside(np.full(2, HOST, np.uint64), np.full(2, DOMAIN, np.uint64))
+        asking.stage.probes.note_put_aside(np.full(2, HOST, np.uint64), np.full(2, DOMAIN, np.uint64))
     assert not asking.stage.probes.grown(np.array([HOST], np.uint64), np.array([DOMAIN], np.uint64)).any()
     convict(asking, "/page/")
 
@@ -167,7 +167,7 @@ def test_where_nobody_wants_it_no_host_is_asked_or_convicted(asking: Asking, aft
 
     asking.restart(lambda store, state: Traps(store, after, state))
     assert passed(asking, "/entry/")
-    assert asking.stage.cleared().num_rows > 0, "what waited goes on"
+    assert asking.stage.take_cleared().num_rows > 0, "what waited goes on"
     assert len(asking.stage) == 0
     fresh_pages(asking, "/other/", 1000)
     grow(asking, 10_000)
@@ -183,7 +183,7 @@ def test_memory_is_bounded_and_who_is_convicted_stays_so_however_many_come(askin
     probes = asking.stage.probes
     like = shapes(skeleton("http://www.a.example/a/1"))
     for host in range(1, 2 * PLACES):
-        probes.fresh("http://www.a.example/a/1", like, host * 2654435761 % 2**64, host)
+        probes.note_fresh("http://www.a.example/a/1", like, host * 2654435761 % 2**64, host)
     assert probes.take() == [], "none of them grew"
     assert probes.state()["places"] <= PLACES
     assert passed(asking, "/entry/") == []

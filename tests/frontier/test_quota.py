@@ -114,7 +114,7 @@ def test_no_host_has_more_than_its_pages(  # noqa: C901
         elif step == "lend" and crawl.model.leased:  # another agent fetches what was handed out first, and says so
             urls = crawl.model.leased.pop(0)
             ended = ended_batch((visit, crawl.web.outcome(visit.url)) for visit in visits_of(urls))
-            crawl.frontier.let_go(ended.column("key").to_pylist())
+            crawl.frontier.take_out(ended.column("key").to_pylist())
             crawl.frontier.hold(ended)
             unsafe.append((urls, ended))
         elif step == "safe" and unsafe:

@@ -112,7 +112,7 @@ class Gate(Shard[RobotsGate, Model]):
         if origin not in self.model.asked and origin not in self.model.told:
             return
         end = self.now + ttl_s
-        self.stage.known(origin, rules, end, self.now)
+        self.stage.learn_rules(origin, rules, end, self.now)
         self.model.told[origin] = (rules, math.ceil(end))
         self.model.asked.discard(origin)
 
@@ -243,7 +243,7 @@ def test_what_an_answer_lets_pass_waits_for_no_other_turn(gate: Gate) -> None:
     gate.put([0])
     gate.turn()
     gate.wanted()
-    gate.stage.known(ORIGINS[0], Rules.OPEN, gate.now + FAR, gate.now + 0.01)
+    gate.stage.learn_rules(ORIGINS[0], Rules.OPEN, gate.now + FAR, gate.now + 0.01)
     passed = gate.stage.recheck(gate.now, hungry=False)
     assert passed is not None
     assert passed.num_rows == 1
@@ -301,7 +301,7 @@ def test_what_waits_is_read_again_no_oftener_than_its_rows_are_worth(tmp_path: P
     for hungry in read:
         for _ in range(seconds):
             gate.advance(1)
-            gate.stage.known(ORIGINS[4], Rules.OPEN, gate.now + FAR, gate.now)
+            gate.stage.learn_rules(ORIGINS[4], Rules.OPEN, gate.now + FAR, gate.now)
             read[hungry] += gate.stage.recheck(gate.now, hungry=hungry) is not None
             list(gate.stage.merge(gate.now))
     assert read[True] == pytest.approx(portions * seconds / rows / HUNGRY_SHARE, abs=portions)
@@ -329,7 +329,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     assert not any(urls.num_rows for urls in gate.stage.merge(gate.now))
     assert gate.stage.wanted(10_000, gate.now, all_of_a_domain=True).num_rows == 1000
     for host in hosts:
-        gate.stage.known(host, Rules.OPEN, gate.now + FAR, gate.now)
+        gate.stage.learn_rules(host, Rules.OPEN, gate.now + FAR, gate.now)
         assert len(gate.stage._lately) <= 50
     passed = 0
     for _ in range(2):

@@ -40,7 +40,7 @@ def crawled(directory: Path, is_endless: Callable[[int], bool]) -> list[Counter[
         endless = np.array([is_endless(domain) for domain, _ in done], np.bool_)
         window.slow.ended(hosts, [REST_S] * len(done), endless)
         slowed = window.slow.take_new()
-        back = window.let_go([at(*page).key for page in out if page not in done and at(*page).host in slowed])
+        back = window.take_out([at(*page).key for page in out if page not in done and at(*page).host in slowed])
         queues.stage.put(back)
         out = [page for page in out if page not in done and page not in pages(back)]
     assert sum(seen, Counter()) == Counter(sizes), "everything once"
@@ -74,12 +74,12 @@ def test_who_goes_on_growing_has_no_end_in_sight(tmp_path: Path) -> None:
     for domain, first, later in ((1, 100, 0), (2, 1000, 0), (3, 0, 1), (4, 0, 2 * PACE), (5, 500, 2 * PACE)):
         one, of = at(domain, 0), domain_of(domain)
         host, owner = np.array([one.host], np.uint64), np.array([of], np.uint64)
-        probes.fresh(one.url.decode(), SHAPES, one.host, of)
-        probes.found(host.repeat(first), owner.repeat(first))
+        probes.note_fresh(one.url.decode(), SHAPES, one.host, of)
+        probes.note_found(host.repeat(first), owner.repeat(first))
         told = []
         for _ in range(100):
-            probes.visited(host, owner)
-            probes.found(host.repeat(int(later)), owner.repeat(int(later)))
+            probes.note_visited(host, owner)
+            probes.note_found(host.repeat(int(later)), owner.repeat(int(later)))
             told.append(bool(probes.have_no_end(host)[0]))
         assert not any(told[: ASK_AFTER - 1])
         assert all(told[ASK_AFTER:]) if later > PACE else not any(told[5 * LATELY :])

@@ -146,10 +146,10 @@ def test_what_is_fresh_after_all_goes_on_and_nothing_is_lost(guard: Guard) -> No
     guard.save()
     guard.restart()
     assert len(guard.stage) == 300
-    assert guard.stage.cleared().num_rows == 0
+    assert guard.stage.take_cleared().num_rows == 0
     learn(guard, numbered("/day/", AFTER, 100_000), True)
     back = []
-    while (urls := guard.stage.cleared()).num_rows:
+    while (urls := guard.stage.take_cleared()).num_rows:
         back.append(urls)
     assert Counter(texts(concat(back))) == Counter(waiting)
     assert len(guard.stage) == 0
@@ -187,7 +187,7 @@ def test_a_shape_that_wavers_costs_no_more_than_a_few_looks(guard: Guard) -> Non
         learn(guard, numbered("/day/", 3, 1000 * number), True)
         learn(guard, numbered("/day/", 2 * AFTER, 1000 * number + 500), False)
         before = len(guard.stage)
-        guard.stage.cleared()
+        guard.stage.take_cleared()
         looked += before
     assert looked > 10_000, "each wavering has a reason to look at all of it"
     assert guard.stage.state()["looks"] == 0
@@ -246,11 +246,11 @@ def test_what_waits_is_not_left_for_ever_where_a_host_makes_up_new_text(guard: G
     maze, honest = (batch([f"http://www.{name}.example/{n}" for n in range(4 * LATELY)]) for name in ("maze", "honest"))
     for host in (maze, honest):
         learn(guard, texts(host)[:1], True)
-    guard.stage.probes.found(u64(maze, "host").repeat(9), u64(maze, "domain").repeat(9))
+    guard.stage.probes.note_found(u64(maze, "host").repeat(9), u64(maze, "domain").repeat(9))
 
     def visited(urls: Any) -> Any:
-        guard.stage.visited(u64(urls, "key"), u64(urls, "host"), u64(urls, "domain"))
-        return guard.stage.share()
+        guard.stage.note_visited(u64(urls, "key"), u64(urls, "host"), u64(urls, "domain"))
+        return guard.stage.take_share()
 
     others = [batch([f"http://www.honest{n}.example/{page}" for page in range(LATELY)]) for n in range(FEW_ACTIVE)]
     honest = concat([honest, *others])
@@ -282,13 +282,13 @@ def test_where_few_wait_most_visits_are_theirs(guard: Guard) -> None:
         waiting += len(some)
     maze = batch([f"http://www.maze.example/{n}" for n in range(LATELY + waiting)])
     learn(guard, texts(maze)[:1], True)
-    guard.stage.probes.found(u64(maze, "host").repeat(9), u64(maze, "domain").repeat(9))
+    guard.stage.probes.note_found(u64(maze, "host").repeat(9), u64(maze, "domain").repeat(9))
     out, visits = 0, LATELY
     while out < waiting and visits < maze.num_rows:
         urls = maze.slice(0, LATELY) if not out else maze.slice(visits, 4)
-        guard.stage.visited(*(u64(urls, name) for name in ("key", "host", "domain")))
+        guard.stage.note_visited(*(u64(urls, name) for name in ("key", "host", "domain")))
         visits += urls.num_rows
-        out += guard.stage.share().num_rows
+        out += guard.stage.take_share().num_rows
     assert out == waiting and visits < LATELY + waiting / 2
 
 
@@ -302,8 +302,8 @@ def test_what_waits_goes_on_beside_a_list_that_has_no_end(guard: Guard, others: 
     turns = lists.take(np.arange(lists.num_rows).reshape(others, -1).T.ravel())
     for begin in range(0, turns.num_rows, LATELY):
         urls = turns.slice(begin, LATELY)
-        guard.stage.visited(u64(urls, "key"), u64(urls, "host"), u64(urls, "domain"))
-        guard.stage.share()
+        guard.stage.note_visited(u64(urls, "key"), u64(urls, "host"), u64(urls, "domain"))
+        guard.stage.take_share()
     assert len(guard.stage) == (0 if others <= FEW_ACTIVE else 50)
 
 
@@ -316,12 +316,12 @@ def test_what_goes_on_in_vain_goes_on_ever_less(guard: Guard) -> None:
         assert passed(guard, urls) == 0
     maze = batch([f"http://www.maze.example/{n}" for n in range(1000 * LATELY)])
     learn(guard, texts(maze)[:1], True)
-    guard.stage.probes.found(u64(maze, "host").repeat(9), u64(maze, "domain").repeat(9))
+    guard.stage.probes.note_found(u64(maze, "host").repeat(9), u64(maze, "domain").repeat(9))
     shares: list[list[str]] = []
     for begin in range(0, 16 * LATELY, LATELY):
         urls = maze.slice(begin, LATELY)
-        guard.stage.visited(u64(urls, "key"), u64(urls, "host"), u64(urls, "domain"))
-        shares.append(texts(guard.stage.share()))
+        guard.stage.note_visited(u64(urls, "key"), u64(urls, "host"), u64(urls, "domain"))
+        shares.append(texts(guard.stage.take_share()))
         learn(guard, shares[-1], False)
     first, later = (sum(map(len, some)) for some in (shares[:4], shares[4:8]))
     assert {url.split("/")[2] for some in shares[:4] for url in some} == {f"www.{name}.example" for name in traps}
@@ -668,7 +668,7 @@ def test_a_site_that_was_misjudged_comes_back_by_what_is_tried(guard: Guard) -> 
     assert 0 < len(tried) <= 1 + FREE, "traps, but for those"
     learn(guard, tried, True)
     back = []
-    while (urls := guard.stage.cleared()).num_rows:
+    while (urls := guard.stage.take_cleared()).num_rows:
         back += texts(urls)
     assert sorted(tried + back) == sorted(articles)
 
@@ -707,7 +707,7 @@ def test_who_grows_by_traps_alone_does_not_grow(guard: Guard) -> None:
     learn(guard, ["http://www.a.example/"], True)
     learn(guard, numbered("/day/", 2 * AFTER), False)
     days = batch(numbered("/day/", 500, 10_000))
-    guard.stage.probes.found(u64(days, "host"), u64(days, "domain"))
+    guard.stage.probes.note_found(u64(days, "host"), u64(days, "domain"))
     assert guard.stage.probes.grown(u64(days, "host"), u64(days, "domain")).all()
     assert guard.stage.divert(days).num_rows == 0
     assert not guard.stage.probes.grown(u64(days, "host"), u64(days, "domain")).any()
@@ -738,7 +738,7 @@ def test_without_a_guard_what_waited_goes_on(guard: Guard) -> None:
     guard.save()
     guard.restart(lambda store, state: Traps(store, 0, state))
     assert passed(guard, numbered("/day/", 50, 20_000)) == 50
-    assert guard.stage.cleared().num_rows == 50
+    assert guard.stage.take_cleared().num_rows == 50
     assert len(guard.stage) == 0
 
 

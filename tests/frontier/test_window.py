@@ -137,7 +137,7 @@ def test_what_is_let_go_is_what_was_asked_for_and_out(sizes: list[int], over: se
     end(window, over_pages)
     out -= set(over_pages)
     wanted = {(number % 7, number) for number in asked}
-    gone = window.let_go([at(*page).key for page in wanted])
+    gone = window.take_out([at(*page).key for page in wanted])
     assert sorted(gone.column("key").to_pylist()) == sorted(at(*page).key for page in wanted & out)
     assert set(gone.column("url").to_pylist()) == {at(*page).url for page in wanted & out}
     assert len(window) == len(out - wanted)

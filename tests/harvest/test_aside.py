@@ -296,7 +296,7 @@ def test_pages_whose_links_are_long_wait_for_room_too(tmp_path) -> None:
         assert harvest.waiting == len(pages), "the loop goes on while another page is read"
         aside._under_way = False
         while harvest.waiting:
-            pace.go_on()
+            pace.note_busy()
             came += [reaped.exchange.visit.url for sheaf in harvest.reap([]) for reaped in sheaf.reaped]
             assert len(aside) <= (16 << 20) // (1500 * 1900) + 1
             settle(aside)
@@ -508,7 +508,7 @@ def test_large_pages_take_their_share_of_the_time(tmp_path) -> None:
         handed_on = []
         for _ in range(3000):
             clock.advance(0.001)
-            pace.go_on()
+            pace.note_busy()
             settle(aside)
             got = facts(list(harvest.reap(small)))
             handed_on += [clock.now()] * (len(got) - len(small))
@@ -532,12 +532,12 @@ def test_while_light_work_is_going_on_large_pages_are_read_one_by_one() -> None:
     for number in range(6):
         aside.put(partial(int, number), 2_000_000, 1_000_000)
     for begun in (0, 1, 2):
-        pace.go_on()
+        pace.note_busy()
         aside.go_on()
         settle(aside)
-        assert sum(work.result.done() for work in aside._waiting) == begun
+        assert sum(work.result.done() for work in aside._untaken) == begun
         clock.advance(1_000_000 * BYTE_S * PARTS)
-    pace.go_on()
+    pace.note_busy()
     aside.go_on(hurry=True)
     settle(aside)
     assert aside.take() == list(range(6))
@@ -550,7 +550,7 @@ def test_what_waits_is_not_begun_once_light_work_goes_on_again() -> None:
     pace = Pace(clock)
     aside: Aside[None] = Aside(lambda: None, pace)
     for _ in range(6):
-        aside.put(pace.go_on, 1)
+        aside.put(pace.note_busy, 1)
     aside.go_on()
     settle(aside)
     assert len(aside.take()) == 1
@@ -572,7 +572,7 @@ def test_long_work_takes_its_share_piece_by_piece() -> None:
         for _ in range(4):
             assert goes_on.acquire(timeout=60)
             clock.advance(2 * PIECE_S)
-            pace.go_on()
+            pace.note_busy()
             breathe()
             breaths.release()
 

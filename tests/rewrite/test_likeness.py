@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fyke.harvest.prints import whole_prints
-from fyke.rewrite.likeness import MOST_COMPARED, Beside, different, outline, usual_words, without
+from fyke.rewrite.likeness import MOST_COMPARED, PrintsOfSite, different, outline, usual_words, without
 
 
 def numbers(urls: Sequence[str], links_of: Callable[[str], Sequence[str]]) -> dict[str, int]:
     """The number of each page, which says what its path is, and has `links_of` its URL in a `nav`."""
-    found = Beside()
+    found = PrintsOfSite()
     for url in urls:
         path = url.partition("?")[0]
         words = " ".join(f"{path}{n}" for n in range(30))
@@ -40,7 +40,7 @@ def test_lists_of_results_in_a_nav_are_other_pages() -> None:
     ],
 )
 def test_where_a_crawl_goes_on_from_what_is_not_seen_makes_other_pages(shown: str, many: bool) -> None:
-    found, words = Beside(), " ".join(f"word{n}" for n in range(30))
+    found, words = PrintsOfSite(), " ".join(f"word{n}" for n in range(30))
     for number in range(3):
         url = f"http://a.test/list?part={number}"
         found.add(whole_prints(f"<p>{words}</p>{shown.format(number)}".encode(), "text/html", url))
@@ -48,7 +48,7 @@ def test_where_a_crawl_goes_on_from_what_is_not_seen_makes_other_pages(shown: st
 
 
 def test_lists_in_a_nav_at_one_path_are_several_pages_though_their_words_are_those_of_one() -> None:
-    found = Beside()
+    found = PrintsOfSite()
     for part in range(30):
         links = "".join(f"<a href='/note/{part}-{n}'>more</a>" for n in range(3))
         body = f"<nav>{links}</nav><p>{' '.join(f'word{n}' for n in range(30))}"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from fyke.core.rewrite_rules import Rule
 from fyke.core.urls import key_of
 from fyke.rewrite.fetched import AnsweredPage
-from fyke.rewrite.mirrors import FIRST, MOST_LOOKED_AT, mirrors
+from fyke.rewrite.mirrors import FIRST, MOST_PATHS_READ, mirrors
 
 SOME = {f"p{n}": n + 1 for n in range(40)}
 
@@ -105,7 +105,7 @@ def test_a_copy_whose_bytes_differ_is_found_by_what_it_says(paths: int) -> None:
     read: list[str] = []
     (rule,) = rules_of(hosts, said, read)
     assert (rule.host, rule.to, rule.support, rule.contradictions) == ("b.test", "a.test", paths, 0)
-    assert len(read) == len(set(read)) == 2 * min(paths, MOST_LOOKED_AT)
+    assert len(read) == len(set(read)) == 2 * min(paths, MOST_PATHS_READ)
 
 
 @given(st.integers(10, 400))
@@ -114,6 +114,6 @@ def test_hosts_that_say_other_things_are_left_soon(paths: int) -> None:
     hosts, _ = tokens(paths, paths)
     read: list[str] = []
     assert not rules_of(hosts, {}, read)
-    assert len(read) <= 2 * (1 + min(paths, MOST_LOOKED_AT) // 10)
+    assert len(read) <= 2 * (1 + min(paths, MOST_PATHS_READ) // 10)
     hosts, said = tokens(paths, paths // 3 + 1)
     assert not rules_of(hosts, said, [])

@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 from fyke.harvest.prints import whole_prints
 from fyke.lab.simweb.dust import Dust
-from fyke.rewrite.learning import Alike, Content
-from fyke.rewrite.likeness import Beside
+from fyke.rewrite.learning import Content, SameContents
+from fyke.rewrite.likeness import PrintsOfSite
 
 
 def walked(site: Dust, made_of: Callable[[str], str] = str) -> list[Content]:
     """All pages that can be reached, each URL changed by `made_of` before it is followed."""
     first = made_of(f"http://{site.host}/")
-    met, waiting, pages, beside = {first}, deque([first]), [], Beside()
+    met, waiting, pages, prints = {first}, deque([first]), [], PrintsOfSite()
     while waiting:
         url = waiting.popleft()
         host, _, target = url.removeprefix("http://").partition("/")
@@ -21,19 +21,19 @@ def walked(site: Dust, made_of: Callable[[str], str] = str) -> list[Content]:
             pages.append(Content(url, 0))
             continue
         session = site.session_of(url)
-        beside.add(whole_prints(site.body(name, session, len(met)), "text/html", url))
+        prints.add(whole_prints(site.body(name, session, len(met)), "text/html", url))
         pages.append(Content(url, len(met)))
         for link in site.links(name, session):
             to = made_of(f"http:{link}")
             if to not in met:
                 met.add(to)
                 waiting.append(to)
-    alike, known = Alike(), list(beside.pages())
+    same, known = SameContents(), list(prints.pages())
     for numbers, _ in known:
-        alike.join(numbers)
+        same.join(numbers)
     read = iter(known)
     return [
-        Content(page.url, alike.first(numbers[0]), outline)
+        Content(page.url, same.first(numbers[0]), outline)
         for page in pages
         for numbers, outline in [next(read) if page.content else ([0], None)]
     ]

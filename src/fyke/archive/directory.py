@@ -124,7 +124,7 @@ class CrawlDirectory:
     @property
     def settings_gone(self) -> str:
         """A message if a crawl is here without its settings; otherwise empty."""
-        if self.holds_crawl or not self.shard.is_dir() or not manifests.there(self.shard):
+        if self.holds_crawl or not self.shard.is_dir() or not manifests.numbers_with_begun(self.shard):
             return ""
         return f"{self.settings} is gone, and says what was asked of the crawl here: put it back from a copy"
 

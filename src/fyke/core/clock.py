@@ -18,7 +18,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 class Clock(Protocol):
     """Tells the time in seconds since the epoch."""
 
-    set_s: float  # seconds by which the wall clock was ahead of this one at the start; negative: behind
+    wall_ahead_s: float  # seconds by which the wall clock was ahead of this one at the start; negative: behind
 
     def now(self) -> float: ...
 
@@ -44,7 +44,7 @@ class SystemClock:
             then = float(noted["taken_at"])
             here = noted.get("boot_id") == self._boot_id and noted["since_boot_s"] <= _since_boot()
             self._offset = then - float(noted["since_boot_s"]) if here else max(wall, then - _since_boot())
-        self.set_s = wall - self._offset
+        self.wall_ahead_s = wall - self._offset
 
     def now(self) -> float:
         return _since_boot() + self._offset
@@ -53,7 +53,7 @@ class SystemClock:
         """Raise ConfigurationError for an impossible time: all dates would be wrong, and stay wrong."""
         now = self.now()
         if not EARLIEST_S <= now < LATEST_S:
-            what = "this crawl began by a clock that was wrong: begin another" if self.set_s else "set it"
+            what = "this crawl began by a clock that was wrong: begin another" if self.wall_ahead_s else "set it"
             raise ConfigurationError(f"by the clock it is the year {time.gmtime(now).tm_year}: {what}")
 
     def noted(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def _since_boot() -> float:
 class VirtualClock:
     """A clock that stands still until it is told to move."""
 
-    set_s = 0.0
+    wall_ahead_s = 0.0
 
     def __init__(self, start: float = 1_000_000_000.0) -> None:
         self._now = start

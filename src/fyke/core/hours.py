@@ -89,7 +89,7 @@ class HostHours:
         self._tables = [table for table in reversed(tables) if table.hours]
         texts = {usual, *(table.hours for table in tables)} - {""}
         self._hours = {text: Hours.of(text) for text in texts}
-        self.set_s = 0.0  # how far the wall clock is ahead of the clock that callers use
+        self.wall_ahead_s = 0.0  # how far the wall clock is ahead of the clock that callers use
 
     def __repr__(self) -> str:
         return f"HostHours({', '.join(self._hours)})"
@@ -111,9 +111,9 @@ class HostHours:
     def opens_at(self, host: str, at: float) -> float:
         """Return `at` if the hours of `host` allow it, or the next time that they do."""
         text = self.text_of(host)
-        return self._hours[text].opens_at(at + self.set_s) - self.set_s if text else at
+        return self._hours[text].opens_at(at + self.wall_ahead_s) - self.wall_ahead_s if text else at
 
-    def begin_at(self, at: float) -> bool:
+    def is_opening(self, at: float) -> bool:
         """Return whether the hours of any host begin at `at`. The crawl waits for that, however long it takes."""
-        wall = at + self.set_s
+        wall = at + self.wall_ahead_s
         return any(abs(hours.opens_at(wall - 1.0) - wall) < 0.5 for hours in self._hours.values())

@@ -89,21 +89,21 @@ NONE_PUT_OFF = pa.RecordBatch.from_pylist([], PUT_OFF)
 class Links:
     """`urls` (schema `URLS`, n rows), each met on a page of the domain in `sources` (uint64[n], 0 without a domain).
 
-    Rewrite rules leave `given` URLs (bool[n]; None: no URL) as they are, because a server redirects to them.
+    Rewrite rules leave `fixed` URLs (bool[n]; None: no URL) as they are, because a server redirects to them.
     """
 
     urls: pa.RecordBatch
     sources: U64
-    given: Mask | None = None
+    fixed: Mask | None = None
 
     def keep(self, mask: Mask) -> "Links":
         """Return the rows for which `mask` (bool[n]) is true, in order."""
-        return Links(keep(self.urls, mask), self.sources[mask], None if self.given is None else self.given[mask])
+        return Links(keep(self.urls, mask), self.sources[mask], None if self.fixed is None else self.fixed[mask])
 
     def part(self, rows: slice) -> "Links":
         """Return the links in `rows`."""
-        given = None if self.given is None else self.given[rows]
-        return Links(self.urls[rows], self.sources[rows], given)
+        fixed = None if self.fixed is None else self.fixed[rows]
+        return Links(self.urls[rows], self.sources[rows], fixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +144,11 @@ def links_of(messages: Sequence[Links]) -> Links:
     if len(messages) == 1:
         return messages[0]
     sources = [NO_KEYS, *(message.sources for message in messages)]
-    given = None
-    if any(message.given is not None for message in messages):
+    fixed = None
+    if any(message.fixed is not None for message in messages):
         none = (np.zeros(message.urls.num_rows, np.bool_) for message in messages)
-        given = np.concatenate([each if m.given is None else m.given for m, each in zip(messages, none, strict=True)])
-    return Links(concat([message.urls for message in messages]), np.concatenate(sources), given)
+        fixed = np.concatenate([each if m.fixed is None else m.fixed for m, each in zip(messages, none, strict=True)])
+    return Links(concat([message.urls for message in messages]), np.concatenate(sources), fixed)
 
 
 def ended_batch(ended: Iterable[tuple[Visit, Outcome]]) -> pa.RecordBatch:

@@ -2,7 +2,7 @@
 
 Light work is a page of some kilobytes. Heavy work grows with the bytes that a server sends: bodies without end, pages
 of many megabytes, rules by the ten thousand. A room that does heavy work takes a `Share` of the crawl's `Pace`, works
-in pieces, and begins no piece before `wait_s` is over. The fetcher calls `light` when light work ended.
+in pieces, and begins no piece before `wait_s` is over. The fetcher calls `note_light` when light work ended.
 
 Invariant: while light work is going on, a share of one in n takes one part in n of the time. If a piece takes longer
 than expected, the share waits for that after it. Without light work, heavy work waits for nothing.
@@ -38,7 +38,7 @@ class Pace:
     def __repr__(self) -> str:
         return f"Pace({'busy' if self.busy else 'idle'})"
 
-    def light(self) -> None:
+    def note_light(self) -> None:
         """Note that light work ended."""
         self._ended.append(self._clock.now())
 
@@ -51,7 +51,7 @@ class Pace:
         """Whether light work is going on."""
         return self._clock.now() - self._ended[0] < LIGHT_S
 
-    def go_on(self) -> None:
+    def note_busy(self) -> None:
         """Note that light work is going on."""
         self._ended.extend([self._clock.now()] * MANY)
 
@@ -123,7 +123,7 @@ class Share:
             _own.share = None
             self._end()
 
-    def took(self, piece_s: float) -> None:
+    def count_unexpected(self, piece_s: float) -> None:
         """Count `piece_s` of an unexpected piece that is over. While light work is going on, its wait is added to the
         wait for earlier pieces."""
         now = self._clock.now()

@@ -247,21 +247,21 @@ def _keys_of_bases(bases: Sequence[_Base], hrefs_of: Sequence[Sequence[str]]) ->
 
 
 class _Prefixes:
-    """The prefixes of the plain links: link i has `texts[of[i]]` (`of`: int64[n])."""
+    """The prefixes of the plain links: link i has `texts[which[i]]` (`which`: int64[n])."""
 
     def __init__(self, bases: Sequence[_Base], links: "_LinkText", page: Int) -> None:
         self.texts = [b"", *chain.from_iterable(base[1:5] for base in bases)]
-        self.of = 4 * page + links.kind
-        self.of[~links.plain | links.absolute] = 0
+        self.which = 4 * page + links.kind
+        self.which[~links.plain | links.absolute] = 0
         leaving = np.flatnonzero(links.ups * links.plain)
         if len(leaving):
-            pairs, which = np.unique(page[leaving] * (_UPS + 1) + links.ups[leaving], return_inverse=True)
-            self.of[leaving] = len(self.texts) + which
+            pairs, pair_of = np.unique(page[leaving] * (_UPS + 1) + links.ups[leaving], return_inverse=True)
+            self.which[leaving] = len(self.texts) + pair_of
             self.texts += [bases[pair // (_UPS + 1)].above(pair % (_UPS + 1)) for pair in pairs.tolist()]
 
     def sizes(self) -> Int:
         """Return the length of each link's prefix in bytes."""
-        sizes: Int = np.fromiter(map(len, self.texts), np.int64, len(self.texts))[self.of]
+        sizes: Int = np.fromiter(map(len, self.texts), np.int64, len(self.texts))[self.which]
         return sizes
 
 
@@ -367,7 +367,7 @@ def _read_roots(text: bytes, links: _LinkText, prefixes: _Prefixes, keys: npt.ND
     slashes = map(text.find, repeat(b"/"), hosts.tolist(), links.query[named].tolist())
     roots = [text[start:slash] for start, slash in zip(starts, slashes, strict=True)]  # nearly all, without a slash
     for at in np.flatnonzero(links.kind[named] == _ACROSS).tolist():
-        roots[at] = prefixes.texts[prefixes.of[named[at]]] + roots[at]
+        roots[at] = prefixes.texts[prefixes.which[named[at]]] + roots[at]
     number = {root: place for place, root in enumerate(dict.fromkeys(roots))}
     found = [_keys_of_root(root) if len(root) <= _LONGEST_ROOT else None for root in number]
     which = np.fromiter(map(number.__getitem__, roots), np.int64, len(roots))
@@ -386,7 +386,7 @@ def _keys_of_root(root: bytes) -> tuple[int, int] | None:
 
 def _joined(text: bytes, links: _LinkText, prefixes: _Prefixes, wanted: Mask) -> list[bytes]:
     """Return the URLs of the `wanted` links, and an empty one for each other link."""
-    of, begin, end = (np.where(wanted, column, 0).tolist() for column in (prefixes.of, links.begin, links.end))
+    of, begin, end = (np.where(wanted, column, 0).tolist() for column in (prefixes.which, links.begin, links.end))
     texts = prefixes.texts
     return [texts[before] + text[first:last] for before, first, last in zip(of, begin, end, strict=True)]
 

@@ -18,7 +18,7 @@ class Groups:
     order: Places  # [n], places in order of arrival, sorted by key
     keys: U64  # [m], of each group
     starts: Places  # [m], first place of each group in `order`
-    of: Places  # [n], the group of each place in `order`
+    group_of: Places  # [n], the number of the group of each place in `order`
 
     @property
     def last(self) -> Places:
@@ -88,4 +88,4 @@ def stably_sorted(keys: U64) -> tuple[Places, U64]:
 def nth_of_each(keys: U64) -> npt.NDArray[np.int64]:
     """Count the equal keys before each of `keys`: int64[n]."""
     groups = grouped(keys)
-    return groups.places - groups.starts[groups.of[groups.places]]
+    return groups.places - groups.starts[groups.group_of[groups.places]]

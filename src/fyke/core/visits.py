@@ -88,7 +88,7 @@ class Visit:
 
     @property
     def led(self) -> bool:
-        """Whether the redirect of a robots.txt led here; that may be of any site and lead to any host."""
+        """True if the redirect of a robots.txt led here; that may be of any site and lead to any host."""
         return self.depth > 0 and self.purpose is Purpose.ROBOTS
 
     @property

@@ -159,10 +159,10 @@ class Agent:
         clock.require_sane()
         if noted:
             self._clock = clock
-            self._prepared.hours.set_s = clock.set_s
-            if abs(clock.set_s) > SET_S:
-                way = "forward" if clock.set_s > 0 else "back"
-                self._note(f"clock set {way}", seconds=round(abs(clock.set_s), 1))
+            self._prepared.hours.wall_ahead_s = clock.wall_ahead_s
+            if abs(clock.wall_ahead_s) > SET_S:
+                way = "forward" if clock.wall_ahead_s > 0 else "back"
+                self._note(f"clock set {way}", seconds=round(abs(clock.wall_ahead_s), 1))
 
     def _take_up(self, *, begun: bool, may_begin: bool) -> None:
         """Go on with waiting URLs, as the person wants it now, and begin the pass asked for if it `may_begin`."""

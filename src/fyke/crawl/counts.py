@@ -102,7 +102,7 @@ class Counts:
         """Return when the first waiting URL may go on, by the clock on the wall; 0 if some may now. `bench` is the
         workbench's answer; 0 if no host there has work."""
         until = bench or (self.frontier.rests_until(now) if self.fetcher.idle else 0.0)
-        return round(until + self.clock.set_s, 3) if until else 0.0  # sums of floats are not exact
+        return round(until + self.clock.wall_ahead_s, 3) if until else 0.0  # sums of floats are not exact
 
     def state(self) -> dict[str, Any]:
         """Return the totals that a checkpoint keeps."""

@@ -120,7 +120,7 @@ class Gathering:
         links = links_to_follow(pointers)
         if self._printing is None:
             return links
-        return replace(links, given=(pointers.link_kind == LinkKind.REDIRECT)[pointers.kind != NOT_FOLLOWED])
+        return replace(links, fixed=(pointers.link_kind == LinkKind.REDIRECT)[pointers.kind != NOT_FOLLOWED])
 
     def _tell(self, reaped: Reaped, outbox: Outbox) -> bool:
         visit, outcome = reaped.exchange.visit, reaped.exchange.outcome

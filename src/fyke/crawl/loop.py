@@ -368,7 +368,7 @@ class Loop:
         if self.idle and self._frontier.empty:
             return Ending.BLOCKED if self._frontier.blocked_urls else Ending.FINISHED
         until = self._frontier.rests_until(now) if self.idle else 0.0
-        too_long = until - now > self._asked.wait_s and not self._hours.begin_at(until)
+        too_long = until - now > self._asked.wait_s and not self._hours.is_opening(until)
         return Ending.RESTING if too_long else None
 
     async def _rest(self) -> None:

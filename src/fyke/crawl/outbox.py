@@ -12,7 +12,7 @@ A page may bring tens of thousands of links. They are taken out in portions, so 
 visits wait until all links are out, because a visit is over only when its links have left.
 
 Invariants: a link that was put in is in the next messages, or was in an earlier one with the same URL, kind, depth (if
-that counts) and `given`. The outcome of a visit is never in a message before its links.
+that counts) and `fixed`. The outcome of a visit is never in a message before its links.
 """
 
 from collections import deque
@@ -86,8 +86,8 @@ class LinkCache:
         if not self._used:
             return np.ones(urls.num_rows, np.bool_)
         means = numbers(urls, "kind").astype(np.uint64) + np.uint64(1)
-        if links.given is not None:
-            means += links.given.astype(np.uint64) << np.uint64(4)
+        if links.fixed is not None:
+            means += links.fixed.astype(np.uint64) << np.uint64(4)
         if self._by_depth:
             means += numbers(urls, "depth").astype(np.uint64) << np.uint64(8)
         new = self._links.new(u64(urls, "key") ^ means * _MIX)

@@ -65,7 +65,7 @@ def owed(crawled: CrawlDirectory, beside: CrawlDirectory) -> Iterator[None]:
     dues = _dues(crawled.parts, config, clock)
     with writing(beside.state):
         beside.state.mkdir(parents=True)
-        _note([beside], {name: due + clock.set_s for name, due in dues.items()}, config, other_clock)
+        _note([beside], {name: due + clock.wall_ahead_s for name, due in dues.items()}, config, other_clock)
         for part in crawled.parts:
             part.rests.unlink(missing_ok=True)
     try:
@@ -73,7 +73,7 @@ def owed(crawled: CrawlDirectory, beside: CrawlDirectory) -> Iterator[None]:
     finally:
         take_over(crawled)
         met = _dues([beside], config, other_clock)
-        _note(crawled.parts, dues | {name: due - clock.set_s for name, due in met.items()}, config, clock)
+        _note(crawled.parts, dues | {name: due - clock.wall_ahead_s for name, due in met.items()}, config, clock)
 
 
 def take_over(crawled: CrawlDirectory) -> None:
@@ -86,7 +86,7 @@ def take_over(crawled: CrawlDirectory) -> None:
         return
     clock = crawl_clock(crawled)
     with closing(HostBook(measured)) as book:  # created if a kill left it empty
-        late = [replace(host, due=host.due - clock.set_s, pages=0) for host in book.hosts()]
+        late = [replace(host, due=host.due - clock.wall_ahead_s, pages=0) for host in book.hosts()]
     late = [host for host in late if host.due > clock.now()]
     for part in crawled.parts if late else ():
         with closing(HostBook(part.hosts)) as book:

@@ -54,7 +54,7 @@ class Past:
     def __repr__(self) -> str:
         return f"Past({self._again!r})"
 
-    def recall(self, visits: Sequence[Visit]) -> None:
+    def note_known(self, visits: Sequence[Visit]) -> None:
         """Note with each of `visits` what is known of it, without a look at the archive."""
         for visit in visits if self._lent else ():
             visit.earlier = self._lent.get(visit.key)

@@ -66,7 +66,7 @@ class Remote:
                     self._outbox.forget_links()
                 self._outbox.pass_on(links)
             case Ended(keys, ended, told):
-                urls = frontier.let_go(keys)
+                urls = frontier.take_out(keys)
                 frontier.note_ended(ended)
                 if told is None:
                     frontier.put_done(ended)
@@ -80,7 +80,7 @@ class Remote:
             case Elsewhere(visits):
                 frontier.hold_visits(visits)
             case WaitAgain(urls, keys):
-                frontier.take_back(concat([urls, frontier.let_go(keys)]))
+                frontier.take_back(concat([urls, frontier.take_out(keys)]))
             case _:
                 return False
         return True

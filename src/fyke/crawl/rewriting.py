@@ -129,8 +129,8 @@ class Rewriting:
         in both."""
         urls = links.urls
         concerned = among(u64(urls, "host"), self._hosts) & (numbers(urls, "kind") == Kind.PAGE)
-        if links.given is not None:
-            concerned &= ~links.given
+        if links.fixed is not None:
+            concerned &= ~links.fixed
         rows = np.flatnonzero(concerned)
         if not len(rows):
             return links, NONE

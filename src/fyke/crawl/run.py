@@ -242,7 +242,7 @@ class _CrawlRun:
 
     def _tell_of(self, clock: Clock) -> None:
         """Tell the person if the machine's clock was set by days since the crawl began."""
-        days = round(clock.set_s / 86_400)
+        days = round(clock.wall_ahead_s / 86_400)
         if days and not self._told_of_clock:
             ahead = "behind" if days > 0 else "ahead of"
             told = f"fyke: the clock by which this crawl began is {abs(days)} days {ahead} the machine's"

@@ -78,7 +78,7 @@ class Supervisor:
         self._forever = orders.again is not None and orders.again.forever
         self._clock = SystemClock(orders.clock)
         self._hours = HostHours(config.politeness.hours, config.site)
-        self._hours.set_s = self._clock.set_s
+        self._hours.wall_ahead_s = self._clock.wall_ahead_s
         count = min(processes, of.agents)
         self._processes = [_Process(list(range(first, of.agents, count))) for first in range(count)]
         self._known = [KnownAgent(statistics=standing_before(directory, agent)) for agent in range(of.agents)]
@@ -286,7 +286,7 @@ class Supervisor:
             return  # pages that are left come back when they are due
         if waiting:
             until = min(waiting)
-            if until - self._clock.now() > self._config.crawl.wait_s and not self._hours.begin_at(until):
+            if until - self._clock.now() > self._config.crawl.wait_s and not self._hours.is_opening(until):
                 self.stop(Ending.RESTING)
             return
         taken = tuple(stand.checkpoints for stand in stands)

@@ -50,7 +50,7 @@ class Snapshot:
         path = self.directory / self.manifest.name
         if path.exists():
             raise FileExistsError(path)
-        if not manifests.there(self.directory):
+        if not manifests.numbers_with_begun(self.directory):
             write_whole(self.directory / BEGUN.name, b"")
         write_whole(path, self.manifest.encode())
 
@@ -151,7 +151,7 @@ class Checkpoint(Opened):
 
     def _delete_manifests(self) -> None:
         kept = {manifest.number for manifest in (*self._kept, BEGUN)[:KEPT_MANIFESTS]}
-        for number in manifests.there(self._directory):
+        for number in manifests.numbers_with_begun(self._directory):
             if number not in kept:
                 (self._directory / Manifest(number).name).unlink()
 

@@ -342,7 +342,7 @@ class Drum(Closing):
         values = self._table.lookup(groups.keys)[1]
         assert values is not None
         self._table.forget()
-        return values.take(groups.of[groups.places])
+        return values.take(groups.group_of[groups.places])
 
     def get(self, key: int) -> tuple[bool, Any]:
         """Return whether `key` would be found after all waiting operations, and its value or None. Merges nothing.

@@ -51,10 +51,10 @@ BEGUN = Manifest(0)  # an empty file, written before the first manifest so that 
 
 def numbers(directory: Path) -> list[int]:
     """Return the numbers of the manifests in `directory`, newest first, without that of `BEGUN`."""
-    return [number for number in there(directory) if number != BEGUN.number]
+    return [number for number in numbers_with_begun(directory) if number != BEGUN.number]
 
 
-def there(directory: Path) -> list[int]:
+def numbers_with_begun(directory: Path) -> list[int]:
     """Return the numbers of the manifests in `directory`, newest first, with that of `BEGUN`."""
     found = (NAME.fullmatch(path.name) for path in directory.iterdir())
     return sorted((int(match[1]) for match in found if match), reverse=True)
@@ -62,8 +62,10 @@ def there(directory: Path) -> list[int]:
 
 def lone(directory: Path) -> int:
     """Return the number of the only manifest in `directory`, so another is gone; 0 if there are two or none."""
-    found = there(directory)
-    is_lone = len(found) == 1 and there(directory) == found  # a live crawl may write one during the listing
+    found = numbers_with_begun(directory)
+    is_lone = (
+        len(found) == 1 and numbers_with_begun(directory) == found
+    )  # a live crawl may write one during the listing
     return found[0] if is_lone else 0
 
 

@@ -121,7 +121,7 @@ def _resolve_mixed(
 ) -> Resolved:
     ops = entries.ops[groups.order]
     writes = ops != Op.CHECK
-    found = stored[groups.of] | (_count_before(writes, groups) > 0)
+    found = stored[groups.group_of] | (_count_before(writes, groups) > 0)
     effective = (ops == Op.UPDATE) | ((ops == Op.CHECK_UPDATE) & ~found)
     if combine is Combine.KEEP_FIRST or entries.values is None:
         effective = writes & ~found
@@ -146,7 +146,7 @@ def _resolve_mixed(
 def _count_before(mask: Mask, groups: Groups) -> npt.NDArray[np.int64]:
     """Count for each entry the earlier entries of its key that have `mask` set."""
     before: npt.NDArray[np.int64] = np.cumsum(mask, dtype=np.int64) - mask
-    return before - before[groups.starts][groups.of]
+    return before - before[groups.starts][groups.group_of]
 
 
 def _overwritten(values: Values, effective: Mask, groups: Groups, before: Values) -> tuple[Values, Values]:
@@ -156,7 +156,7 @@ def _overwritten(values: Values, effective: Mask, groups: Groups, before: Values
     earlier[:1] = -1
     earlier[1:] = last[:-1]
     written, latest = np.concatenate([before, values]), last[groups.last]
-    seen = np.where(earlier >= groups.starts[groups.of], len(before) + earlier, groups.of)
+    seen = np.where(earlier >= groups.starts[groups.group_of], len(before) + earlier, groups.group_of)
     final = np.where(latest >= groups.starts, len(before) + latest, np.arange(len(before)))
     return written.take(seen), written.take(final)
 
@@ -172,7 +172,7 @@ def _added(values: Values, effective: Mask, groups: Groups, before: Values) -> t
     total = np.cumsum(added, dtype=values.dtype)
     earlier = total - added
     base = before - earlier[groups.starts]
-    return base[groups.of] + earlier, base + total[groups.last]
+    return base[groups.group_of] + earlier, base + total[groups.last]
 
 
 def _differ(one: Values, other: Values) -> Mask:

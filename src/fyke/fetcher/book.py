@@ -252,7 +252,7 @@ class HostBook(Closing):
         self.writes += 1
 
     def hosts(self, within: str = "", failing: bool = False) -> Iterator[Host]:
-        """Iterate by key over hosts with `within` in their names; with `failing` over those that fail or were given up.
+        """Iterate by key over hosts with `within` in their names; with `failing` over those that fail or were retired.
 
         Each row is read on demand, and SQLite skips the others. Do not save while iterating.
         """

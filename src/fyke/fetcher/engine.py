@@ -79,15 +79,15 @@ class Fetcher:
     def put(self, visits: pa.RecordBatch) -> None:
         """Queue `visits` (schema `URLS`) at their hosts. For one of kind `RULES`, bring its origin's rules."""
         now = self._clock.now()
-        for visit in self._recalled(visits):
+        for visit in self._with_known(visits):
             if visit.kind is Kind.RULES:
                 self._rules.bring(visit.parts.origin, now)
             else:
                 self._add(self._host_of(visit, now), visit, now)
 
     def _add(self, host: Host, visit: Visit, now: float) -> None:
-        """Queue `visit` at `host`, or return it if the host was given up or sleeps."""
-        self.bench.close(host, now)
+        """Queue `visit` at `host`, or return it if the host was retired or sleeps."""
+        self.bench.apply_hours(host, now)
         if host.retired:
             self._returns.end(visit, Outcome.HOST_RETIRED, host.retired)
         elif host.rests_until - now > SOON_S:
@@ -97,10 +97,10 @@ class Fetcher:
             return
         self.bench.leave(host, now)
 
-    def _recalled(self, visits: pa.RecordBatch) -> list[Visit]:
+    def _with_known(self, visits: pa.RecordBatch) -> list[Visit]:
         rows = visits_of(visits)
         if self._rooms.past is not None:
-            self._rooms.past.recall(rows)
+            self._rooms.past.note_known(rows)
         return rows
 
     def take(self, *, exchanges: bool = True) -> Fetched:
@@ -142,7 +142,7 @@ class Fetcher:
 
     def put_errand(self, visit: Visit) -> None:
         """Make `visit` for another agent, which knows it by its `errand`."""
-        self._rules.lead(visit, self._clock.now())
+        self._rules.follow(visit, self._clock.now())
 
     def take_answers(self) -> list[Exchange]:
         """Take the exchanges of other agents' errands."""
@@ -191,7 +191,7 @@ class Fetcher:
         if not self._refusals or self._is_behind:
             return
         now = self._clock.now()
-        for visit in self._recalled(self._refusals.next()):
+        for visit in self._with_known(self._refusals.next()):
             host = self._host_of(visit, now)
             robots = self._rules.of(host, visit.parts.origin)
             line = self._rules.refusal(host, robots, visit) if robots is not None else ""
@@ -224,7 +224,7 @@ class Fetcher:
         for hosts in (self.bench.crowded, self._rules.slowed):
             while hosts:
                 host = hosts.pop()
-                self._faults.put_off(host, self.bench.put_off, now)
+                self._faults.put_off(host, self.bench.take_late, now)
         self._set_alarm(now)
 
     def _look_at_clock(self) -> float:
@@ -267,9 +267,9 @@ class Fetcher:
     def _serve(self, host: Host, now: float) -> None:
         if host.retired:
             self._faults.abandon(host, Outcome.HOST_RETIRED, host.retired)
-        elif self.bench.close(host, now):
-            self.bench.rest(host)
-            self._faults.put_off(host, self.bench.put_off, now)
+        elif self.bench.apply_hours(host, now):
+            self.bench.enqueue(host)
+            self._faults.put_off(host, self.bench.take_late, now)
         elif self._names.has_address(host, now):
             self._request(host, now)
 
@@ -304,8 +304,8 @@ class Fetcher:
                 return
             self._returns.end(visit, Outcome.ROBOTS_FORBADE, line)
         if not self._is_behind:
-            self._faults.put_off(host, self.bench.put_off_retries, now)
-        self.bench.rest(host)
+            self._faults.put_off(host, self.bench.take_late_retries, now)
+        self.bench.enqueue(host)
 
     def _wait_for_rules(self, host: Host, visit: Visit, robots: RobotsRecord) -> None:
         """Put `visit` off until its origin's robots.txt is asked for again, or end it if that failed too often. Other
@@ -320,7 +320,7 @@ class Fetcher:
         assert host.address is not None
         self.bench.start(host)
         self._places.begin(host, self._clock.now())
-        host.request, host.led = visit, visit.led
+        host.request, host.last_was_led = visit, visit.led
         self._hosts.note_request(host, self._clock.now())
         self.in_flight += 1
         if visit.purpose is Purpose.PAGE:

@@ -26,7 +26,7 @@ ORIGINS_SHARE = 8  # for this many times a failure's duration and rest, answerin
 
 
 class FaultDesk:
-    """Gives hosts up, lets them rest, and ends or puts off the visits that wait for them."""
+    """Retires hosts, lets them rest, and ends or puts off the visits that wait for them."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class FaultDesk:
         if FAULTS[outcome].costs_host or outcome.answered:
             host.heard(exchange.visit.parts.origin, answered=outcome.answered)
         if self._is_of_origin(host, exchange):
-            host.vain += not has_own_port(exchange.visit.parts)
+            host.port_failures += not has_own_port(exchange.visit.parts)
             took_s = exchange.duration_s + self._bench.delay_s(host, exchange.duration_s)
             host.gives_way_until = now + ORIGINS_SHARE * took_s
             return asked_s or 0.0
@@ -80,16 +80,18 @@ class FaultDesk:
 
     def _least_failures(self, host: Host, exchange: Exchange) -> int:
         """Return the least number of failures that the origin of `exchange` counts as having. Anybody can name any port
-        of a host, and each failing port costs a request. Once as many failed as give up a host, one failure is enough
+        of a host, and each failing port costs a request. Once as many failed as retire a host, one failure is enough
         for each further port. Schemes' own ports, which are few, are exempt."""
-        spent = self._policy.gives_up(host.vain - 1) and self._is_of_origin(host, exchange)
+        spent = self._policy.retires(host.port_failures - 1) and self._is_of_origin(host, exchange)
         return self._most_failures if spent and not has_own_port(exchange.visit.parts) else 1
 
     @staticmethod
     def _is_of_origin(host: Host, exchange: Exchange) -> bool:
         """Return whether the answer is a fault of the origin that was asked, and not of its host."""
         parts = exchange.visit.parts
-        is_one_of_many = host.never_answered and not has_own_port(parts) and (len(host.origins) > 1 or host.vain > 0)
+        is_one_of_many = (
+            host.never_answered and not has_own_port(parts) and (len(host.origins) > 1 or host.port_failures > 0)
+        )
         return FAULTS[exchange.outcome].costs_host and (is_one_of_many or host.answers_beside(parts.origin))
 
     def again_s(self, host: Host, exchange: Exchange, wait_s: float) -> float | None:
@@ -101,10 +103,10 @@ class FaultDesk:
         return max(wait_s, self._policy.retry_s(outcome, visit.tries))
 
     def _note_trouble(self, host: Host, outcome: Outcome, detail: str, *, asks: bool = False) -> None:
-        """Keep why `host` rests: because of a fault, or because it `asks`. Give it up after one fault too many."""
+        """Keep why `host` rests: because of a fault, or because it `asks`. Retire it after one fault too many."""
         why = f" ({detail[:MOST_TROUBLE_CHARS]})" if detail else ""
         host.trouble = f"{outcome}{why}" if asks or FAULTS[outcome].wait is not Wait.NONE else ""
-        if self._policy.gives_up(host.failures):
+        if self._policy.retires(host.failures):
             host.retired = f"{host.failures} failures in a row, the last: {host.trouble}"
 
     def unnamed(self, host: Host, outcome: Outcome, detail: str, expires_at: float) -> None:
@@ -118,16 +120,16 @@ class FaultDesk:
         now = self._clock.now()
         self._bench.sleep_until(host, max(now + self._policy.sleep_s(host.failures), expires_at))
         self._hosts.changed(host)
-        self.put_off(host, self._bench.put_off_rules, now)  # otherwise failing names would hold all room for rules
+        self.put_off(host, self._bench.take_rules, now)  # otherwise failing names would hold all room for rules
         self.settle(host, now)
 
     def settle(self, host: Host, now: float) -> None:
-        """After something ended at `host`, end its visits if it was given up, otherwise put off those that it comes to
+        """After something ended at `host`, end its visits if it was retired, otherwise put off those that it comes to
         too late."""
         if host.retired:
             self.abandon(host, Outcome.HOST_RETIRED, host.retired)
         else:
-            self.put_off(host, self._bench.put_off, now)
+            self.put_off(host, self._bench.take_late, now)
 
     def put_off(self, host: Host, chosen: Callable[[Host, float], Sequence[Visit]], now: float) -> None:
         """Give back the visits that `host` does not come to soon, as `chosen` by the workbench."""
@@ -148,7 +150,7 @@ class FaultDesk:
                 self._returns.end(visit, outcome, detail)
             else:
                 self._rules.unmade(visit, outcome, detail, self._clock.now())
-        self._bench.rest(host)
+        self._bench.enqueue(host)
 
     def pages_of(self, visits: Iterable[Visit]) -> Iterator[Visit]:
         """Yield those of `visits`, which are not made here, that the frontier gave. Visits to a robots.txt are put

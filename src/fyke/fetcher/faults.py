@@ -111,8 +111,8 @@ class FaultPolicy:
         """Return whether the URL is visited again, after `tries` failures before this one."""
         return FAULTS[outcome].retry and tries + 1 < self._politeness.tries
 
-    def gives_up(self, failures: int) -> bool:
-        """Return whether a host is given up after `failures` in a row."""
+    def retires(self, failures: int) -> bool:
+        """Return whether `failures` in a row retire a host."""
         return failures >= self._politeness.host_failures
 
 

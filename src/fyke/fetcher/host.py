@@ -71,14 +71,14 @@ class Host:
     addresses_until: float = 0.0  # when the DNS answer expires
     due: float = 0.0  # no request sooner: usual rest, Retry-After, sleep after failures
     failures: int = 0  # in a row
-    retired: str = ""  # why the host was given up; empty while it is not
+    retired: str = ""  # why the host was retired; empty while it is not
     pages: int = 0  # fetched so far
     first_seen: float = 0.0
     last_seen: float = 0.0
     crawl_delay_s: float | None = None  # of robots.txt; None: not asked yet
     trouble: str = ""  # outcome of its last request, if that is why it rests
     answering: tuple[str, ...] = ()  # origins that answered when last asked, the latest met first
-    vain: int = 0  # failures of other origins, at ports not their schemes' own, since one came back
+    port_failures: int = 0  # failures of other origins, at ports not their schemes' own, since one came back
 
     # These are of this process alone.
     closed_until: float = 0.0  # when its hours of the day begin; in the past: they are on
@@ -90,7 +90,7 @@ class Host:
     quick: bool = False  # neither its last page nor a later robots.txt was slow
     broke: bool = False  # the kept connection of its last request broke
     request: Visit | None = None  # under way
-    led: bool = False  # a redirect led its last request here: now one of its own goes first
+    last_was_led: bool = False  # a redirect led its last request here: now one of its own goes first
     domain_key: int = 0
     budget: int = 0  # of its domain, by its latest visit; 0: the default
     address: Address | None = None  # where it is asked
@@ -117,7 +117,7 @@ class Host:
     @property
     def failed(self) -> int:
         """Number of its failures in a row; those at any port if it never answered."""
-        return max(self.failures, self.vain) if self.never_answered else self.failures
+        return max(self.failures, self.port_failures) if self.never_answered else self.failures
 
     def answers_beside(self, origin: str) -> bool:
         """Return whether another origin of this host than `origin` answered when last asked."""
@@ -144,8 +144,8 @@ class Host:
         return known
 
 
-# The fields that the host book keeps, in the order of its columns.
+# The fields that the host book keeps, in the order of its columns; there `port_failures` is called `vain`.
 ROW = (
     "key", "name", "domain", "addresses", "addresses_until", "due", "failures", "retired", "pages", "first_seen",
-    "last_seen", "crawl_delay_s", "trouble", "answering", "vain",
+    "last_seen", "crawl_delay_s", "trouble", "answering", "port_failures",
 )  # fmt: skip

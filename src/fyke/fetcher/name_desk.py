@@ -58,7 +58,7 @@ class NameDesk:
         answer = self._resolver.cached(host.name)
         if answer is not None and answer.addresses:
             self._settle(host, answer)
-            self._bench.rest(host)  # the address has its own order
+            self._bench.enqueue(host)  # the address has its own order
             return False
         self._bench.park(host)
         if host.key in self._asked:  # somebody roused it meanwhile
@@ -107,7 +107,7 @@ class NameDesk:
             self._faults.unnamed(host, answer.outcome, answer.detail, answer.expires_at)
         host.parked = False
         if not self._bench.leave(host, self._pace.now()):
-            self._bench.rest(host)
+            self._bench.enqueue(host)
 
     def stop(self) -> None:
         """Stop waiting for names."""

@@ -91,11 +91,11 @@ class RulesDesk:
             record = self._book.robots(origin)
             if record is not None:
                 known.on_the_way = True
-                self._long.read(record, self._recalled)
+                self._long.read(record, self._take_from_book)
         self._long.used(origin)
         return known.robots
 
-    def _recalled(self, record: RobotsRecord) -> None:
+    def _take_from_book(self, record: RobotsRecord) -> None:
         """Take in a record out of the book, which is now read."""
         self._adopt(record)
         if record.origin in self._brought:
@@ -182,7 +182,7 @@ class RulesDesk:
             self.learned.append((origin, Rules.OPEN, now + self._negative_s))
             self._bench.leave(host, now)
             return
-        closed = self._bench.close(host, now)
+        closed = self._bench.apply_hours(host, now)
         if host.rests_until - now > SOON_S:
             self._hold_back(origin, host.rests_until, closed=closed)
             self._bench.leave(host, now)
@@ -228,19 +228,19 @@ class RulesDesk:
         if self._shared and hop.host != visit.host:
             self.errands.append(hop)
             return
-        self.lead(hop, now)
+        self.follow(hop, now)
 
-    def lead(self, hop: Visit, now: float) -> None:
+    def follow(self, hop: Visit, now: float) -> None:
         """Let `hop`, to which a redirect led, wait at its host, if that comes to it soon."""
         host = self._hosts.host(hop.parts.host, now)
         rest_s = max(host.rests_until - now, self._bench.delay_s(host, 0.0))
         if sum(visit.led for visit in host.visits) < soon_visits(rest_s, MOST_LED):
             self._bench.add(host, hop, first=True)
         else:
-            self._led_too_late(hop, host.rests_until, now)
+            self._fail_led_too_late(hop, host.rests_until, now)
             self._bench.leave(host, now)
 
-    def _led_too_late(self, visit: Visit, until: float, now: float) -> None:
+    def _fail_led_too_late(self, visit: Visit, until: float, now: float) -> None:
         """Fail `visit`, to which a redirect led, because its host does not come to it soon. The host rests until
         `until`; if only other visits are in the way, its origin is asked again later, and is never given up for
         that."""
@@ -274,7 +274,7 @@ class RulesDesk:
         the visit to this host, it has failed: the origin that sent it does not wait."""
         host = self._own_host(visit)
         if host is None:  # a redirect led here
-            self._led_too_late(visit, until, now)
+            self._fail_led_too_late(visit, until, now)
             return
         self._not_made(host, visit)
         self._hold_back(visit.robots_of, until, closed=host.closed_until > now)
@@ -321,7 +321,7 @@ class RulesDesk:
         self._book.save_robots(record)
         if host is not None:
             if previous is not None and previous.failures and not record.failures:
-                host.vain = 0  # an origin came back
+                host.port_failures = 0  # an origin came back
             self._bench.park(host)  # the rules may ask for a longer rest
         self._long.read(record, lambda read: self._learned(read, now, hand_on=hand_on))
 

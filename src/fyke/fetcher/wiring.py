@@ -18,7 +18,7 @@ from fyke.fetcher.workbench import Workbench
 class EarlierVisits(Protocol):
     """The results of earlier visits."""
 
-    def recall(self, visits: Sequence[Visit]) -> None:
+    def note_known(self, visits: Sequence[Visit]) -> None:
         """Note with each of `visits` whether there were earlier ones; called for many at a time."""
         ...
 

@@ -104,7 +104,7 @@ class Workbench:
         host.domain_key = visit.domain
         if visit.budget and visit.budget != host.budget:
             self._rebudget(host, visit.budget)
-        self.rest(host)
+        self.enqueue(host)
 
     def _rebudget(self, host: Host, budget: int) -> None:
         host.budget = budget
@@ -116,7 +116,7 @@ class Workbench:
     def next(self, now: float) -> Host | None:
         """Return a host that may be asked now, or None.
 
-        The caller then takes visits of it (`pop`) and starts one, parks the host, or lets it go (`rest`).
+        The caller then takes visits of it (`pop`) and starts one, parks the host, or puts it back (`enqueue`).
         """
         while self._heap and self._heap[0][0] <= now:
             _, _, entity = heapq.heappop(self._heap)
@@ -134,7 +134,7 @@ class Workbench:
         if host.busy or host.parked:
             return None  # `finished` or `unpark` brings it back
         if host.rests_until > now:
-            self.rest(host)
+            self.enqueue(host)
             return None
         if not host.visits:
             self._forget(host)
@@ -147,7 +147,7 @@ class Workbench:
             if wait_s > SOON_S:  # too many share it: this host sleeps until the others had their turn
                 host.due = now + wait_s
                 self.crowded.append(host)
-                self.rest(host)
+                self.enqueue(host)
                 return None
             host.queued = True
             address.waiting.append(host)
@@ -169,7 +169,7 @@ class Workbench:
                 if address.waiting:
                     self._push(max(now, address.due), address)
                 return host
-            self.rest(host)
+            self.enqueue(host)
         return None
 
     def next_due(self) -> float | None:
@@ -183,7 +183,7 @@ class Workbench:
         last. A visit that a redirect led here is followed by one of the host's own: otherwise strangers could lead here
         so many that its own were never made.
         """
-        if host.led and (own := self._first_own(host, now)):
+        if host.last_was_led and (own := self._first_own(host, now)):
             visit = host.visits[own]
             del host.visits[own]
             self.visits -= 1
@@ -213,8 +213,8 @@ class Workbench:
         if host.address is not None and self._config.address_delay_s:
             host.address.busy = True
 
-    def rest(self, host: Host) -> None:
-        """Let `host` wait until it has rested, unless it waits for something or is being asked."""
+    def enqueue(self, host: Host) -> None:
+        """Put `host` into the heap until it has rested, unless it waits for something or is being asked."""
         if not (host.queued or host.busy or host.parked):
             host.queued = True
             self._push(host.rests_until, host)
@@ -232,7 +232,7 @@ class Workbench:
             if address.waiting:
                 self._push(address.due, address)
         if host.visits or host.due - now <= FORGET_AFTER_S:
-            self.rest(host)
+            self.enqueue(host)
         else:
             self._forget(host)
 
@@ -264,16 +264,16 @@ class Workbench:
 
     def unpark(self, host: Host) -> None:
         host.parked = False
-        self.rest(host)
+        self.enqueue(host)
 
     def sleep_until(self, host: Host, due: float) -> None:
         """Let no request to `host` begin before `due`."""
         host.due = max(host.due, due)
-        self.rest(host)
+        self.enqueue(host)
 
-    def close(self, host: Host, now: float) -> bool:
-        """Return whether the hours of the day keep `host` from being asked once it has rested. It then rests until
-        they begin."""
+    def apply_hours(self, host: Host, now: float) -> bool:
+        """Let `host` rest until its hours of the day begin, if they keep it from being asked once it has rested.
+        Returns whether they do."""
         if not self._hours:
             return False
         rested = max(now, host.due)
@@ -316,10 +316,10 @@ class Workbench:
         self.visits -= len(visits)
         return visits
 
-    def put_off(self, host: Host, now: float) -> list[Visit]:
+    def take_late(self, host: Host, now: float) -> list[Visit]:
         """Take out the visits that `host` does not come to soon: all if it sleeps, otherwise those that are too
         many."""
-        self.close(host, now)
+        self.apply_hours(host, now)
         room = soon_visits(host.rests_until - now, MOST_VISITS)
         if len(host.visits) <= 2 * room:  # twice the room, so that a small surplus does not go to and fro
             return []
@@ -329,11 +329,11 @@ class Workbench:
             (kept if stays else gone).append(visit)
         return self._keep(host, kept, gone)
 
-    def put_off_retries(self, host: Host, now: float) -> list[Visit]:
+    def take_late_retries(self, host: Host, now: float) -> list[Visit]:
         """Take out the visits of `host` that may not be made soon, though others may."""
         return self._take(host, lambda visit: visit.not_before > now + SOON_S)
 
-    def put_off_rules(self, host: Host, now: float) -> list[Visit]:
+    def take_rules(self, host: Host, now: float) -> list[Visit]:
         """Take out the visits of `host` that bring rules."""
         return self._take(host, lambda visit: visit.purpose is Purpose.ROBOTS)
 

@@ -26,7 +26,7 @@ class AlikeUrls:
     - `places`: the place of each URL, as `fyke.frontier.probes` has it, uint64[n].
     - `starts`, `lengths`: the range of each lot's shapes, int64[lots]; its first is its own shape.
     - `at`: the position of each shape in its lot, int64[m].
-    - `names`: number of names in the query, int64[lots]; `asked`: the same plus names with words, int64[lots].
+    - `names`: number of names in the query, int64[lots]; `query_shapes`: the same plus names with words, int64[lots].
     - `kinds`, `hosts`, `domains`: for each URL, the position in its lot of the shape of the kinds of its path's parts,
       of its host, and of its domain, int64[n].
     """
@@ -51,7 +51,7 @@ class AlikeUrls:
             self.which[row] = found
         self.keys: U64 = np.array([key for some in keys for key in some], np.uint64)
         self.places: U64 = np.array(places, np.uint64)[self.which]
-        self.names, self.asked, sharp_of_lots = np.array(names).T
+        self.names, self.query_shapes, sharp_of_lots = np.array(names).T
         self.lengths = np.array([len(some) for some in keys])
         self.starts = np.cumsum(self.lengths) - self.lengths
         self.kinds, self.domains = sharp_of_lots[self.which], self.lengths[self.which] - 1
@@ -68,21 +68,23 @@ class AlikeUrls:
         return names
 
     @property
-    def are_asked(self) -> Mask:
+    def are_query_shapes(self) -> Mask:
         """Mask of the shapes of names in a query, with and without words: bool[m]."""
-        asked: Mask = (self.at > 0) & (self.at <= np.repeat(self.asked, self.lengths))
-        return asked
+        of_query: Mask = (self.at > 0) & (self.at <= np.repeat(self.query_shapes, self.lengths))
+        return of_query
 
     @property
     def are_words(self) -> Mask:
         """Mask of the shapes of names with words: bool[m]."""
-        words: Mask = self.are_asked & ~self.are_names
+        words: Mask = self.are_query_shapes & ~self.are_names
         return words
 
     @property
     def are_mixes(self) -> Mask:
         """Mask of the shapes of a path with several names in its query: bool[m]."""
-        mixes: Mask = np.repeat(self.names > 1, self.lengths) & (self.at == np.repeat(self.asked + 1, self.lengths))
+        mixes: Mask = np.repeat(self.names > 1, self.lengths) & (
+            self.at == np.repeat(self.query_shapes + 1, self.lengths)
+        )
         return mixes
 
     def are_known_mixes(self, counts: Counts) -> Mask:

@@ -6,8 +6,8 @@ next round, B more in the one after, and the rest beyond the last in `QF`. The f
 rounds `QF` is read again and spread over more.
 
 The frontier calls `put` with URLs and the slots of their domains, and `get` for URLs to fetch, saying whether a new
-round may begin. While `splitting` it puts the URLs that `failed` gives through STAR again, a slice at a time, so that a
-long `QF` does not stop the crawl. Differs from the paper:
+round may begin. While `splitting` it puts the URLs that `take_over_budget` returns through STAR again, a slice at a
+time, so that a long `QF` does not stop the crawl. Differs from the paper:
 
 - A domain's use of its rounds is not an array in memory for each queue, but one number on disk with the domain: the
   *slot* up to which its URLs are planned, as in a fair queue. The next URL has its place there, or in the next round if
@@ -48,7 +48,7 @@ class Enforcer(Protocol):
 
     @property
     def splitting(self) -> bool:
-        """True if `failed` has URLs to put again."""
+        """True if `take_over_budget` has URLs to put again."""
         ...
 
     @property
@@ -67,7 +67,7 @@ class Enforcer(Protocol):
 
     def get(self, rows: int, *, next_round: bool = True) -> pa.RecordBatch | None: ...
 
-    def failed(self, rows: int) -> pa.RecordBatch | None: ...
+    def take_over_budget(self, rows: int) -> pa.RecordBatch | None: ...
 
     def reconsider(self) -> None: ...
 
@@ -105,8 +105,8 @@ class Backlog:
         """Return the next URLs, `rows` at most, or None when none wait. There are no rounds."""
         return self._queue.get(rows)
 
-    def failed(self, rows: int) -> pa.RecordBatch | None:
-        """Return None: nothing ever fails."""
+    def take_over_budget(self, rows: int) -> pa.RecordBatch | None:
+        """Return None: no URL is ever over budget."""
         return None
 
     def reconsider(self) -> None:
@@ -180,7 +180,7 @@ class Beast:
         begin = np.maximum(before, np.uint64((self._current + self._closed) * _SLOT))
         budgets = numbers(urls, "budget")[domains.order].astype(np.uint64)
         cost = _cost(budgets * np.uint64(self._budgets))
-        taken = begin[domains.of] + _sum_before(cost, domains)
+        taken = begin[domains.group_of] + _sum_before(cost, domains)
         fits = (taken < (self._current + self._width) * _SLOT) & (budgets > 0)
         lanes = np.where(budgets > 0, _OVER, _BARRED)
         lanes[fits] = taken[fits] // np.uint64(_SLOT) - np.uint64(self._current) + np.uint64(_ROUNDS)
@@ -205,7 +205,7 @@ class Beast:
         return self._over if lane == _OVER else self._barred
 
     def get(self, rows: int, *, next_round: bool = True) -> pa.RecordBatch | None:
-        """Return the next URLs, `rows` at most; None when all rounds are empty (`failed` may still have some).
+        """Return the next URLs, `rows` at most; None when all rounds are empty (there may still be some in `QF`).
 
         Unless a `next_round` may begin, returns None also when the current round is empty. New URLs then join the
         current round: they must not wait for a round that is far away, nor keep one open whose time is over.
@@ -282,8 +282,8 @@ class Beast:
         """True if no waiting URL has a budget, and nothing changed that."""
         return 0 < len(self) == len(self._barred) and not (self._news or self._recalled)
 
-    def failed(self, rows: int) -> pa.RecordBatch | None:
-        """Return URLs of `QF`, `rows` at most, that are to get new budgets and be put again."""
+    def take_over_budget(self, rows: int) -> pa.RecordBatch | None:
+        """Take out and return URLs of `QF`, `rows` at most, that are to get new budgets and be put again."""
         if len(self._again):
             return self._again.get(rows)
         batch = self._barred.get(min(rows, self._recalled))
@@ -339,4 +339,4 @@ def _cost(budgets: U64) -> U64:
 def _sum_before(cost: U64, groups: Groups) -> U64:
     """Return the sum of the `cost` of the rows before each in its group: uint64[n], in the order of `groups`."""
     before: U64 = np.cumsum(cost) - cost
-    return before - before[groups.starts][groups.of]
+    return before - before[groups.starts][groups.group_of]

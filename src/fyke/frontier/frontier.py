@@ -146,7 +146,7 @@ class Frontier:
             self.put_done(ended)
         columns = (outcomes.learned.column(name).to_pylist() for name in LEARNED.names)
         for origin, rules, until in zip(*columns, strict=True):
-            self._stages.gate.known(origin.decode(), Rules(rules), until, now)
+            self._stages.gate.learn_rules(origin.decode(), Rules(rules), until, now)
         if outcomes.put_off.num_rows:
             self._put_off(outcomes.put_off, now)
         self.again.note(outcomes.dated)
@@ -162,7 +162,7 @@ class Frontier:
         number of its visits is compared with what was found of it."""
         planned = keep(ended, numbers(ended, "kind") != Kind.PROBE)
         hosts = u64(planned, "host")
-        self._stages.traps.visited(u64(planned, "key"), hosts, u64(planned, "domain"))
+        self._stages.traps.note_visited(u64(planned, "key"), hosts, u64(planned, "domain"))
         endless = self._stages.traps.probes.have_no_end(hosts)
         self._stages.window.slow.ended(hosts, numbers(planned, "rest_s").tolist(), endless)
         self._stages.gate.over(u64(ended, "domain"))
@@ -220,11 +220,11 @@ class Frontier:
         if hungry:
             self.domains.count_ended()
         for woken in self._stages.asleep.woken(now):
-            self.supply.let_go(woken)
+            self.supply.make_ready(woken)
         for released in self._stages.quota.released():
-            self.supply.let_go(released)
-        self.supply.put(self._stages.traps.cleared(), now)
-        self.supply.put(self._stages.traps.share(), now)
+            self.supply.make_ready(released)
+        self.supply.put(self._stages.traps.take_cleared(), now)
+        self.supply.put(self._stages.traps.take_share(), now)
         self.supply.put(self._probes(), now)
         moved = self._stages.seen.full or (hungry and self._stages.seen.pending > 0)
         if moved:
@@ -253,7 +253,7 @@ class Frontier:
         """Merge the URLs found with those seen. New ones go on to their domain's budget."""
         for unique in self._stages.seen.merge():
             self.again.met(u64(unique, "via"))
-            self._stages.traps.probes.found(u64(unique, "host"), u64(unique, "domain"))
+            self._stages.traps.probes.note_found(u64(unique, "host"), u64(unique, "domain"))
             yield
             for start in range(0, unique.num_rows, self._sizes.batch):  # a merge may return millions
                 urls = unique.slice(start, self._sizes.batch)
@@ -266,7 +266,7 @@ class Frontier:
     @property
     def level_done(self) -> bool:
         """True if nothing is out, and nothing waits except for URLs deeper than this level."""
-        return not len(self._stages.window) and self._stages.nothing_near
+        return not len(self._stages.window) and self._stages.nothing_waits_at_level
 
     def descend(self, level: int) -> Steps[None]:
         """Let go of the pages of `level`, because all pages nearer to the seeds are done."""
@@ -282,7 +282,7 @@ class Frontier:
     def resume(self) -> None:
         """Let visits that were handed out before a restart and not made wait again."""
         while (urls := self._leased.get(self._sizes.batch)) is not None:
-            self.supply.let_go(urls)
+            self.supply.make_ready(urls)
         self._stages.gate.resume()
 
     def visits(self, now: float, most_rules: int) -> pa.RecordBatch:
@@ -305,7 +305,7 @@ class Frontier:
         count = 0
         for urls in self._stages.blocked.release(hosts):
             count += urls.num_rows
-            self.supply.let_go(urls)
+            self.supply.make_ready(urls)
         return count
 
     def plan_again(self, now: float, terms: Terms, *, by_line: bool = False, first: bool = False) -> Iterator[None]:
@@ -324,9 +324,10 @@ class Frontier:
         self._stages.window.ended(u64(urls, "key"), u64(urls, "host"))
         self._stages.ready.put(urls)
 
-    def let_go(self, keys: Iterable[int]) -> pa.RecordBatch:
-        """Return the visits with these keys (schema `URLS`), not out any more: the caller holds them from now on."""
-        return self._stages.window.let_go(keys)
+    def take_out(self, keys: Iterable[int]) -> pa.RecordBatch:
+        """Take out and return the visits with these keys (schema `URLS`), not out any more: the caller holds them from
+        now on."""
+        return self._stages.window.take_out(keys)
 
     def overflowed(self, host: int) -> bool:
         """Return whether more URLs of the host with this key wait on disk than are handed out."""

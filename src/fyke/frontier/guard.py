@@ -109,7 +109,7 @@ class TrapGuard:
     def _learn_of_probes(self, judged: pa.RecordBatch) -> None:
         about_of, fresh_of = u64(judged, "via").tolist(), judged.column("fresh").to_pylist()
         answers = zip(texts(judged), about_of, fresh_of, strict=True)
-        self._accused |= {self.probes.answered(url, about, made_up=fresh) for url, about, fresh in answers} - {0}
+        self._accused |= {self.probes.note_answer(url, about, made_up=fresh) for url, about, fresh in answers} - {0}
 
     def take_accused(self) -> set[int]:
         """Return hosts and domains of shapes that became barren since the last call: their visits that are out may be
@@ -124,7 +124,7 @@ class TrapGuard:
     def reasons(self, urls: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """Note that `urls` (n rows) were found. Returns why each is a trap, -1 if it is not: int64[n]."""
         reasons = np.full(urls.num_rows, -1)
-        self._variants.found(u64(urls, "key"))
+        self._variants.note_found(u64(urls, "key"))
         if not (self._yields.owners or self.probes.owners):
             return reasons
         rows = np.flatnonzero(self._are_accused(urls) & (numbers(urls, "kind") == Kind.PAGE))
@@ -149,7 +149,7 @@ class TrapGuard:
         reasons = self._reasons(urls, ways)[0]
         go = np.flatnonzero((reasons < 0) & ways.any(axis=1))
         if len(go):
-            others = go[~self._variants.come(urls.take(pa.array(go)), ways[go])]
+            others = go[~self._variants.admit_first(urls.take(pa.array(go)), ways[go])]
             if len(others):
                 reasons[others] = self._reasons(urls.take(pa.array(others)), ways[others])[0]
         return reasons
@@ -167,13 +167,13 @@ class TrapGuard:
         counts = self._yields.of(lots.keys)
         barren = np.where(counts["barren"] & ~lots.are_known_mixes(counts), lots.at, len(counts))
         first = lots.least(barren)
-        first_else = lots.least(np.where(lots.are_asked, len(counts), barren))
+        first_else = lots.least(np.where(lots.are_query_shapes, len(counts), barren))
         differs = self._differ(urls, first != first_else, ways)
         of_names = differs[:, QUERY] & ((lots.names <= 1)[lots.which] | differs[:, len(VARIANTS) :].any(axis=1))
         found = np.where(of_names, first, first_else)
         found[(found == len(counts)) | self._are_known_better(urls, lots, counts, found)] = -1
         differs &= ways
-        differs[:, QUERY] &= ~lots.any(lots.are_asked & self._yields.are_promising(counts))
+        differs[:, QUERY] &= ~lots.any(lots.are_query_shapes & self._yields.are_promising(counts))
         rows = np.flatnonzero(differs.any(axis=1))  # variants of an own shape may be pages, as articles of a wiki are
         some = urls.take(pa.array(rows))
         of_own = self._of_variants(lots.keys[lots.starts][lots.which[rows]], some)
@@ -202,7 +202,7 @@ class TrapGuard:
         differs: Mask = np.zeros((urls.num_rows, WAYS), np.bool_)
         rows = np.flatnonzero(asked | barren.any(axis=1))
         if len(rows):
-            differs[rows] = self._variants.met(urls.take(pa.array(rows)))
+            differs[rows] = self._variants.ways_of_differing(urls.take(pa.array(rows)))
         return differs
 
     def _barren_ways(self, urls: pa.RecordBatch) -> Mask:

@@ -54,7 +54,7 @@ class Placing:
         for _ in range(SLICES if hungry else 1):
             if beast.splitting and not records.full and read_bytes < SLICES_BYTES:
                 rows = max(LEAST_ROWS, SLICES_BYTES // self._row_bytes)
-                batch = beast.failed(min(rows, self._sizes.batch))
+                batch = beast.take_over_budget(min(rows, self._sizes.batch))
                 if batch is not None:
                     yield from self._ask(batch)  # their domains' records may have changed
                     read_bytes += batch.nbytes

@@ -106,13 +106,13 @@ class Probes:
         """Number of convicted places, hosts and domains."""
         return len(self._convicted)
 
-    def fresh(self, url: str, like: Shapes, host: int, domain: int) -> None:
+    def note_fresh(self, url: str, like: Shapes, host: int, domain: int) -> None:
         """Note that the page `url`, of the shapes `like`, was fresh."""
         if not self._asks_domains:
             return
         place, whole = self._record(place_key(like, host), host), self._record(host, host)
         if not whole["fresh"]:
-            self._fresh_host(url, domain)
+            self._note_fresh_host(url, domain)
         for record in (place, whole):
             record["fresh"] += 1
         self._changed = True
@@ -123,7 +123,7 @@ class Probes:
         if is_due and _has_grown(whole, whole["found"]):
             whole["asked"] += self._ask(place, url)
 
-    def _fresh_host(self, url: str, domain: int) -> None:
+    def _note_fresh_host(self, url: str, domain: int) -> None:
         """Note that the page `url` is the first fresh one of its host."""
         hosts = self._record(domain ^ _DOMAIN, domain)
         hosts["fresh"] += 1
@@ -131,16 +131,16 @@ class Probes:
             while hosts["asked"] < TRIES and self._ask(hosts, url):
                 pass
 
-    def found(self, hosts: U64, domains: U64) -> None:
+    def note_found(self, hosts: U64, domains: U64) -> None:
         """Note that new URLs were found of these hosts and domains (uint64[n] each, with repeats)."""
         self._count("found", hosts, domains)
         np.add.at(self._pace, hosts % PLACES, 1 / LATELY)
 
-    def put_aside(self, hosts: U64, domains: U64) -> None:
+    def note_put_aside(self, hosts: U64, domains: U64) -> None:
         """Note that found URLs of these hosts and domains (uint64[n] each, with repeats) wait as traps."""
         self._count("aside", hosts, domains)
 
-    def visited(self, hosts: U64, domains: U64) -> None:
+    def note_visited(self, hosts: U64, domains: U64) -> None:
         """Note that visits to URLs of these hosts and domains (uint64[n] each, with repeats) are over."""
         self._count("visited", hosts, domains)
         np.multiply.at(self._pace, hosts % PLACES, 1 - 1 / LATELY)
@@ -169,7 +169,7 @@ class Probes:
         endless: Mask = (known["key"] == hosts) & goes_on
         return endless
 
-    def answered(self, url: str, about: int, *, made_up: bool) -> int:
+    def note_answer(self, url: str, about: int, *, made_up: bool) -> int:
         """Note that the made-up `url`, which `take` gave with what it is `about`, brought a page, of new text or not.
         Returns the host or domain that this convicts, or 0."""
         asked = self._records[about % PLACES]

@@ -113,7 +113,7 @@ class Quota:
         held = np.fromiter((key in self._held for key in u64(urls, "key").tolist()), bool, urls.num_rows)
         owed, urls = keep(urls, held), keep(urls, ~held)
         for key, host in zip(u64(owed, "key").tolist(), u64(owed, "host").tolist(), strict=True):
-            self._let_go(key)
+            self._drop_hold(key)
             self._met[key] = host
         room = self._room(urls)
         full = room <= 0
@@ -138,7 +138,7 @@ class Quota:
         brought = _brought_pages(ended)
         for key, page in zip(u64(ended, "key").tolist(), brought.tolist(), strict=True):
             if key in self._held or key in self._met:
-                self._let_go(key)
+                self._drop_hold(key)
                 self._met.pop(key, None)
                 if not page:  # others of its host were diverted meanwhile
                     self._left = len(self._queue)
@@ -160,7 +160,7 @@ class Quota:
                 self._held[key] = host
                 self._held_of[host] += 1
 
-    def _let_go(self, key: int) -> None:
+    def _drop_hold(self, key: int) -> None:
         host = self._held.pop(key, None)
         if host is not None:
             self._held_of[host] -= 1

@@ -3,7 +3,7 @@
 IRLbot (Lee et al., WWW 2008), section 4.3 and Figure 2: a Drum `RobotsCache`, a Drum `RobotsRequested`, the queue
 `waiting` of URLs without known rules, and the queue `asks` of origins whose robots.txt the fetcher is to bring, each
 once. The frontier puts URLs in and takes out those that passed or were refused. The fetcher takes asks (`wanted`) and
-tells the answers (`known`). Differs from the paper:
+tells the answers (`learn_rules`). Differs from the paper:
 
 - A record says when it ends and whether everything, something or nothing may be fetched. The lines of the rules stay in
   the host book and are judged at the moment of the request, which may be days later: they may be no older than a day
@@ -112,7 +112,7 @@ class RobotsGate:
         return self._cache.pending + len(self._news)
 
     @property
-    def asks(self) -> int:
+    def asks_waiting(self) -> int:
         """Number of origins whose robots.txt nobody has begun to bring."""
         return len(self._asks)
 
@@ -125,7 +125,7 @@ class RobotsGate:
     def rests_until(self) -> float:
         """Time when the first URL here may go on, if all wait for answers from servers, or for hosts of their domain; 0
         if not, and infinite if no URL waits."""
-        if self.unchecked or self.asks or self._left > 0 or (self._is_answered and len(self._waiting)):
+        if self.unchecked or self.asks_waiting or self._left > 0 or (self._is_answered and len(self._waiting)):
             return 0.0
         return self._due if len(self._waiting) else math.inf
 
@@ -264,7 +264,7 @@ class RobotsGate:
         if self._newcomers.over(domains, asked=asked):
             self._looked = 0
 
-    def known(self, origin: str, rules: Rules, expires_at: float, now: float) -> None:
+    def learn_rules(self, origin: str, rules: Rules, expires_at: float, now: float) -> None:
         """Note that the rules of `origin` are `rules` until `expires_at`; if UNREACHABLE, it is tried again then."""
         key = key_of(origin.encode())
         end = int(min(max(math.ceil(expires_at), 0), 2**32 - 1))

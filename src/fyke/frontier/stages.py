@@ -100,7 +100,7 @@ class Stages:
         return f"Stages({len(self.seen)} seen, {self.seen.pending} unchecked, {self.beast!r}, {self.ready!r})"
 
     @property
-    def nothing_near(self) -> bool:
+    def nothing_waits_at_level(self) -> bool:
         """True if nothing waits except for URLs deeper than the present level. URLs that are out do not wait."""
         asleep = len(self.gate) or len(self.asleep) or len(self.traps)
         return self.again.spent and not (self._on_its_way or asleep)

@@ -46,23 +46,23 @@ class Supply:
         ready, gate, traps = self._stages.ready, self._stages.gate, self._stages.traps
         moved = False
         self._let_new(quiet=quiet)
-        while ready.waiting + gate.unchecked < self._ready_rows and gate.asks < self._sizes.asks:
+        while ready.waiting + gate.unchecked < self._ready_rows and gate.asks_waiting < self._sizes.asks:
             batch = self.pull(now, level, dry=dry)
             if batch is None:
                 break
             wanted = traps.divert(batch)
-            self.let_go(gate.put(wanted, now))
+            self.make_ready(gate.put(wanted, now))
             moved = True
             yield
             if wanted.num_rows < batch.num_rows:  # traps may have no end
                 break
         passed = gate.recheck(now, hungry=hungry)
         if passed is not None:
-            self.let_go(passed)
+            self.make_ready(passed)
             moved = True
         if gate.full or (hungry and gate.unchecked):
             for checked in gate.merge(now):
-                self.let_go(checked)
+                self.make_ready(checked)
                 yield
             moved = True
         return moved
@@ -70,9 +70,9 @@ class Supply:
     def put(self, urls: pa.RecordBatch, now: float) -> None:
         """Take `urls` that were put aside and come back: they go through the robots gate to the ready queues."""
         if urls.num_rows:
-            self.let_go(self._stages.gate.put(urls, now))
+            self.make_ready(self._stages.gate.put(urls, now))
 
-    def let_go(self, urls: pa.RecordBatch) -> None:
+    def make_ready(self, urls: pa.RecordBatch) -> None:
         """Make `urls` ready, because they passed every stage. New ones may wait behind known pages."""
         if self._new_waits and urls.num_rows:
             known = self._stages.again.knows(u64(urls, "key"))

@@ -26,8 +26,8 @@ PLACES = 1 << 16
 TRIED = 32
 TRIED_ALIKE = 2 * TRIED  # the same for a shape
 FREE = 2  # tries that nothing pays for: a site of which little was read may have been misjudged
-FEW = 64  # waiting URLs of a domain are few in any case
-TIMES = 4  # multiple of the least claim that is few, too
+FEW = 64  # the largest claim of a domain that is small in any case
+TIMES = 4  # multiple of the least claim that is small, too
 VAIN = 8
 MOST_DOUBLED = 10  # times, at most
 _RECORD = np.dtype([("place", "<u4"), ("waits", "<u4"), ("waited", "<u4"), ("read", "<u4"), ("tried", "<u4")])
@@ -47,22 +47,22 @@ class TrapTally:
         self._tried = np.zeros(PLACES, np.uint32)  # by shape
         self._vain = np.zeros(PLACES, np.uint32)  # by domain
         self._changed = False
-        self._few = 0  # waiting URLs of a domain that count as few, until `_left` more rows were looked at
+        self._few = 0  # the largest claim that is small, until `_left` more rows were looked at
         self._left = 0
 
     def __repr__(self) -> str:
         return f"TrapTally({int(self._records['waits'].sum())} URLs that wait)"
 
-    def wait(self, domains: U64) -> None:
+    def note_waiting(self, domains: U64) -> None:
         """Note that URLs of these domains (uint64[n], with repeats) wait from now on."""
         self._add("waits", domains, 1)
         self._add("waited", domains, 1)
 
-    def go_on(self, domains: U64) -> None:
+    def note_gone(self, domains: U64) -> None:
         """Note that URLs of these domains wait no more."""
         self._add("waits", domains, -1)
 
-    def read(self, domains: U64) -> None:
+    def note_read(self, domains: U64) -> None:
         """Note that pages of these domains were read."""
         self._add("read", domains, 1)
 
@@ -86,7 +86,7 @@ class TrapTally:
                 tried[row] = True
         return tried
 
-    def went_on(self, domains: U64, fresh: Mask) -> None:
+    def note_let_go(self, domains: U64, fresh: Mask) -> None:
         """Note that let-go pages of these domains (uint64[n]) were read, and were fresh or not (bool[n])."""
         places = domains % np.uint64(PLACES)
         np.add.at(self._vain, places, 1)
@@ -95,38 +95,38 @@ class TrapTally:
     @property
     def least(self) -> int:
         """The least claim of a domain of which URLs wait."""
-        return int(self._claims(np.flatnonzero(self._records["waits"])).min(initial=1 << 30))
+        return int(self._claims_at(np.flatnonzero(self._records["waits"])).min(initial=1 << 30))
 
-    def _claims(self, places: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """Return the claims of these places (integers[n]): how many URLs ever waited, doubled for let-go pages that
+    def _claims_at(self, places: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+        """Return the claims at these places (integers[n]): how many URLs ever waited, doubled for let-go pages that
         brought nothing. int64[n]."""
         doubled = np.minimum(self._vain[places] // VAIN, MOST_DOUBLED)
         claims: npt.NDArray[np.int64] = self._records["waited"][places].astype(np.int64) << doubled
         return claims
 
-    def idle(self, domains: Set[int]) -> int:
-        """Return of how many domains URLs wait that are not among these."""
+    def others_waiting(self, domains: Set[int]) -> int:
+        """Return how many other domains than these have URLs that wait."""
         waiting = np.flatnonzero(self._records["waits"])
         return len(waiting) - int(np.isin([domain % PLACES for domain in domains], waiting).sum())
 
-    def are_few(self, domains: U64) -> Mask:
-        """Return of which of these domains (uint64[n], of rows of the queue that are looked at) few URLs wait: bool[n].
-        The limit is found anew once all that waits was looked at."""
+    def have_small_claims(self, domains: U64) -> Mask:
+        """Return which of these domains (uint64[n], of rows of the queue that are looked at) have a small claim, so
+        that they have an end: bool[n]. The limit is found anew once all that waits was looked at."""
         if self._left <= 0:
             self._left = int(self._records["waits"].sum())
             self._few = max(FEW, TIMES * self.least)
         self._left -= len(domains)
-        few: Mask = self.waited(domains) <= self._few
+        few: Mask = self.claims(domains) <= self._few
         return few
 
-    def waited(self, domains: U64) -> npt.NDArray[np.int64]:
+    def claims(self, domains: U64) -> npt.NDArray[np.int64]:
         """Return the claim of each of these domains (uint64[n]): int64[n]."""
-        return self._claims(domains % np.uint64(PLACES))
+        return self._claims_at(domains % np.uint64(PLACES))
 
-    def are_fewest(self, domains: U64) -> Mask:
-        """Return of which of these domains (uint64[n > 0]) the claim is at most `TIMES` the least of them: bool[n]."""
-        waited = self.waited(domains)
-        fewest: Mask = waited <= TIMES * waited.min()
+    def have_smallest_claims(self, domains: U64) -> Mask:
+        """Return which of these domains (uint64[n > 0]) have a claim of at most `TIMES` the least of them: bool[n]."""
+        claims = self.claims(domains)
+        fewest: Mask = claims <= TIMES * claims.min()
         return fewest
 
     def state(self) -> dict[str, Any]:

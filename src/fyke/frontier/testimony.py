@@ -113,7 +113,7 @@ class Testimony:
             if is_known and parent["own"] != own and (steps or (fresh and not parent["led"])):
                 of_sharp += _led(parent, fresh)
             if fresh:
-                self._probes.fresh(url, found, host, domain)
+                self._probes.note_fresh(url, found, host, domain)
             owns = own, first_folder(found, host)
             of_sharp += _rows(sharp, host, differs, fresh, owns, names_left_out(url))
             if own not in tried and (fresh or not differs) and not self._yields.pages(own):
@@ -124,7 +124,7 @@ class Testimony:
     def _read(self, url: str, host: int, found: Shapes, sharp: list[int], *, fresh: bool) -> list[int]:
         """Note that the page `url` was read. Returns the ways in which it differs from others, and keeps of the keys
         `sharp` of the shapes `found` those for which it counts."""
-        differs = self._variants.read(url, host, fresh=fresh)
+        differs = self._variants.note_read(url, host, fresh=fresh)
         if not fresh and max(differs, default=0) >= len(VARIANTS):  # a name says why, so its query does not
             differs = [at for at in differs if at != QUERY]
         self._tries.query(found, host)

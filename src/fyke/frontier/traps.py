@@ -37,7 +37,7 @@ from fyke.frontier.tally import TrapTally
 from fyke.frontier.yields import MOST_SHAPES
 
 LET_THROUGH = 8
-RELEASED = 1024  # keys of URLs that were let go are known, at least
+EXEMPTED = 1024  # keys of URLs that were let go lately, at least
 ROWS = 8192  # looked at in a turn, at most
 LEAST_ROWS = 256  # looked at to release some, at least
 LOOKS = 64  # rows looked at for each that may go
@@ -68,8 +68,8 @@ class Traps:
         self._queue = DiskQueue(store, "traps", URLS, saved.get("queue"))
         self._guard = TrapGuard(store, after, saved, most, probes=probes)
         self._domains = TrapTally(store, saved.get("domains"))
-        self._released: set[int] = set()  # keys that were let go lately
-        self._released_before: set[int] = set()
+        self._exempted: set[int] = set()  # keys that were let go lately
+        self._exempted_before: set[int] = set()
         self._owed = 0.0  # URLs that are due as the share of traps
         self._lately: deque[int] = deque(maxlen=LATELY)  # domains of these visits
         self._grown = 0.0  # share of the latest visits to hosts that grow
@@ -97,11 +97,9 @@ class Traps:
 
     def learn(self, judged: pa.RecordBatch) -> None:
         """Learn from pages that were read, and redirects that were followed (schema `JUDGED`)."""
-        self._domains.read(u64(judged, "domain"))
-        went_on = keep(
-            judged, self._were_let_go(u64(judged, "key")) & judged.column("fresh").is_valid().to_numpy(False)
-        )
-        self._domains.went_on(u64(went_on, "domain"), went_on.column("fresh").to_numpy(False).astype(np.bool_))
+        self._domains.note_read(u64(judged, "domain"))
+        let_go = keep(judged, self._are_exempt(u64(judged, "key")) & judged.column("fresh").is_valid().to_numpy(False))
+        self._domains.note_let_go(u64(let_go, "domain"), let_go.column("fresh").to_numpy(False).astype(np.bool_))
         if self._guard.learn(judged):
             self._left = len(self._queue)
 
@@ -123,8 +121,8 @@ class Traps:
             return urls
         aside = keep(urls, traps)
         self._queue.put(aside)
-        self._domains.wait(u64(aside, "domain"))
-        self.probes.put_aside(u64(aside, "host"), u64(aside, "domain"))
+        self._domains.note_waiting(u64(aside, "domain"))
+        self.probes.note_put_aside(u64(aside, "host"), u64(aside, "domain"))
         self._guard.learn_of_traps(aside)
         self._looks += aside.num_rows  # one for each URL put aside, so that a shape that wavers costs no more
         return keep(urls, ~traps)
@@ -133,12 +131,12 @@ class Traps:
         """Return the guard's reason why each of `urls` (n rows) is a trap, -1 if it is not or was let go: int64[n]."""
         reasons = self._guard.reasons(urls)
         if (reasons >= 0).any():
-            reasons[self._were_let_go(u64(urls, "key"))] = -1
+            reasons[self._are_exempt(u64(urls, "key"))] = -1
         return reasons
 
-    def _were_let_go(self, keys: U64) -> Mask:
+    def _are_exempt(self, keys: U64) -> Mask:
         """Return which `keys` (uint64[n]) were let go lately, and so count as no traps for now: bool[n]."""
-        either = ((key in self._released) or (key in self._released_before) for key in keys.tolist())
+        either = ((key in self._exempted) or (key in self._exempted_before) for key in keys.tolist())
         return np.fromiter(either, np.bool_, len(keys))
 
     def _try_some(self, urls: pa.RecordBatch, traps: Mask, reasons: npt.NDArray[np.int64]) -> None:
@@ -150,13 +148,13 @@ class Traps:
         again = self._domains.may_try(u64(some, "domain"), own_shapes(some))
         tried = np.union1d(first, rows[again])
         traps[tried] = False
-        self._let_go(u64(urls, "key")[tried])
+        self._exempt(u64(urls, "key")[tried])
 
-    def _let_go(self, keys: U64) -> None:
+    def _exempt(self, keys: U64) -> None:
         """Count the URLs with these keys (uint64[n]) as no traps for a while."""
-        if len(self._released) >= RELEASED:
-            self._released, self._released_before = set(), self._released
-        self._released.update(keys.tolist())
+        if len(self._exempted) >= EXEMPTED:
+            self._exempted, self._exempted_before = set(), self._exempted
+        self._exempted.update(keys.tolist())
 
     def explain(self, urls: pa.RecordBatch) -> str:
         """Return in words why the URL in the first row is a trap; empty if it is not."""
@@ -164,8 +162,9 @@ class Traps:
 
     # --- leaving
 
-    def cleared(self) -> pa.RecordBatch:
-        """Return some waiting URLs that are no traps any more (schema `URLS`). A call looks at `ROWS` rows at most."""
+    def take_cleared(self) -> pa.RecordBatch:
+        """Take out and return some waiting URLs that are no traps any more (schema `URLS`). A call looks at `ROWS` rows
+        at most."""
         rows = min(ROWS, self._left, self._looks)
         batch = self._queue.get(rows) if rows else None
         if batch is None:
@@ -174,7 +173,7 @@ class Traps:
         self._looks -= batch.num_rows
         traps = self._reasons(batch) >= 0
         self._queue.put(keep(batch, traps))
-        self._domains.go_on(u64(batch, "domain")[~traps])
+        self._domains.note_gone(u64(batch, "domain")[~traps])
         return keep(batch, ~traps)
 
     def release(self, rows: int, each: int = EACH) -> pa.RecordBatch:
@@ -186,22 +185,22 @@ class Traps:
         if batch is None:
             return EMPTY
         domains = u64(batch, "domain")
-        goes = self._domains.are_few(domains)
+        goes = self._domains.have_small_claims(domains)
         if each and not goes.any():
-            goes = self._domains.are_fewest(domains) & (nth_of_each(domains) < each)
+            goes = self._domains.have_smallest_claims(domains) & (nth_of_each(domains) < each)
         first = np.flatnonzero(goes)
-        first = first[np.argsort(self._domains.waited(domains[first]), kind="stable")]
+        first = first[np.argsort(self._domains.claims(domains[first]), kind="stable")]
         goes[first[rows:]] = False
         self._queue.put(keep(batch, ~goes))
         batch = keep(batch, goes)
-        self._domains.go_on(u64(batch, "domain"))
-        self._let_go(u64(batch, "key"))
+        self._domains.note_gone(u64(batch, "domain"))
+        self._exempt(u64(batch, "key"))
         return batch
 
-    def visited(self, keys: U64, hosts: U64, domains: U64) -> None:
+    def note_visited(self, keys: U64, hosts: U64, domains: U64) -> None:
         """Note that visits to these URLs, hosts and domains (uint64[n] each) are over."""
-        self.probes.visited(hosts, domains)
-        own = ~self._were_let_go(keys)
+        self.probes.note_visited(hosts, domains)
+        own = ~self._are_exempt(keys)
         if len(self) and own.any():
             grown = float(self.probes.grown(hosts[own], domains[own]).mean())
             self._grown += (grown - self._grown) * min(1.0, own.sum() / LATELY)
@@ -212,13 +211,13 @@ class Traps:
         """Return how many waiting URLs leave for each visit to others."""
         active = set(self._lately)
         grow = self._grown >= MOSTLY
-        if not grow and (len(active) > FEW_ACTIVE or self._domains.idle(active) < len(active)):
+        if not grow and (len(active) > FEW_ACTIVE or self._domains.others_waiting(active) < len(active)):
             return 0.0
         least, most = (1 / SHARE, MOST_EACH) if grow else (1 / SHARE**2, 1)
         return min(max(SHARE / max(self._domains.least, 1), least), most)
 
-    def share(self) -> pa.RecordBatch:
-        """Return waiting URLs that are due as the share of traps (schema `URLS`)."""
+    def take_share(self) -> pa.RecordBatch:
+        """Take out and return waiting URLs that are due as the share of traps (schema `URLS`)."""
         rows = int(self._owed)
         batch = self.release(rows, each=0) if rows >= LEAST_OWED else EMPTY
         self._owed -= batch.num_rows

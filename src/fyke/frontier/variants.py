@@ -62,11 +62,11 @@ class Variants:
     def __repr__(self) -> str:
         return f"Variants({np.count_nonzero(self._marks)} marks)"
 
-    def found(self, keys: U64) -> None:
+    def note_found(self, keys: U64) -> None:
         """Note that URLs with these keys (uint64[n]) will be visited."""
         self._found[keys % np.uint64(FOUND)] = keys >> np.uint64(32)
 
-    def read(self, url: str, host: int, *, fresh: bool) -> list[int]:
+    def note_read(self, url: str, host: int, *, fresh: bool) -> list[int]:
         """Note that the page `url` of `host` was read, fresh or not. Returns the ways in which it differs from earlier
         ones."""
         keys = _keys(url, host)
@@ -97,7 +97,7 @@ class Variants:
         key = key_of(url)
         return int(self._found[key % FOUND]) == key >> 32
 
-    def met(self, urls: pa.RecordBatch) -> Mask:
+    def ways_of_differing(self, urls: pa.RecordBatch) -> Mask:
         """Return the ways in which each of `urls` (n rows) differs from a page that was read or is on its way: bool[n,
         WAYS]."""
         keys = _keys_of(urls)
@@ -111,7 +111,7 @@ class Variants:
             found[row, lacks(url)] = False
         return found
 
-    def come(self, urls: pa.RecordBatch, barren: Mask) -> Mask:
+    def admit_first(self, urls: pa.RecordBatch, barren: Mask) -> Mask:
         """Return which of `urls` (n rows) go out: no URL on its way differs from them only in a way that is `barren`
         (bool[n, WAYS]). bool[n]. These are on their way from now on."""
         first = np.ones(urls.num_rows, np.bool_)

@@ -152,8 +152,8 @@ class Window:
         else:
             del self._of_host[host]
 
-    def let_go(self, keys: Iterable[int]) -> pa.RecordBatch:
-        """Return the rows with these keys that are out (schema `URLS`). They are not out any more."""
+    def take_out(self, keys: Iterable[int]) -> pa.RecordBatch:
+        """Take out and return the rows with these keys that are out (schema `URLS`). They are not out any more."""
         places = [place for key in keys if (place := self._place.get(key)) is not None]
         starts, rows = dict.fromkeys((serial for serial, _ in places), 0), 0
         for serial in starts:

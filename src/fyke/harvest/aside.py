@@ -105,8 +105,8 @@ class Aside(Generic[Result]):
         self.large_bytes = large_bytes  # smaller work is not worth it
         self._most_bytes = most_bytes
         self._thread: threading.Thread | None = None  # the latest
-        self._works: deque[_Work[Result]] = deque()  # not begun
-        self._waiting: deque[_Work[Result]] = deque()  # begun or not
+        self._not_begun: deque[_Work[Result]] = deque()
+        self._untaken: deque[_Work[Result]] = deque()  # begun or not
         self._under_way = False  # the thread begins the next by itself
         self._made_bytes = 0  # of results not taken yet
         self._lock = threading.Lock()
@@ -117,19 +117,19 @@ class Aside(Generic[Result]):
 
     def __len__(self) -> int:
         """Return the number of results not taken yet."""
-        return len(self._waiting)
+        return len(self._untaken)
 
     @property
     def next_bytes(self) -> int:
         """Bytes read for the next result to take; 0 if there is none."""
-        return self._waiting[0].read_bytes if self._waiting else 0
+        return self._untaken[0].read_bytes if self._untaken else 0
 
     def put(self, do: Callable[[], Result], held_bytes: int, read_bytes: int | None = None) -> None:
         """Have `do` run. It holds at most `held_bytes` and reads `read_bytes` (None: the same)."""
         work = _Work(do, held_bytes, held_bytes if read_bytes is None else read_bytes)
         work.result.add_done_callback(lambda _: self._told())
-        self._works.append(work)
-        self._waiting.append(work)
+        self._not_begun.append(work)
+        self._untaken.append(work)
 
     def go_on(self, *, hurry: bool = False) -> None:
         """Begin the next work if it may begin now, and in a `hurry` without waiting for its share."""
@@ -142,7 +142,7 @@ class Aside(Generic[Result]):
         """Begin the next work, if it may; the caller holds the lock."""
         self._under_way = self._may_begin
         if self._under_way:
-            work = self._works.popleft()
+            work = self._not_begun.popleft()
             thread = threading.Thread(target=self._run, args=(work,), name="fyke-large-page")
             try:
                 thread.start()
@@ -154,7 +154,7 @@ class Aside(Generic[Result]):
 
     @property
     def _may_begin(self) -> bool:
-        is_due = bool(self._works) and not self._share.wait_s(self._works[0].read_bytes * BYTE_S)
+        is_due = bool(self._not_begun) and not self._share.wait_s(self._not_begun[0].read_bytes * BYTE_S)
         return is_due and self._made_bytes < self._most_bytes
 
     def _run(self, work: "_Work[Result]") -> None:
@@ -180,13 +180,13 @@ class Aside(Generic[Result]):
 
     def has_room(self, size_bytes: int) -> bool:
         """Return whether work of that size may be held beside the rest, or alone."""
-        return not self._waiting or sum(work.held_bytes for work in self._waiting) + size_bytes <= self._most_bytes
+        return not self._untaken or sum(work.held_bytes for work in self._untaken) + size_bytes <= self._most_bytes
 
     def take(self, most: int | None = None) -> list[Result]:
         """Return the results that are ready, at most `most`. Raises what their work raised."""
         done: list[Result] = []
-        while self._waiting and self._waiting[0].result.done() and (most is None or len(done) < most):
-            work = self._waiting.popleft()
+        while self._untaken and self._untaken[0].result.done() and (most is None or len(done) < most):
+            work = self._untaken.popleft()
             done.append(work.result.result())
             with self._lock:
                 self._made_bytes -= work.held_bytes
@@ -196,7 +196,7 @@ class Aside(Generic[Result]):
         """Begin no more work, and have work under way end as soon as it may."""
         with self._lock:
             self._share.hurried = self._share.given_up = True
-            self._works.clear()
+            self._not_begun.clear()
         if self._thread is not None:
             self._thread.join()
-        self._waiting.clear()
+        self._untaken.clear()

@@ -27,16 +27,16 @@ LINK_BYTES = 128  # for a link as a string in a list, and as columns
 CUT_SHORT = "its end was not read for links: it would have cost too much"
 
 
-class PageRead(NamedTuple):
+class PendingPage(NamedTuple):
     """A page whose links are not resolved yet."""
 
     exchange: Exchange
     page: Page
-    places: tuple[int, ...]
+    keys: tuple[int, ...]
     level: int  # sitemap indexes above the sitemaps that it names
     hops: int = 0  # redirects in a row up to this one
     # What was done aside, if it is large:
-    is_told: bool = False  # it brought no page; its body was packed
+    is_packed: bool = False  # it brought no page; its body was packed
     is_opened: bool = False  # its body was decoded
     redirect: Sequence[str] = ()  # where its header leads
     found: Located | None = None  # its resolved links
@@ -71,19 +71,19 @@ class Binder:
             exchange.detail = f"it is redirect {hops} in a row, and no more are followed"
         return hops
 
-    def resolved(self, read: PageRead) -> PageRead:
-        """Return `read` with its links resolved, which takes long for a large page."""
-        groups = groups_of(read.page, read.level)
-        return read._replace(found=self._links.resolve([(read.page.links.base, group.hrefs) for group in groups]))
+    def resolved(self, pending: PendingPage) -> PendingPage:
+        """Return `pending` with its links resolved, which takes long for a large page."""
+        groups = groups_of(pending.page, pending.level)
+        return pending._replace(found=self._links.resolve([(pending.page.links.base, group.hrefs) for group in groups]))
 
-    def slow_links(self, read: PageRead, most: int) -> int:
+    def slow_links(self, pending: PendingPage, most: int) -> int:
         """Return about how many links of a page take long to resolve each, not far beyond `most`. Few links are only
         counted."""
-        groups = groups_of(read.page, read.level)
+        groups = groups_of(pending.page, pending.level)
         links = sum(len(group.hrefs) for group in groups)
         if links <= min(FEW_LINKS, most):
             return links
-        return self._links.slow_links([(read.page.links.base, group.hrefs) for group in groups], most)
+        return self._links.slow_links([(pending.page.links.base, group.hrefs) for group in groups], most)
 
     def without_pages(self, reaped: Sequence[Reaped]) -> Sheaf:
         """Return the sheaf of exchanges that brought nothing to read."""
@@ -92,13 +92,13 @@ class Binder:
                 self._redirects.ended(each.exchange.visit.key)
         return Sheaf(reaped, NO_POINTERS)
 
-    def sheaf(self, together: Sequence[PageRead]) -> Sheaf:
+    def sheaf(self, together: Sequence[PendingPage]) -> Sheaf:
         """Return the sheaf of these pages, their links resolved."""
-        of_pages = [groups_of(read.page, read.level) for read in together]
-        groups = [(read, group) for read, some in zip(together, of_pages, strict=True) for group in some]
+        of_pages = [groups_of(pending.page, pending.level) for pending in together]
+        groups = [(pending, group) for pending, some in zip(together, of_pages, strict=True) for group in some]
         found = together[0].found
         if found is None:
-            found = self._links.resolve([(read.page.links.base, group.hrefs) for read, group in groups])
+            found = self._links.resolve([(pending.page.links.base, group.hrefs) for pending, group in groups])
         for number in found.cut:
             groups[number][0].page.cut = True
         of = np.searchsorted(np.cumsum([len(group.hrefs) for _, group in groups]), found.link, "right")
@@ -106,18 +106,18 @@ class Binder:
         kind = np.array([group.kind for _, group in groups], np.int64)[of]
         reaped = []
         end = 0
-        for read, some in zip(together, of_pages, strict=True):
+        for pending, some in zip(together, of_pages, strict=True):
             first = end
             for group in some:
                 begin, end = end, next(ends)
                 if group.link_kind is LinkKind.PAGE and group.kind == Kind.LISTING:
-                    host = read.exchange.visit.host
+                    host = pending.exchange.visit.host
                     kind[begin + self._named.admitted(host, end - begin, group.depth) : end] = NOT_FOLLOWED
-            reaped.append(self._reaped(read, found.urls[first:end]))
+            reaped.append(self._reaped(pending, found.urls[first:end]))
         pointers = Pointers(
             found,
-            np.array([read.exchange.visit.key for read, _ in groups], np.uint64)[of],
-            np.array([read.exchange.visit.domain for read, _ in groups], np.uint64)[of],
+            np.array([pending.exchange.visit.key for pending, _ in groups], np.uint64)[of],
+            np.array([pending.exchange.visit.domain for pending, _ in groups], np.uint64)[of],
             np.array([group.link_kind for _, group in groups], np.int64)[of],
             np.array([group.depth for _, group in groups], np.int64)[of],
             kind,
@@ -125,15 +125,15 @@ class Binder:
         )
         return Sheaf(reaped, pointers)
 
-    def _reaped(self, read: PageRead, urls: Sequence[bytes]) -> Reaped:
-        exchange, page, places = read.exchange, read.page, read.places
+    def _reaped(self, pending: PendingPage, urls: Sequence[bytes]) -> Reaped:
+        exchange, page, keys = pending.exchange, pending.page, pending.keys
         if page.cut and not exchange.detail:
             exchange.detail = CUT_SHORT
-        if places and not page.duplicate:
-            self._content_seen.enter(places[depends_on_name(page, urls)])
+        if keys and not page.duplicate:
+            self._content_seen.enter(keys[depends_on_name(page, urls)])
         redirected = exchange.outcome is Outcome.REDIRECTED and urls
         if redirected:
-            self._redirects.lead_to(key_of(urls[0]), read.hops)
+            self._redirects.lead_to(key_of(urls[0]), pending.hops)
         return Reaped(exchange, page, len(urls), urls[0].decode() if redirected else None)
 
 
@@ -147,7 +147,7 @@ def links_bytes(page: Page) -> int:
     return len(page.links) * LINK_BYTES + written_bytes(page)
 
 
-def _dates(groups: Sequence[tuple[PageRead, Group]]) -> Times:
+def _dates(groups: Sequence[tuple[PendingPage, Group]]) -> Times:
     """Return the dates of all links of `groups`, in order."""
     if not any(group.dated for _, group in groups):
         return np.zeros(sum(len(group.hrefs) for _, group in groups))

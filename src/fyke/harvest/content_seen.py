@@ -40,7 +40,7 @@ class ContentSeen(LateDrum):
         self._new[key] = True
 
 
-def places_of(page: Page) -> tuple[int, ...]:
+def keys_of(page: Page) -> tuple[int, ...]:
     """Return the keys under which content-seen may know `page`: of its folder and of its whole path; none without a
     body."""
     if not page.fingerprint:

@@ -129,12 +129,12 @@ class Matcher:
     def _checks_of(self, way: Way, at: int) -> Sequence[Check]:
         checks = self._checks.get((way.text, at))
         if checks is None:
-            checks = [self._lies(self._ids_of(way, at), way.compounds[at].combinator)] if at else []
-            checks += map(self._passes, way.compounds[at].tests)
+            checks = [self._combinator_check(self._ids_of(way, at), way.compounds[at].combinator)] if at else []
+            checks += map(self._test_check, way.compounds[at].tests)
             self._checks[way.text, at] = checks
         return checks
 
-    def _lies(self, ids: Collection[int], combinator: str) -> Check:
+    def _combinator_check(self, ids: Collection[int], combinator: str) -> Check:
         """Return the check whether a node lies by `combinator` to one of `ids`."""
         if combinator == ">":
             return lambda node: (parent := node.parent) is not None and parent.mem_id in ids
@@ -170,7 +170,7 @@ class Matcher:
 
     # -- tests ---------------------------------------------------------------------------------------------
 
-    def _passes(self, test: Test) -> Check:
+    def _test_check(self, test: Test) -> Check:
         """Return the check whether a node passes `test`."""
         if isinstance(test, Nth):
             places: dict[int, int] = {}
@@ -216,7 +216,7 @@ class Matcher:
         """Return the ids of elements for which `:has(way)` holds."""
         holders: Collection[int] | None = None
         for compound in reversed(way.compounds):
-            checks = [*map(self._passes, compound.tests)]
+            checks = [*map(self._test_check, compound.tests)]
             nodes = [
                 node
                 for node in self._all(compound.plain)

@@ -149,26 +149,26 @@ class NewText:
     def _is_new(self, content: bytes, visit: Visit) -> bool:
         """Remember the blocks of `content`, and return whether enough is new, also without the words of the URL."""
         text = blocks(content)
-        new = self._enter(text, visit.domain)
-        shows = self._enter(pictures(content), visit.domain ^ 4)
-        brought = self._brought(new, _without_words_of(visit.url, new), visit.domain, _enter)
+        new = self._remember_new(text, visit.domain)
+        shows = self._remember_new(pictures(content), visit.domain ^ 4)
+        brought = self._brought(new, _without_words_of(visit.url, new), visit.domain, _remember_new)
         return bool(shows) or brought >= _least(text) or self._has_new_rows(rows(content, visit.url), visit)
 
     def _is_made_up(self, content: bytes, visit: Visit) -> bool:
         """Return whether `content`, shown where nothing should be, is text made for this request. Its blocks are not
         remembered as met, so that they do not count against pages of the domain."""
         text = blocks(content)
-        new = [text[at] for at in _unmet(self._met, _hashes(text), visit.domain).tolist()]
+        new = [text[at] for at in _find_new(self._met, _hashes(text), visit.domain).tolist()]
         said = _without_words_of(visit.url, new)  # without the name asked for, a title may be like all others
         left = _left(said)
-        unmet = _unmet(self._met, _hashes(left), visit.domain ^ 1).tolist()
+        unmet = _find_new(self._met, _hashes(left), visit.domain ^ 1).tolist()
         answer = [left[at] for at in unmet if len(left[at]) >= LEAST_SAID]
-        said_before = len(self._enter(answer, visit.domain ^ 3)) < len(answer)
-        return not said_before and self._brought(new, said, visit.domain, _unmet) >= _least(text)
+        said_before = len(self._remember_new(answer, visit.domain ^ 3)) < len(answer)
+        return not said_before and self._brought(new, said, visit.domain, _find_new) >= _least(text)
 
     def _has_new_rows(self, found: Sequence[bytes], visit: Visit) -> bool:
         """Remember the rows of numbers `found`, and return whether enough of them are new."""
-        new = self._enter(found, visit.domain ^ 2)
+        new = self._remember_new(found, visit.domain ^ 2)
         return len(new) >= LEAST_ROWS and sum(map(len, new)) - b"".join(new).count(b" ") >= LEAST_DIGITS
 
     def _brought(self, new: Sequence[bytes], said: bytes, domain: int, sought: _Sought) -> float:
@@ -193,9 +193,9 @@ class NewText:
         brought = float(new_of[unmet][new_of[unmet] * MET_SHARE >= lengths[unmet]].sum())
         return brought if brought * MET_SHARE >= sum(len(left[at]) for at in unmet.tolist()) else 0.0
 
-    def _enter(self, text: Sequence[bytes], domain: int) -> list[bytes]:
+    def _remember_new(self, text: Sequence[bytes], domain: int) -> list[bytes]:
         """Remember the blocks `text`, and return those not met before."""
-        return [text[at] for at in _enter(self._met, _hashes(text), domain).tolist()] if text else []
+        return [text[at] for at in _remember_new(self._met, _hashes(text), domain).tolist()] if text else []
 
 
 def _covered(
@@ -249,7 +249,7 @@ def _least(text: Sequence[bytes]) -> float:
     return max(LEAST_LETTERS, sum(map(len, text)) / LEAST_SHARE)
 
 
-def _enter(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> npt.NDArray[np.intp]:
+def _remember_new(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> npt.NDArray[np.intp]:
     """Remember `hashes` (uint64[n]) of texts of a domain in the table `met`, and return the places of the new ones."""
     places, marks = _entries(met, hashes, domain)
     new = np.flatnonzero(met[places] != marks)
@@ -257,7 +257,7 @@ def _enter(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> npt.NDArray
     return new
 
 
-def _unmet(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> npt.NDArray[np.intp]:
+def _find_new(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> npt.NDArray[np.intp]:
     """Return the same, and remember nothing."""
     places, marks = _entries(met, hashes, domain)
     return np.flatnonzero(met[places] != marks)

@@ -136,25 +136,25 @@ class Parser:
 
     def process(self, page: Page) -> None:
         """Fill `page`: charset, links, title, robots directives, rows, and what the plug-ins find."""
-        redirect = self.read(page)
-        self.extract(page)
-        self.conclude(page, redirect)
+        redirect = self.read_links(page)
+        self.make_rows(page)
+        self.run_plugins(page, redirect)
 
     def process_in_haste(self, page: Page) -> bool:
         """Do the same while others wait. Return False if it would hold them up; then nothing was done."""
         try:
             with haste():
-                redirect = self.read(page)
-                self.extract(page)
+                redirect = self.read_links(page)
+                self.make_rows(page)
         except TakesLong:
             page.links = PageLinks(page.url)
             return False
-        self.conclude(page, redirect)
+        self.run_plugins(page, redirect)
         return True
 
-    def read(self, page: Page) -> list[str]:
-        """Do the first half, without plug-ins, and return where the header redirects to. Another thread may do it.
-        Raises TakesLong in haste."""
+    def read_links(self, page: Page) -> list[str]:
+        """Read header, charset and links with the built-in modules, and return where the header redirects to. Another
+        thread may do it. Raises TakesLong in haste."""
         redirect = read_headers(page, self._product, self._requisites)
         kind = self._kind(page.media_type)
         if kind.textual:
@@ -164,13 +164,13 @@ class Parser:
                 module.process(page)
         return redirect
 
-    def extract(self, page: Page) -> None:
-        """Make the rows of a page that was `read`. Another thread may do it. Raises TakesLong in haste."""
+    def make_rows(self, page: Page) -> None:
+        """Make the rows of a page whose links were read. Another thread may do it. Raises TakesLong in haste."""
         if page.exchange.outcome is Outcome.OK:
             page.rows = {extractor.name: extractor.rows(page) for extractor in self._extractors}
 
-    def conclude(self, page: Page, redirect: Sequence[str]) -> None:
-        """Do the second half for a page that was `read`."""
+    def run_plugins(self, page: Page, redirect: Sequence[str]) -> None:
+        """Settle the links of a page, which were read, and run the plug-ins on it."""
         page.cut |= self._settle(page.links, page.nofollow, redirect)
         if page.exchange.outcome in _WITH_BODY:
             for module in self._kind(page.media_type).plugins:

@@ -26,8 +26,8 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Page, Purpose
 from fyke.harvest import Parser
 from fyke.harvest.aside import Aside, FairLine
-from fyke.harvest.binder import Binder, PageRead, links_bytes, written_bytes
-from fyke.harvest.content_seen import ContentSeen, places_of
+from fyke.harvest.binder import Binder, PendingPage, links_bytes, written_bytes
+from fyke.harvest.content_seen import ContentSeen, keys_of
 from fyke.harvest.same_text import CopyOf, compare
 from fyke.harvest.sheaf import NO_SHEAF, Reaped, Sheaf
 from fyke.harvest.sitemap import most_bytes
@@ -58,7 +58,7 @@ class Harvest:
         content_seen: ContentSeen,
         binder: Binder,
         limits: FetchSection,
-        aside: Aside[PageRead] | None = None,
+        aside: Aside[PendingPage] | None = None,
         copy_of: CopyOf | None = None,
         pack: Callable[[Exchange], None] = lambda _: None,
     ) -> None:
@@ -109,7 +109,7 @@ class Harvest:
         to_parse.extend((exchange, None) for exchange in exchanges if exchange.outcome in TO_PARSE)
         self._next = []
         yield from self._hand_on()
-        yield from self._told([exchange for exchange in exchanges if exchange.outcome not in TO_PARSE])
+        yield from self._sheaves_without_pages([exchange for exchange in exchanges if exchange.outcome not in TO_PARSE])
         self._open_later()
         batch: list[tuple[Exchange, Page]] = []
         size_bytes = 0
@@ -128,11 +128,11 @@ class Harvest:
                 size_bytes += exchange.body.size + page.size_bytes
                 del page
                 if aside_bytes or len(batch) >= BATCH_PAGES or size_bytes >= BATCH_BYTES:
-                    yield from self._read(batch)
+                    yield from self._read_batch(batch)
                     batch, size_bytes = [], 0
             if self._late:
                 break
-        yield from self._read(batch)
+        yield from self._read_batch(batch)
         self._next += to_parse
         if self._aside is not None:
             if self._turn_bytes > TOGETHER_BYTES:
@@ -200,15 +200,15 @@ class Harvest:
         decoded = decode_in_time(exchange, min(self._most_bytes, self._aside.large_bytes), lambda: now() >= late_at)
         return None if decoded is None or decoded.is_cut else _page_with(self._parser, exchange, decoded)
 
-    def _opened_aside(self, exchange: Exchange) -> PageRead:
+    def _opened_aside(self, exchange: Exchange) -> PendingPage:
         self._make_ready(exchange)
-        return PageRead(exchange, opened(self._parser, self._most_bytes, exchange), (), 0, is_opened=True)
+        return PendingPage(exchange, opened(self._parser, self._most_bytes, exchange), (), 0, is_opened=True)
 
     def _is_large(self, page: Page) -> bool:
         """Return whether `page`, if it is read, is read aside."""
         return self._aside is not None and (page.size_bytes >= self._aside.large_bytes or self._parser.takes_long(page))
 
-    def _told(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
+    def _sheaves_without_pages(self, exchanges: Sequence[Exchange]) -> Iterator[Sheaf]:
         """Yield visits that brought nothing to read. Those with large bodies come once these are packed, unless too
         many wait already: each holds a file."""
         at_once = []
@@ -216,13 +216,13 @@ class Harvest:
             if self._aside is None or exchange.body.size < PACKED_BYTES or len(self._aside) >= MOST_LATER:
                 at_once.append(exchange)
             else:
-                self._aside.put(partial(self._told_aside, exchange), 1)  # it is on disk
+                self._aside.put(partial(self._packed_aside, exchange), 1)  # it is on disk
         if at_once:
-            yield self._without_page(at_once)
+            yield self._sheaf_without_pages(at_once)
 
-    def _told_aside(self, exchange: Exchange) -> PageRead:
+    def _packed_aside(self, exchange: Exchange) -> PendingPage:
         self._make_ready(exchange)
-        return PageRead(exchange, Page(exchange, "", b""), (), 0, is_told=True)
+        return PendingPage(exchange, Page(exchange, "", b""), (), 0, is_packed=True)
 
     def _make_ready(self, exchange: Exchange) -> None:
         """Pack the body of `exchange` if it is large."""
@@ -230,14 +230,14 @@ class Harvest:
             with suppress(OSError):  # the archive meets the same error, and handles it
                 self._pack(exchange)
 
-    def _without_page(self, exchanges: Sequence[Exchange]) -> Sheaf:
+    def _sheaf_without_pages(self, exchanges: Sequence[Exchange]) -> Sheaf:
         """Return the sheaf of visits that brought nothing to read: half of all if robots.txt forbids much."""
         reaped = [Reaped(exchange, Page(exchange, "", b"")) for exchange in exchanges]
         for each in reaped:
             compare(each.page, self._copy_of, self._most_bytes)
         return self._binder.without_pages(reaped)
 
-    def _sheaf(self, together: Sequence[PageRead]) -> Sheaf:
+    def _sheaf(self, together: Sequence[PendingPage]) -> Sheaf:
         sheaf = self._binder.sheaf(together)
         self._turn_bytes += sheaf.pointers.found.url.nbytes
         return sheaf
@@ -246,17 +246,17 @@ class Harvest:
         """Yield what work aside has finished, at most `most` results."""
         done = [] if self._aside is None else self._aside.take(most)
         while done:
-            read = done.pop(0)
-            if read.is_told:
-                yield from self._owing([self._without_page([read.exchange])])
-            elif read.is_opened:
-                yield from self._owing(self._read([(read.exchange, read.page)]))
-            elif read.found is not None:
-                yield from self._owing([self._sheaf([read])])
+            pending = done.pop(0)
+            if pending.is_packed:
+                yield from self._owing([self._sheaf_without_pages([pending.exchange])])
+            elif pending.is_opened:
+                yield from self._owing(self._read_batch([(pending.exchange, pending.page)]))
+            elif pending.found is not None:
+                yield from self._owing([self._sheaf([pending])])
             else:
-                self._parser.conclude(read.page, read.redirect)
-                self._do_aside(self._resolved, read)
-            del read
+                self._parser.run_plugins(pending.page, pending.redirect)
+                self._do_aside(self._resolved, pending)
+            del pending
             yield NO_SHEAF
 
     def _owing(self, sheaves: Iterable[Sheaf]) -> Iterator[Sheaf]:
@@ -268,16 +268,16 @@ class Harvest:
             ):
                 yield sheaf
 
-    def _read(self, batch: Sequence[tuple[Exchange, Page]]) -> Iterator[Sheaf]:
+    def _read_batch(self, batch: Sequence[tuple[Exchange, Page]]) -> Iterator[Sheaf]:
         """Read the pages of `batch`, and resolve the links of many together, within what memory may hold and the loop
         may wait for. Pages that look alike are kept apart: whether the second is read depends on the links of the
         first."""
-        places = [places_of(page) for _, page in batch]
-        known = self._content_seen.known([key for keys in places for key in keys])
-        together: list[PageRead] = []
+        keys_of_pages = [keys_of(page) for _, page in batch]
+        known = self._content_seen.known([key for keys in keys_of_pages for key in keys])
+        together: list[PendingPage] = []
         waiting: set[int] = set()
         together_bytes = together_links = step_bytes = 0
-        for at, ((exchange, page), keys) in enumerate(zip(batch, places, strict=True)):
+        for at, ((exchange, page), keys) in enumerate(zip(batch, keys_of_pages, strict=True)):
             if at and self._late:
                 self._next = list(batch[at:])
                 break
@@ -287,40 +287,40 @@ class Harvest:
             step_bytes += page.size_bytes + PAGE_BYTES
             compare(page, self._copy_of, self._most_bytes)
             if exchange.outcome is Outcome.UNCHANGED:  # the links are known
-                together.append(PageRead(exchange, page, (), 0))
+                together.append(PendingPage(exchange, page, (), 0))
                 continue
             is_much = together_bytes > TOGETHER_BYTES or together_links > TOGETHER_LINKS
             if is_much or not waiting.isdisjoint(keys):
                 yield self._sheaf(together)
                 together, waiting, together_bytes, together_links = [], set(), 0, 0
             page.duplicate = any(key in known or self._content_seen.entered(key) for key in keys)
-            read = self._begun(exchange, page, keys)
+            pending = self._begun(exchange, page, keys)
             to_read = exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate
-            if to_read and self._parse_aside(read):
+            if to_read and self._parse_aside(pending):
                 continue
-            page_bytes, slow_links = written_bytes(page), self._binder.slow_links(read, TOGETHER_LINKS)
+            page_bytes, slow_links = written_bytes(page), self._binder.slow_links(pending, TOGETHER_LINKS)
             if self._aside is not None and (page_bytes > TOGETHER_BYTES or slow_links > TOGETHER_LINKS):
-                self._do_aside_or_later(self._resolved, read)
+                self._do_aside_or_later(self._resolved, pending)
                 continue
-            together.append(read)
+            together.append(pending)
             waiting.update(keys)
             together_bytes += page_bytes
             together_links += slow_links
         if together:
             yield self._sheaf(together)
 
-    def _begun(self, exchange: Exchange, page: Page, keys: tuple[int, ...]) -> PageRead:
-        """Return the PageRead of a page that is not read yet; content-seen was asked for its `keys`."""
+    def _begun(self, exchange: Exchange, page: Page, keys: tuple[int, ...]) -> PendingPage:
+        """Return the PendingPage of a page that is not read yet; content-seen was asked for its `keys`."""
         level = exchange.visit.depth + 1 if exchange.visit.kind is Kind.LISTING else 0
         _judge_kind(page)
-        return PageRead(exchange, page, keys, level, self._binder.hops(exchange))
+        return PendingPage(exchange, page, keys, level, self._binder.hops(exchange))
 
-    def _parse_aside(self, read: PageRead) -> bool:
+    def _parse_aside(self, pending: PendingPage) -> bool:
         """Have a page read aside if necessary; return whether it is."""
-        if self._is_large(read.page):
-            self._do_aside(self._parsed, read)
-        elif not self._processed_here(read.page):
-            self._do_aside_or_later(self._parsed, read)
+        if self._is_large(pending.page):
+            self._do_aside(self._parsed, pending)
+        elif not self._processed_here(pending.page):
+            self._do_aside_or_later(self._parsed, pending)
         else:
             return False
         return True
@@ -332,29 +332,29 @@ class Harvest:
         self._parser.process(page)
         return True
 
-    def _do_aside(self, work: Callable[[PageRead], PageRead], read: PageRead) -> None:
+    def _do_aside(self, work: Callable[[PendingPage], PendingPage], pending: PendingPage) -> None:
         assert self._aside is not None
-        read_bytes = self._read_bytes(read.page) + links_bytes(read.page)
-        self._aside.put(partial(work, read), self._held_bytes(read.page), read_bytes)
+        read_bytes = self._read_bytes(pending.page) + links_bytes(pending.page)
+        self._aside.put(partial(work, pending), self._held_bytes(pending.page), read_bytes)
 
-    def _do_aside_or_later(self, work: Callable[[PageRead], PageRead], read: PageRead) -> None:
+    def _do_aside_or_later(self, work: Callable[[PendingPage], PendingPage], pending: PendingPage) -> None:
         """Do the same for a page whose size alone did not show that it takes long. Without room for it now, it is
         opened again later. Only plain pages can be read twice; others are few."""
         assert self._aside is not None
-        exchange, size_bytes = read.exchange, self._held_bytes(read.page)
+        exchange, size_bytes = pending.exchange, self._held_bytes(pending.page)
         is_plain = exchange.outcome is Outcome.OK and exchange.visit.kind in (Kind.PAGE, Kind.SEED)
         if not is_plain or self._aside.has_room(size_bytes):  # it had its turn; behind others it might never get one
-            self._do_aside(work, read)
+            self._do_aside(work, pending)
         else:
             self._put_later(exchange, size_bytes)
 
-    def _parsed(self, read: PageRead) -> PageRead:
-        return read._replace(redirect=self._parser.read(read.page))
+    def _parsed(self, pending: PendingPage) -> PendingPage:
+        return pending._replace(redirect=self._parser.read_links(pending.page))
 
-    def _resolved(self, read: PageRead) -> PageRead:
-        if not read.page.rows:  # only now: rows may be longer than the page, and wait for no other step here
-            self._parser.extract(read.page)
-        return self._binder.resolved(read)
+    def _resolved(self, pending: PendingPage) -> PendingPage:
+        if not pending.page.rows:  # only now: rows may be longer than the page, and wait for no other step here
+            self._parser.make_rows(pending.page)
+        return self._binder.resolved(pending)
 
 
 def opened(parser: Parser, most_bytes: int, exchange: Exchange) -> Page:

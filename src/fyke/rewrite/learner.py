@@ -21,16 +21,16 @@ from fyke.disk.files import write_whole
 from fyke.harvest.prints import number_of, whole_prints
 from fyke.rewrite.candidates import at_paths, candidates, contents_of, is_index_page, values
 from fyke.rewrite.fetched import AnsweredPage, places, sites
-from fyke.rewrite.learning import LEAST_SUPPORT, Alike, Content, accepted, hosts_that_merge
-from fyke.rewrite.likeness import Beside, usual_words, without
+from fyke.rewrite.learning import LEAST_SUPPORT, Content, SameContents, accepted, hosts_that_merge
+from fyke.rewrite.likeness import PrintsOfSite, usual_words, without
 from fyke.rewrite.mirrors import mirrors
 from fyke.search.archived import ArchiveReader
 
 MOST_READ = 20_000  # pages of a site from the archive
 
 
-def learn(folder: Path, told: Tell) -> list[Rule]:
-    """Learn the rules of the crawl in `folder`, write them to its file and return them; `told` hears of each site.
+def learn(folder: Path, progress: Tell) -> list[Rule]:
+    """Learn the rules of the crawl in `folder`, write them to its file and return them; `progress` hears of each site.
 
     Raises NotACrawl, StateDamaged, DiskFull, DirectoryError.
     """
@@ -38,10 +38,10 @@ def learn(folder: Path, told: Tell) -> list[Rule]:
     rules: list[Rule] = []
     with ArchiveReader(folder) as reader:
         for number, (name, pages) in enumerate(sites(folder), 1):
-            told(f"site {number:,}: {name}", 0, 0)
+            progress(f"site {number:,}: {name}", 0, 0)
             rules += rules_of_site(name, _printed(pages, reader))
         rules.sort(key=lambda rule: main_name(rule.host))
-        told("copies of hosts", 0, 0)
+        progress("copies of hosts", 0, 0)
         rules += mirrors(lambda: places(folder), lambda page: _said_by(page, reader))
     write_whole(folder / FILE, render(rules).encode())
     return rules
@@ -49,7 +49,7 @@ def learn(folder: Path, told: Tell) -> list[Rule]:
 
 def _printed(pages: Sequence[AnsweredPage], reader: ArchiveReader) -> list[Content]:
     """Return `pages` with their contents, without the ids of their own URLs. Unreadable pages are left out."""
-    printed, left, read, beside = list[AnsweredPage](), MOST_READ, list[str](), Beside()
+    printed, left, read, prints = list[AnsweredPage](), MOST_READ, list[str](), PrintsOfSite()
     paths = Counter(_path(page.url) for page in pages if page.fingerprint)
     for page in pages:
         wanted = page.fingerprint and len(pages) >= 2 * LEAST_SUPPORT and page.row["warc_file"]
@@ -59,14 +59,14 @@ def _printed(pages: Sequence[AnsweredPage], reader: ArchiveReader) -> list[Conte
             if found is None:
                 continue
             read.append(page.url)
-            beside.add(whole_prints(found.content, page.row["media_type"], page.url))
+            prints.add(whole_prints(found.content, page.row["media_type"], page.url))
         printed.append(page)
-    known, alike = dict(zip(read, beside.pages(), strict=True)), Alike()
+    known, same = dict(zip(read, prints.pages(), strict=True)), SameContents()
     for page in printed:
         if page.url in known:
-            alike.join([page.fingerprint, *known[page.url][0]])
+            same.join([page.fingerprint, *known[page.url][0]])
     outlines = {url: said for url, (_, said) in known.items()}
-    return [Content(page.url, alike.first(page.fingerprint), outlines.get(page.url)) for page in printed]
+    return [Content(page.url, same.first(page.fingerprint), outlines.get(page.url)) for page in printed]
 
 
 def _said_by(page: AnsweredPage, reader: ArchiveReader) -> int:

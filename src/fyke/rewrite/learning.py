@@ -42,7 +42,7 @@ class Content(NamedTuple):
     outline: Outline | None = None
 
 
-class Alike:
+class SameContents:
     """Numbers of contents; several may stand for the same one."""
 
     def __init__(self) -> None:

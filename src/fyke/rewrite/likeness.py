@@ -65,7 +65,7 @@ def different(outlines: Sequence[Outline]) -> int:
     return 1 + (len(kept) - 1) * (len(outlines) - 1) // max(1, len(rows) - 1)
 
 
-class Beside:
+class PrintsOfSite:
     """The prints of a site's pages, to join with the links beside them that are not of menus."""
 
     def __init__(self) -> None:

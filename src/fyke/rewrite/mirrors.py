@@ -3,7 +3,7 @@
 Bharat and Broder: Mirror, mirror on the Web, WWW8, 1999. Pairs of hosts come from paths that few hosts have, and from
 equal contents at any path. Software may give all its hosts the same paths, so pairs also come from the first of their
 pages that say the same. A pair is judged by all paths that both have. If a token changes the bytes of a page, what the
-pages say counts, and `MOST_LOOKED_AT` are read for a pair. The rules are written for a person to see, and not used
+pages say counts, and `MOST_PATHS_READ` are read for a pair. The rules are written for a person to see, and not used
 until that person allows them.
 
 Bounded: memory holds a part of the pages, and `MOST_PAIRS` pairs of hosts; `MOST_READ` pages are read.
@@ -23,7 +23,7 @@ MOST_HOSTS = 16  # with a path, or a content there; a path of more, such as /abo
 FIRST = 3  # pages read of a host at paths that more have
 MOST_PAIRS = 1 << 18
 MOST_DOUBTED = 1000  # pairs whose pages are read, those with the most common paths
-MOST_LOOKED_AT = 100  # paths of a doubted pair
+MOST_PATHS_READ = 100  # paths of a doubted pair
 MOST_READ = 20_000  # pages
 Places = Iterable[dict[str, dict[str, AnsweredPage]]]
 Hosts = tuple[str, str]
@@ -31,19 +31,19 @@ Hosts = tuple[str, str]
 
 class Pair:
     """Two hosts. `common` counts the paths that both have, `equal` those with equal contents; `contents` keeps the
-    first of these. Of the other paths, `looked_at` were read, and `alike` of these say the same."""
+    first of these. Of the other paths, `paths_read` were read, and `same_text` of these say the same."""
 
-    __slots__ = ("alike", "common", "contents", "equal", "example", "looked_at")
+    __slots__ = ("common", "contents", "equal", "example", "paths_read", "same_text")
 
     def __init__(self) -> None:
-        self.common = self.equal = self.looked_at = self.alike = 0
+        self.common = self.equal = self.paths_read = self.same_text = 0
         self.contents: set[int] = set()
         self.example = ""
 
     @property
     def support(self) -> int:
-        """Number of paths that agree, as far as known: those looked at stand for the others."""
-        return self.equal + self.alike * (self.common - self.equal) // max(1, self.looked_at)
+        """Number of paths that agree, as far as known: those read stand for the others."""
+        return self.equal + self.same_text * (self.common - self.equal) // max(1, self.paths_read)
 
     @property
     def agrees(self) -> bool:
@@ -54,10 +54,10 @@ class Pair:
         return len(self.contents) >= LEAST_EQUAL and self.agrees
 
     @property
-    def doubted(self) -> bool:
-        """True if one path more is worth looking at."""
-        missed = self.looked_at - self.alike
-        return self.looked_at < MOST_LOOKED_AT and missed <= (1 - LEAST_AGREEMENT) * min(self.common, MOST_LOOKED_AT)
+    def worth_reading(self) -> bool:
+        """True if one path more is worth reading."""
+        missed = self.paths_read - self.same_text
+        return self.paths_read < MOST_PATHS_READ and missed <= (1 - LEAST_AGREEMENT) * min(self.common, MOST_PATHS_READ)
 
     def add(self, target: str, first: int, second: int) -> None:
         """Count the path `target` of both, with these contents."""
@@ -66,11 +66,11 @@ class Pair:
             self.equal += 1
             self._note(target, first)
 
-    def look(self, target: str, first: int, second: int) -> None:
+    def note_read(self, target: str, first: int, second: int) -> None:
         """Count what both say at the path `target`, which was read."""
-        self.looked_at += 1
+        self.paths_read += 1
         if first == second:
-            self.alike += 1
+            self.same_text += 1
             self._note(target, first)
 
     def _note(self, target: str, content: int) -> None:
@@ -103,7 +103,7 @@ def mirrors(parts: Callable[[], Places], said_by: Callable[[AnsweredPage], int])
     doubted = [hosts for hosts, pair in pairs.items() if pair.common >= LEAST_EQUAL and not pair.agrees]
     doubted.sort(key=lambda hosts: -pairs[hosts].common)
     if doubted:
-        _look({hosts: pairs[hosts] for hosts in doubted[:MOST_DOUBTED]}, parts(), read)
+        _read_doubted({hosts: pairs[hosts] for hosts in doubted[:MOST_DOUBTED]}, parts(), read)
     return _rules(pairs)
 
 
@@ -170,7 +170,7 @@ def _count_others(pairs: dict[Hosts, Pair], parts: Places) -> None:
                 pairs[one, other].common += pages[one].fingerprint != pages[other].fingerprint
 
 
-def _look(doubted: dict[Hosts, Pair], parts: Places, read: _PageReading) -> None:
+def _read_doubted(doubted: dict[Hosts, Pair], parts: Places, read: _PageReading) -> None:
     """Read pages of `doubted` pairs whose contents differ."""
     partners = _partners(doubted)
     for places in parts:
@@ -179,13 +179,13 @@ def _look(doubted: dict[Hosts, Pair], parts: Places, read: _PageReading) -> None
             for hosts in _both(pages, partners):
                 pair = doubted[hosts]
                 one, other = (pages[host] for host in hosts)
-                if not pair.doubted or one.fingerprint == other.fingerprint or read.left < 2:
+                if not pair.worth_reading or one.fingerprint == other.fingerprint or read.left < 2:
                     continue
                 for page in one, other:
                     if page.host not in said:
                         said[page.host] = read.of(page)
                 if said[one.host] and said[other.host]:
-                    pair.look(target, said[one.host], said[other.host])
+                    pair.note_read(target, said[one.host], said[other.host])
 
 
 def _rules(pairs: dict[Hosts, Pair]) -> list[Rule]:

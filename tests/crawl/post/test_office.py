@@ -201,7 +201,7 @@ def test_what_is_known_of_a_page_goes_with_its_visit(tmp_path: Path) -> None:
         (came,) = (event for event in both.carry()[1] if isinstance(event, VisitsCame))
         both.past[1].lend(came.known)
         visits = visits_of(came.urls)
-        both.past[1].recall(visits)
+        both.past[1].note_known(visits)
         for closing in (shard, maker, *both.again):
             closing.close()
         return [visit.earlier for visit in visits]

@@ -426,7 +426,7 @@ async def test_who_sends_much_has_a_share_of_the_time_while_others_go_on():
     pace = Pace(clock)
     turns: list[float] = []
 
-    pace.go_on()
+    pace.note_busy()
     async with web(endless) as server, Client(max_body_bytes=2 << 20, pace=pace) as client:
         go_on = client.engine._go_on
 
@@ -438,7 +438,7 @@ async def test_who_sends_much_has_a_share_of_the_time_while_others_go_on():
         client.engine._go_on = timed
         answers = asyncio.ensure_future(client.get_all([server.url(f"/{number}") for number in range(3)]))
         while not answers.done():
-            pace.go_on()
+            pace.note_busy()
             clock.advance(0.002)
             await asyncio.sleep(0.001)
     assert len(turns) > 20
@@ -472,7 +472,7 @@ async def test_who_takes_time_and_brings_nothing_takes_turns_as_well():
             await writer.drain()
             await asyncio.sleep(0.005)
 
-    pace.go_on()
+    pace.note_busy()
     async with web(hinting) as server, Client(pace=pace) as client:
         engine = client.engine
         engine._multi, go_on = Slow(engine._multi, clock), engine._go_on
@@ -484,7 +484,7 @@ async def test_who_takes_time_and_brings_nothing_takes_turns_as_well():
         engine._go_on = timed
         answer = asyncio.ensure_future(client.get(server.url("/")))
         while len(turns) < 5 and not answer.done():
-            pace.go_on()
+            pace.note_busy()
             clock.advance(0.002)
             await asyncio.sleep(0.001)
         engine.cut(next(iter(engine._active.values())).request.visit, "enough was seen")
@@ -496,11 +496,11 @@ async def test_one_that_is_cut_while_it_waits_for_its_turn_leaves_nothing_behind
     """The handle that it had is used again at once."""
     clock = VirtualClock()
     pace = Pace(clock)
-    pace.go_on()  # and no time passes
+    pace.note_busy()  # and no time passes
     async with web(endless) as server, web(saying(SMALL)) as other, Client(pace=pace, connections=1) as client:
         with client.engine._share.taken():
             clock.advance(1000.0)
-        pace.go_on()
+        pace.note_busy()
         future = asyncio.ensure_future(client.get(server.url("/much")))
         while not client.engine._paused:
             await asyncio.sleep(0.001)

@@ -11,7 +11,7 @@ from tests.fetcher.wire.conftest import LOCAL, Client, saying, tls, web
 from tests.fetcher.wire.tls13 import DATA, speaking
 
 from fyke.core.outcomes import Outcome
-from fyke.fetcher.wire.transfer import ANY, ENDLESS, IDLE, PIECE_BYTES, Calls, Slot
+from fyke.fetcher.wire.transfer import ANY, ENDLESS, NO_CALL, PIECE_BYTES, Calls, Slot
 from fyke.fetcher.wire.watchdog import CALLBACK_S, LOOK_S, MOST_BUSY_S, Watchdog
 
 HELD_S = 8  # as long as the server would hold the loop
@@ -149,5 +149,5 @@ def test_what_is_only_slow_is_not_ended(honest, tmp_path):
             if honest == "another call":
                 calls.count += 1
             if honest == "no call":
-                calls.about = IDLE
+                calls.about = NO_CALL
         assert lives(ours, theirs)

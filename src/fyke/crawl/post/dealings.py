@@ -23,7 +23,7 @@ class Mail(IntEnum):
     RETURNED = 4  # kept, so that it stays in order with HOLDS: visits not made, to the shard that lent them
     ERRAND = 5  # passing: a robots.txt to which another redirects, to the shard of its host
     ANSWER = 6  # passing: the answer to an errand, by the same shard to the agent that wants it
-    GIVEN = 7  # kept: as LINKS, but rewrite rules leave them alone
+    FIXED = 7  # kept: as LINKS, but rewrite rules leave them alone
 
 
 @dataclass(slots=True)

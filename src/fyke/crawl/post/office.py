@@ -144,8 +144,8 @@ class Office:
 
     def _opened(self, sender: int, letter: Letter, now: float) -> Iterator[Event]:
         match letter.kind:
-            case Mail.LINKS | Mail.GIVEN:
-                yield self._found(columns.links_opened(letter.body, given=letter.kind == Mail.GIVEN))
+            case Mail.LINKS | Mail.FIXED:
+                yield self._found(columns.links_opened(letter.body, fixed=letter.kind == Mail.FIXED))
             case Mail.OUTCOMES:
                 yield from self._told(sender, letter, columns.outcomes_opened(letter.body), now)
             case Mail.HOLDS:

@@ -77,9 +77,9 @@ class Outgoing:
         self.rows = 0
 
     def _keep_links(self, shard: int, links: Links) -> None:
-        if links.given is not None and links.given.any():
-            self._mailbag.keep(shard, Mail.GIVEN, columns.links_sealed(links.keep(links.given)))
-            links = links.keep(~links.given)
+        if links.fixed is not None and links.fixed.any():
+            self._mailbag.keep(shard, Mail.FIXED, columns.links_sealed(links.keep(links.fixed)))
+            links = links.keep(~links.fixed)
         if links.urls.num_rows:
             self._mailbag.keep(shard, Mail.LINKS, columns.links_sealed(links))
 

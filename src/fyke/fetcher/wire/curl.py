@@ -41,7 +41,7 @@ from fyke.fetcher.wire.options import constant_options
 from fyke.fetcher.wire.pool import Pool
 from fyke.fetcher.wire.sockets import WatchedSockets
 from fyke.fetcher.wire.threads import TransferThreads
-from fyke.fetcher.wire.transfer import ANY, ENDLESS, IDLE, Calls, Done, Request, Slot
+from fyke.fetcher.wire.transfer import ANY, ENDLESS, NO_CALL, Calls, Done, Request, Slot
 from fyke.fetcher.wire.watchdog import Watchdog
 
 MANY_TIMES = 3  # hosts per connection, from which on connections are closed before they are used again
@@ -109,7 +109,7 @@ class CurlEngine:
 
     def __repr__(self) -> str:
         state = ", closed" if self._closed else ""
-        return f"CurlEngine({self.in_flight} in flight, {self._pool.idle} idle{state})"
+        return f"CurlEngine({self.in_flight} in flight, {self._pool.idle_count} idle{state})"
 
     @property
     def in_flight(self) -> int:
@@ -154,7 +154,7 @@ class CurlEngine:
             else:
                 slot.share(self._pool.sessions(host))
         except (pycurl.error, ValueError):
-            self._pool.rest(slot)
+            self._pool.put_back(slot)
             raise
         return slot
 
@@ -171,7 +171,7 @@ class CurlEngine:
                     return
                 self._take_back(slot)
             self._refused.append((slot.done, slot.concluded(how)))
-            self._pool.rest(slot)
+            self._pool.put_back(slot)
         self._sockets.kick()
 
     def _cut_overdue(self) -> None:
@@ -244,7 +244,7 @@ class CurlEngine:
         self._line.note_large(slot.request.visit.host)
         request, done, started = slot.request, slot.done, slot.started
         slot.body.close()
-        self._pool.rest(slot)
+        self._pool.put_back(slot)
         self._begin(request, done, started)
 
     def _make_room(self) -> None:
@@ -264,11 +264,11 @@ class CurlEngine:
         self._calls.count, self._calls.at = self._calls.count + 1, self._clock.now()
         self._calls.about, self._calls.slot = fd, None
         _, running = self._multi.socket_action(fd, selected)
-        self._calls.about = IDLE
+        self._calls.about = NO_CALL
         if (slot := self._calls.slot) is not None:
             took_s = self._clock.now() - self._calls.at
             if slot.turns and not in_turn:
-                self._share.took(took_s)
+                self._share.count_unexpected(took_s)
             slot.took(took_s)
         if running < len(self._active):
             self._drain()
@@ -317,7 +317,7 @@ class CurlEngine:
         if code == 0:
             self._line.note_answered(slot.request.visit.host)
             if slot.turns == 0:
-                self._pace.light()
+                self._pace.note_light()
         if code and not slot.broken_off and self._watchdog.ended(curl.getinfo(pycurl.LOCAL_PORT)):
             self._deliver(slot, TransferEnd(Outcome.BAD_ANSWER, ENDLESS))
         else:
@@ -335,7 +335,7 @@ class CurlEngine:
 
     def _deliver(self, slot: Slot, how: TransferEnd) -> None:
         exchange, done = slot.concluded(how), slot.done
-        self._pool.rest(slot)
+        self._pool.put_back(slot)
         self._call(done, exchange)
 
     def _deliver_refused(self) -> None:

@@ -23,17 +23,17 @@ class Pool:
         self._most = most
         self._shared = shared
         self._idle: dict[Dialect, list[Slot]] = {}
-        self.idle = 0
+        self.idle_count = 0
         self._sessions = [session_cache() for _ in range(SESSION_CACHES)]
 
     def __repr__(self) -> str:
-        return f"Pool({self.idle} idle)"
+        return f"Pool({self.idle_count} idle)"
 
     def slot(self, dialect: Dialect, *, alone: bool) -> Slot:
         """Return a slot for a request in `dialect`."""
         idle = self._idle.get(dialect)
         if idle and not alone:
-            self.idle -= 1
+            self.idle_count -= 1
             return idle.pop()
         return Slot([*self._options, *dialect.options()], **self._shared, alone=alone)
 
@@ -45,17 +45,17 @@ class Pool:
         """Drop the session of this host, which takes too much, and all others in its cache."""
         self._sessions[host % SESSION_CACHES] = session_cache()
 
-    def rest(self, slot: Slot) -> None:
-        """Take back `slot`, whose request has ended."""
+    def put_back(self, slot: Slot) -> None:
+        """Put back `slot`, whose request has ended."""
         dialect, host = slot.request.dialect, slot.request.visit.host
         unfit = slot.alone or slot.in_head or len(slot.lines) > MOST_LINES
         slot.forget()
-        if unfit or self.idle >= self._most:
+        if unfit or self.idle_count >= self._most:
             slot.curl.close()
             return
         slot.keep_to(self.sessions(host))
         self._idle.setdefault(dialect, []).append(slot)
-        self.idle += 1
+        self.idle_count += 1
 
     def close(self) -> None:
         """Close all handles; none rests here from now on."""
@@ -64,7 +64,7 @@ class Pool:
             for slot in slots:
                 slot.curl.close()
         self._idle.clear()
-        self.idle = 0
+        self.idle_count = 0
 
     def close_sessions(self) -> None:
         """Close the sessions, once no handle uses them any more."""

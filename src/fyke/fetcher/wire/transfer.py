@@ -38,7 +38,7 @@ _KEPT_BROKE = "the connection broke, or the server would not answer on it"
 ENDLESS = "it sends and sends, and nothing of an answer"
 _ENDLESS_TUNNEL = "the proxy sends and sends, and its answer to CONNECT does not end"
 ANY = pycurl.SOCKET_TIMEOUT  # in place of a descriptor: all that waited
-IDLE = -2  # in place of a descriptor: libcurl is idle
+NO_CALL = -2  # in place of a descriptor: no call of libcurl is under way
 MOST_NOTED = 10_000  # keys in a set
 HTTP_VERSION = pycurl.CURL_HTTP_VERSION_2TLS
 Option = tuple[int, Any]
@@ -51,7 +51,7 @@ class Calls:
 
     count: int = 0
     at: float = 0.0
-    about: int = IDLE  # the descriptor that it goes on with, or ANY, or IDLE
+    about: int = NO_CALL  # the descriptor that it goes on with, or ANY, or NO_CALL
     slot: "Slot | None" = None  # the last whose answer went on in the call
     heard: int = 0  # callbacks: pieces of bodies, and steps behind TLS
     sockets: set[int] = field(default_factory=set)  # descriptors that libcurl ever named
@@ -130,7 +130,7 @@ class Slot:
         "disk_error",
         "done",
         "fd",
-        "idle",
+        "fruitless",
         "large",
         "lines",
         "refused",
@@ -178,7 +178,7 @@ class Slot:
         self._steps = self._steps_at_once = 0  # that brought nothing: in all, and in the latest of `calls`
         self._came_bytes = 0
         self._asked_in = 0  # the call in which the request was sent
-        self.idle = ""  # the fault, after too many steps that brought nothing
+        self.fruitless = ""  # the fault, after too many steps that brought nothing
         self.lines.clear()
         self._head_bytes = 0
         self.cut = False
@@ -258,12 +258,12 @@ class Slot:
         self._came_bytes = came_bytes
         self._steps, self._steps_at_once = max(0, self._steps + step), max(0, self._steps_at_once + step)
         if not self.asked and not self.request.address:
-            self.idle = _ENDLESS_TUNNEL if self._steps > MOST_TUNNEL_STEPS else ""
+            self.fruitless = _ENDLESS_TUNNEL if self._steps > MOST_TUNNEL_STEPS else ""
         else:
             most_steps = MOST_STEPS + STEPS_A_SECOND * (self._calls.at - self.started)
             too_many = self._steps > most_steps or self._steps_at_once > MOST_STEPS_AT_ONCE
-            self.idle = ENDLESS if too_many else ""
-        return int(bool(self.idle))
+            self.fruitless = ENDLESS if too_many else ""
+        return int(bool(self.fruitless))
 
     def head(self, line: bytes) -> int | None:
         """Take a line of the head, or a reply on a control connection, which libcurl does not count; return 0 to break
@@ -295,7 +295,7 @@ class Slot:
             (self.refused, Outcome.MEDIA_REFUSED, self.refused),
             (self.cut, Outcome.TOO_LARGE, f"cut at {self._room_bytes} bytes"),
             (self.endless_head, Outcome.BAD_ANSWER, self.endless_head),
-            (self.idle, Outcome.BAD_ANSWER, self.idle),
+            (self.fruitless, Outcome.BAD_ANSWER, self.fruitless),
         )
         return next((TransferEnd(outcome, why) for so, outcome, why in ends if so), None)
 

@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 
 from fyke.fetcher.wire.received import read_bytes
-from fyke.fetcher.wire.transfer import IDLE, Calls
+from fyke.fetcher.wire.transfer import NO_CALL, Calls
 
 LOOK_S = 0.02
 MOST_BUSY_S = 0.08  # of processor time; an honest server's data take a hundredth of it in one call
@@ -69,7 +69,7 @@ class Watchdog:
         """Look once, after `busy_s` processor seconds of the loop's thread."""
         calls = self._calls
         count, fd = calls.count, calls.about
-        if fd == IDLE:
+        if fd == NO_CALL:
             return
         if count != self._count:
             self._count, self._busy_s, self._heard = count, busy_s, calls.heard
@@ -89,7 +89,7 @@ class Watchdog:
     def _end(self, fd: int) -> None:
         """Shut down the connection at `fd` by a descriptor of our own, which nobody else closes."""
         with suppress(OSError), socket.socket(fileno=os.dup(fd)) as connection:
-            if self._calls.about == IDLE or self._calls.count != self._count:
+            if self._calls.about == NO_CALL or self._calls.count != self._count:
                 return
             self._ports[connection.getsockname()[1]] = self._count
             connection.shutdown(socket.SHUT_RDWR)

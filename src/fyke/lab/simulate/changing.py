@@ -174,9 +174,9 @@ class Copies:
         self._sampled: dict[str, int] = dict(saved.get("sampled", {}))  # versions of copies, by URL
         self._revisits, self._changed = saved.get("counts", (0, 0))
 
-    def recall(self, visits: Sequence[Visit]) -> None:
+    def note_known(self, visits: Sequence[Visit]) -> None:
         """Note with each of `visits` what is known of its page."""
-        self._past.recall(visits)
+        self._past.note_known(visits)
 
     def ended(self, visits: Sequence[Visit], outcomes: Sequence[Outcome], now: float) -> list[Outcome]:
         """Report visits that ended `now`; return their outcomes, with unchanged pages marked."""

@@ -147,7 +147,7 @@ class VirtualFetcher:
         addresses = self._web.addresses(texts.of_column(visits.column("url"))).tolist()
         rows = visits_of(visits)
         if self._copies is not None:
-            self._copies.recall(rows)
+            self._copies.note_known(rows)
         for visit, address in zip(rows, addresses, strict=True):
             host = self.bench.get(visit.host)
             if visit.host in self._retired:
@@ -155,7 +155,7 @@ class VirtualFetcher:
             elif host is None:
                 host = self._resting.pop(visit.host, None)
                 host = host or Host(visit.host, visit.url[texts.HOST], due=self._may_ask_at)
-                self.bench.close(host, now)
+                self.bench.apply_hours(host, now)
                 if host.rests_until - now > SOON_S:
                     self._resting[visit.host] = host
                     self._put_off.append((visit, host.rests_until))
@@ -180,13 +180,13 @@ class VirtualFetcher:
         visits: list[Visit] = []
         bench, room = self.bench, self._connections - len(self._calendar)
         while len(visits) < room and (host := bench.next(now)) is not None:
-            if bench.close(host, now):
-                bench.rest(host)
+            if bench.apply_hours(host, now):
+                bench.enqueue(host)
                 self._give_back(host, now)
                 continue
             visit = bench.pop(host, now)
             if visit is None:
-                bench.rest(host)
+                bench.enqueue(host)
                 continue
             bench.start(host)
             hosts.append(host)
@@ -224,7 +224,7 @@ class VirtualFetcher:
     def _fail(self, at: float, host: Host, visit: Visit, outcome: Outcome, duration_s: float) -> None:
         host.failures = self._faults.failures(outcome, host.failures, visit.tries)
         wait_s = self._faults.wait_s(outcome, host.failures, visit.tries, None)
-        retired = self._faults.gives_up(host.failures)
+        retired = self._faults.retires(host.failures)
         if self._faults.again(outcome, visit.tries) and not retired:
             visit.not_before = at + max(wait_s, self._faults.retry_s(outcome, visit.tries))
             visit.tries += 1
@@ -244,7 +244,7 @@ class VirtualFetcher:
 
     def _give_back(self, host: Host, at: float) -> None:
         """Give the frontier back the visits that `host` will not come to soon."""
-        self._put_off += [(visit, host.rests_until) for visit in self.bench.put_off(host, at)]
+        self._put_off += [(visit, host.rests_until) for visit in self.bench.take_late(host, at)]
         if not host.visits and host.rests_until > host.due:
             self._resting[host.key] = host
             self.bench.leave(host, at)
