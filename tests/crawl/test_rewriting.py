@@ -82,7 +82,7 @@ def step(shard: Shard[Rewriting, Walk], site: Dust) -> bool:
     walk, rewriting = shard.model, shard.stage
     walk.follow(rewriting.review(idle=not walk.waiting))
     if not walk.waiting:
-        return bool(rewriting.waiting)
+        return rewriting.needs_review
     url = walk.waiting.pop(0)
     walk.fetched[url] += 1
     visit, name = visit_to(url), page_of(site, url)
@@ -95,7 +95,7 @@ def step(shard: Shard[Rewriting, Walk], site: Dust) -> bool:
         walk.follow(rewriting.apply(links))
     printed = shard.model.printing.of(visit, outcome, page)
     if printed is not None:
-        rewriting.note(printed)
+        rewriting.note_prints(printed)
     return True
 
 
@@ -139,7 +139,7 @@ def test_what_is_on_trial_is_not_tried_twice(tmp_path: Path) -> None:
     shard = shard_of(tmp_path, [DECOY], SMALL)
     rewriting, found = shard.stage, url_batch([locate(f"http://{SMALL.host}/thing?part=2")])
     rewriting._put_aside(found)
-    rewriting.count()
+    rewriting.merge_aside()
     rewriting.apply(Links(found, np.zeros(1, np.uint64)))
     assert rewriting.verdicts.pending[DECOY.name] == 1
     rewriting._sought, rewriting._left = {DECOY.name}, 1
@@ -246,7 +246,7 @@ def test_one_in_a_hundred_is_fetched_as_it_is(tmp_path: Path) -> None:
     assert by_key <= set(tried) and len(tried) <= len(by_key) + FIRST_TRIALS
     assert all("?" in url for url in tried)
     assert set(made) == {f"http://a.test/p{n}" for n in range(5000)}
-    shard.stage.count()
+    shard.stage.merge_aside()
     assert shard.stage.used == {rule.name: 5000 - len(tried)}
     shard.close()
 
