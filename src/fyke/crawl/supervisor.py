@@ -27,7 +27,7 @@ from typing import Any
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import Division
-from fyke.archive.statistics import CrawlStatistics, added, died
+from fyke.archive.statistics import CrawlStatistics, death_key, sum_of_agents
 from fyke.archive.turns import Turns
 from fyke.core import errors
 from fyke.core.clock import SystemClock
@@ -163,7 +163,7 @@ class Supervisor:
         """Note that a process died, and `how`. Raises AgentFailed if that happens again and again, or DiskFull."""
         self._directory.log(self._clock.now(), "died", agents=process.agents, how=how)
         self._deaths += 1
-        process.deaths[died(process.agents, how)] += 1
+        process.deaths[death_key(process.agents, how)] += 1
         first = self._known[process.agents[0]]
         first.statistics = replace(first.statistics, deaths=dict(process.deaths))
         if self._deaths > MOST_DEATHS:
@@ -334,7 +334,7 @@ class Supervisor:
 
     def statistics(self) -> CrawlStatistics:
         """Return how the crawl stands."""
-        sums = added([known.statistics for known in self._known])
+        sums = sum_of_agents([known.statistics for known in self._known])
         now = time.monotonic()
         memory = sums.memory_bytes + self._memory.read(now) + self._forks.memory.read(now)
         self._peak = max(self._peak, memory)
