@@ -44,7 +44,7 @@ from rewrite.dust_sites import SHOP
 from rewrite.walking import page_of, walked
 
 SMALL = Dust(
-    seed=5, host="small.sim", aliases=("www.small.sim",), articles=30, folders=12, things=40, out=4,
+    seed=5, host="small.sim", aliases=("www.small.sim",), articles=30, folders=12, things=40, links_per_page=4,
     session=Session("query", "sid"), sessions=1, ignored=(("print", ("1",)), ("utm", ("a", "b"))), index="index.html",
     shuffled=True, missing=4,
 )  # fmt: skip
@@ -175,7 +175,7 @@ def test_pages_that_change_at_every_request_revoke_no_rule_that_holds(tmp_path: 
     """And one that does not hold is found among them."""
     quiet = replace(SMALL, seed=seed, articles=80, things=120)
     right = rules_of_site(quiet.host, walked(quiet))
-    site = replace(quiet, noise=("token", "advert", "menu"), changing=0.008)
+    site = replace(quiet, noise=("token", "advert", "menu"), changing_share=0.008)
     assert {rule.key for rule in rules_of_site(site.host, walked(site))} >= {"print", "utm"}
     every = pages_of(site, [page.url for page in walked(site)])
     for rules in (right, [*right, DECOY]):
@@ -195,7 +195,7 @@ def test_pages_that_change_at_every_request_revoke_no_rule_that_holds(tmp_path: 
 )
 def test_a_session_that_is_issued_to_who_has_none_revokes_no_rule(tmp_path: Path, session: Session) -> None:
     """Every page that a rule makes is asked for without one, and has another in its links."""
-    site = replace(SMALL, session=session, sessions=3, issues=True, out=6)
+    site = replace(SMALL, session=session, sessions=3, issues_sessions=True, links_per_page=6)
     pages = walked(site)
     rules = rules_of_site(site.host, pages)
     assert any(rule.shape.value.startswith("drop") and rule.key not in ("print", "utm") for rule in rules)
