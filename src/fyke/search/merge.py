@@ -79,17 +79,17 @@ def merge(folder: IndexFolder, state: IndexState, number: int, range_rows: int =
     moved = redirected(current_rows, aliases, scratch, ranges)
     firsts = find_firsts(catalogue, scratch, ranges)
     write_near(folder.crawl, _near_batches(catalogue, firsts))
-    facts = _PageFacts(current_rows, aliases, moved, firsts, Ranks(folder, state))
+    evidence = _PageEvidence(current_rows, aliases, moved, firsts, Ranks(folder, state))
     with _PlanWriter(folder, number) as plan:
         for at in range(ranges):
-            _plan_range(plan, facts, sliced(catalogue, "key", at, ranges), at)
+            _plan_range(plan, evidence, sliced(catalogue, "key", at, ranges), at)
     moved.close()
     firsts.close()
     return plan.finish(path)
 
 
 @dataclass(frozen=True, slots=True)
-class _PageFacts:
+class _PageEvidence:
     """Facts about pages besides their own rows."""
 
     current_rows: CurrentRows
@@ -109,19 +109,19 @@ class _PageFacts:
         return gathered(self.current_rows, keys, self.moved.read(at), at, self.moved.ranges)
 
 
-def _plan_range(plan: "_PlanWriter", facts: _PageFacts, rows: Array, at: int) -> None:
+def _plan_range(plan: "_PlanWriter", evidence: _PageEvidence, rows: Array, at: int) -> None:
     """Plan for the catalogue's `rows` of range `at`."""
-    shown = (rows["fate"] == Fate.SHOWN) & ~facts.is_alias(rows["key"], at)
+    shown = (rows["fate"] == Fate.SHOWN) & ~evidence.is_alias(rows["key"], at)
     pages = rows[shown]
-    clusters = near_pages(pages, facts.firsts.read(at))[1]
+    clusters = near_pages(pages, evidence.firsts.read(at))[1]
     keys = np.ascontiguousarray(pages["key"])
-    anchors = facts.anchors(keys, at)
-    factor = factors(pages, facts.ranks.of_pages(keys), facts.ranks.of_domains(pages["domain"]))
+    anchors = evidence.anchors(keys, at)
+    factor = factors(pages, evidence.ranks.of_pages(keys), evidence.ranks.of_domains(pages["domain"]))
     signatures = _signatures(pages, factor, digests(anchors, len(pages)) + mixed(clusters))
     changed = np.flatnonzero(signatures != pages["written"])
     anchors = anchors[np.isin(anchors["page"], changed)]
     anchors["page"] = np.searchsorted(changed, anchors["page"])
-    texts = wordings(facts.current_rows, anchors, len(changed))
+    texts = wordings(evidence.current_rows, anchors, len(changed))
     plan.write(pages[changed], factor[changed], clusters[changed], texts)
     plan.delete(rows["key"][~shown & (rows["written"] != 0)])
     written = np.zeros(len(rows), np.uint64)
