@@ -259,9 +259,8 @@ def _write(target: Path, parts: list[tuple[int, RowsPiece]], fill: Fill, aside: 
         count = write_rows(writer, batches, schema)
     with writing(target):
         if os.path.lexists(checksum_path(target)):
-            aside.move_here(
-                checksum_path(target)
-            )  # first, so that a kill never leaves the new file beside the old checksum
+            # First, so that a kill never leaves the new file beside the old checksum.
+            aside.move_here(checksum_path(target))
         aside.replace(part, target)
         write_checksum(target, target)
         sync_file(checksum_path(target))

@@ -63,7 +63,7 @@ class Watch:
             await asyncio.sleep(LOOK_S)
 
     async def changes(self) -> AsyncIterator[CrawlState]:
-        """Yield the latest state, and each new one until the end; a slow reader gets only the latest."""
+        """Yield the latest state, and each new one until the end; a slow reader misses states between."""
         while not self._ended:
             changed = self._changed
             yield self.latest
