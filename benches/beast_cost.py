@@ -20,7 +20,7 @@ from time import perf_counter
 from usage import arguments
 
 from fyke.lab.simulate.figures import HEIGHT_IN, draw_cost
-from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
+from fyke.lab.simulate.keep import SimulationSettings, opened, simulate
 from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.tally import Sample
 from fyke.plots import GREEN, RED, panels, save
@@ -43,11 +43,11 @@ def web_of(domains: int) -> VirtualWebSpec:
 
 def crawled(policy: str, domains: int, pages: int, patience_s: float = float("inf")) -> list[Sample]:
     """Return the samples of a crawl of `pages` pages; it ends sooner after `patience_s` seconds."""
-    asked = SimulationSettings(
+    settings = SimulationSettings(
         web_of(domains), policy, politeness=QUICK, frontier={"budget": "equal", "window_visits": 4000}
     )
     end = perf_counter() + patience_s
-    with tempfile.TemporaryDirectory() as folder, kept(Path(folder), asked) as simulation:
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder), settings) as simulation:
         simulation.simulation.tally.every_pages = max(1, pages // SAMPLES)
         simulate(simulation, pages, stopped=lambda: perf_counter() >= end)
         return simulation.simulation.tally.samples

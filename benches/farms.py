@@ -26,7 +26,7 @@ from spam import PAGES_PER_DOMAIN, SHAPES, HonestShares, honest_shares
 from usage import arguments
 
 from fyke.core.batches import U64, Mask, u64
-from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
+from fyke.lab.simulate.keep import SimulationSettings, opened, simulate
 from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.texts import Text
 from fyke.lab.simulate.web import VirtualWeb
@@ -75,7 +75,7 @@ def crawled(spec: VirtualWebSpec, pages: int, folder: Path, budget: str) -> Craw
             found[:] = [np.unique(np.concatenate(found), axis=0)]
 
     settings = SimulationSettings(spec, "star-beast", frontier={"budget": budget})
-    with kept(folder, settings, fetched) as simulation:
+    with opened(folder, settings, fetched) as simulation:
         simulate(simulation, pages)
         samples = simulation.simulation.tally.samples
         last, middle = samples[-1], next(one for one in samples if one.pages >= samples[-1].pages / 2)
@@ -116,7 +116,7 @@ def compare(shape: str, domains: int, seed: int) -> None:
         place = Path(folder)
         before = crawled(spec, pages, place / "before", "reputation")
         keys, found = signals(before.edges, place / "graph")
-        spam = np.isin(keys, VirtualWeb(spec).domain_keys()[spec.domains :])
+        spam = np.isin(keys, VirtualWeb(spec).all_domain_keys()[spec.domains :])
         table = {"key": keys, "linkers": found["linkers"], "independence": found["independence"]}
         os.environ["DOMAINRANK"] = str(place / "domainrank.parquet")
         pq.write_table(pa.table(table), os.environ["DOMAINRANK"])
@@ -136,7 +136,7 @@ def compare(shape: str, domains: int, seed: int) -> None:
 
 def lost(before: Crawled, after: Crawled, flagged: U64, spec: VirtualWebSpec) -> float:
     """Return the share of honest domains' fetches that flagged honest domains lost."""
-    which = np.isin(VirtualWeb(spec).domain_keys()[: spec.domains], flagged)
+    which = np.isin(VirtualWeb(spec).all_domain_keys()[: spec.domains], flagged)
     less = np.maximum(before.pages[: spec.domains] - after.pages[: spec.domains], 0)[which].sum()
     return float(less / max(1, before.pages[: spec.domains].sum()))
 

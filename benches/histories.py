@@ -123,7 +123,7 @@ class AcknowledgesWhatIsApplied(Letters):
         return super()._envelope(to, letter)
 
 
-class SendsOnce(Letters):
+class NeverResends(Letters):
     """A control that must fail: it does not send again."""
 
     def post(self, to: int, now: float) -> list[Envelope]:
@@ -135,7 +135,7 @@ class SendsOnce(Letters):
         return super().post(to, now)
 
 
-BROKEN = {"acknowledge": AcknowledgesWhatIsApplied, "resend": SendsOnce}
+BROKEN = {"acknowledge": AcknowledgesWhatIsApplied, "resend": NeverResends}
 
 
 def failing(first: int, count: int, letters: type[Letters] = Letters) -> dict[int, str]:

@@ -24,28 +24,29 @@ from fyke.lab.simweb.dust_server import DustWeb, dust_web
 SITES = {
     "library": Dust(
         seed=11, host="library.sim", aliases=("www.library.sim", "mobile.library.sim"), articles=120, folders=40,
-        things=120, session=Session("segment", before="session_"), sessions=1, out=5,
+        things=120, session=Session("segment", before="session_"), sessions=1, links_per_page=5,
         ignored=(("from", ("home", "search", "mail", "map")), ("printable", ("yes",)), ("ver", ("1", "2"))),
-        index="welcome.htm", matter=("book", "page", "edition"), usual=("view", "text", "scan"), changing=0.004,
+        index="welcome.htm", matter=("book", "page", "edition"), usual=("view", "text", "scan"), changing_share=0.004,
     ),
     "auction": Dust(
         seed=12, host="www.auction.sim", aliases=("auction.sim",), articles=20, folders=15, things=400,
-        session=Session("parameter", "tok"), sessions=2, out=4, shuffled=True,
+        session=Session("parameter", "tok"), sessions=2, links_per_page=4, shuffled=True,
         ignored=(("fbclid", tuple(f"IwAR{n * 104729:09d}abc" for n in range(25))), ("src", ("a", "b", "c"))),
         index="home.php", matter=("lot", "bid"), missing=80,
     ),
     "station": Dust(
-        seed=21, host="station.sim", aliases=("www.station.sim",), articles=150, folders=40, things=80, out=4,
-        ignored=(("utm_medium", ("a", "b", "c")), ("print", ("1",))), index="index.html", matter=("train", "day"),
-        noise=("token", "advert", "menu"), changing=0.01,
+        seed=21, host="station.sim", aliases=("www.station.sim",), articles=150, folders=40, things=80,
+        links_per_page=4, ignored=(("utm_medium", ("a", "b", "c")), ("print", ("1",))), index="index.html",
+        matter=("train", "day"), noise=("token", "advert", "menu"), changing_share=0.01,
     ),
     "clock": Dust(
-        seed=22, host="clock.sim", aliases=("www.clock.sim",), articles=150, folders=40, things=80, out=4,
+        seed=22, host="clock.sim", aliases=("www.clock.sim",), articles=150, folders=40, things=80, links_per_page=4,
         ignored=(("utm_medium", ("a", "b", "c")), ("print", ("1",))), index="index.html", noise=("clock",),
     ),
     "fair": Dust(
-        seed=31, host="www.fair.sim", aliases=("m.fair.sim", "fair.sim"), articles=90, folders=50, things=200, out=5,
-        session=Session("parameter", "zid"), sessions=2, shuffled=True, noise=("advert", "token"), changing=0.006,
+        seed=31, host="www.fair.sim", aliases=("m.fair.sim", "fair.sim"), articles=90, folders=50, things=200,
+        links_per_page=5, session=Session("parameter", "zid"), sessions=2, shuffled=True, noise=("advert", "token"),
+        changing_share=0.006,
         ignored=(("campaign", ("spring", "autumn")), ("back", ("list", "map", "start")), ("mode", ("plain",))),
         index="default.htm", matter=("hall", "stand", "row"), usual=("tongue", "en", "fr"), missing=50,
     ),

@@ -14,7 +14,7 @@ from time import perf_counter
 import numpy as np
 from usage import arguments
 
-from fyke.lab.simulate.keep import Kept, SimulationSettings, kept, simulate
+from fyke.lab.simulate.keep import SimulationSettings, StoredSimulation, opened, simulate
 from fyke.lab.simulate.report import text, write
 from fyke.lab.simulate.session import stopping
 from fyke.lab.simulate.spec import VirtualWebSpec
@@ -25,7 +25,7 @@ LINE_S = 30.0
 CHECKPOINT_PAGES = 2_000_000
 
 
-def asked_of(domains: int) -> SimulationSettings:
+def settings_of(domains: int) -> SimulationSettings:
     """Return STAR and BEAST over a web with one spam domain in five hundred, with memory for a crawl of this size."""
     spec = VirtualWebSpec(domains=domains, farms=max(1, domains // 1500))
     return SimulationSettings(spec, "star-beast", frontier={"table_memory_bytes": 128 << 20})
@@ -46,7 +46,7 @@ def said() -> Callable[[Sample], None]:
     return say
 
 
-def run(simulation: Kept, pages: int, seconds: float) -> None:
+def run(simulation: StoredSimulation, pages: int, seconds: float) -> None:
     """Simulate up to `pages` pages or for `seconds`."""
     end = perf_counter() + seconds
     with stopping() as stopped:
@@ -67,10 +67,10 @@ def main() -> None:
     directory, pages, minutes, domains = arguments(
         __doc__, directory=Path, pages=100_000_000, minutes=60.0, domains=2_000_000
     )
-    asked = asked_of(domains)
-    with kept(directory, asked) as simulation:
+    settings = settings_of(domains)
+    with opened(directory, settings) as simulation:
         run(simulation, pages, 60 * minutes)
-        summary = write(simulation, asked, directory)
+        summary = write(simulation, settings, directory)
         samples = simulation.simulation.tally.samples
     print(text(summary))
     print(memory_held(samples))

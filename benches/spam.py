@@ -26,7 +26,7 @@ from usage import arguments
 from fyke.core.batches import Mask
 from fyke.lab.simulate.domain_results import Standings, standings
 from fyke.lab.simulate.figures import HEIGHT_IN, WIDTH_IN, draw_discovered, draw_spam, draw_standings
-from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
+from fyke.lab.simulate.keep import SimulationSettings, opened, simulate
 from fyke.lab.simulate.simulation import Simulation
 from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.tally import Sample
@@ -99,7 +99,7 @@ def crawled(spec: VirtualWebSpec, policy: str, pages: int, **settings: Any) -> C
     """Crawl `pages` pages of the web under `policy`, with `settings` by section over the policy's."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        kept(Path(folder), SimulationSettings(spec, policy, **settings)) as simulation,
+        opened(Path(folder), SimulationSettings(spec, policy, **settings)) as simulation,
     ):
         simulate(simulation, pages)
         return Crawl(

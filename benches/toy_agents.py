@@ -274,5 +274,5 @@ class Cell:
     @property
     def quiet(self) -> bool:
         toy, handed = self.toy, self.dealings.handed
-        busy = toy.ready or toy.out or toy.hand or toy.under_way or handed.out or handed.ended
+        busy = toy.ready or toy.out or toy.hand or toy.under_way or handed.out or handed.unsafe_letters
         return not busy and self.dealings.letters.quiet

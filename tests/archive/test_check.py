@@ -12,7 +12,7 @@ import pytest
 
 from archive.conftest import link_rows
 from fyke.archive import reading
-from fyke.archive.check import FETCH, check_archive, repeats
+from fyke.archive.check import FETCH, check_archive, repeated_fetches
 from fyke.archive.checksum import checksum_holds, checksum_path, write_checksum
 from fyke.archive.tables import LinksTable, PagesTable
 from fyke.archive.warc import RecordPlace, WarcWriter
@@ -205,7 +205,7 @@ def test_repeats_are_found_in_any_memory(tmp_path: Path) -> None:
     for number in range(100):
         row = np.array([(key_of(b"%d" % (number % 90)), 0, number)], FETCH)
         fetched.add(row["key"], row)
-    found = [(first["offset"], again["offset"]) for rows in fetched for first, again in repeats(rows)]
+    found = [(first["offset"], again["offset"]) for rows in fetched for first, again in repeated_fetches(rows)]
     assert sorted(found) == [(n, 90 + n) for n in range(10)]
 
 

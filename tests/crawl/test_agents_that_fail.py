@@ -149,9 +149,9 @@ def test_how_long_hosts_rest_is_judged_by_the_clock_of_the_crawl(tmp_path: Path)
         crawling = Supervisor(directory, Config(), Division(2, 2), 2, Orders(moved=False, clock=noted), forks)
     for rest_s, ending in ((100.0, None), (1e6, Ending.RESTING)):
         stand = Stand(
-            idle=True, level_done=False, rests_until=noted["taken_at"] + rest_s, activity=0, unsafe=0, later=0, level=0,
-            blocked=0, checkpoints=1, answered=True, hosts=1, unreached=False, pages=0, pages_left=-1, waiting=0,
-            resting=True,
+            idle=True, level_done=False, rests_until=noted["taken_at"] + rest_s, activity=0, unsafe_letters=0, later=0,
+            level=0, blocked=0, checkpoints=1, answered=True, hosts=1, unreached=False, pages=0, pages_left=-1,
+            waiting=0, resting=True,
         )  # fmt: skip
         for _ in range(2):
             crawling._judge([stand, stand])

@@ -321,11 +321,11 @@ def test_traps_wait_while_a_page_that_may_lead_on_is_not_read_to_its_end(
         crawl.turn()
     monkeypatch.setattr(type(frontier._stages), "others_wait", False)
     for _ in range(100):
-        whole(frontier.steps(now, hungry=True, quiet=False))
+        whole(frontier.steps(now, may_merge=True, quiet=False))
     waiting = len(frontier._stages.traps)
-    assert waiting and not whole(frontier.steps(now, hungry=True, quiet=False))
+    assert waiting and not whole(frontier.steps(now, may_merge=True, quiet=False))
     assert len(frontier._stages.traps) == waiting
-    assert whole(frontier.steps(now, hungry=True, quiet=True))
+    assert whole(frontier.steps(now, may_merge=True, quiet=True))
     assert len(frontier._stages.traps) < waiting
     crawl.close()
 
@@ -334,9 +334,9 @@ def test_the_frontier_knows_when_nothing_is_being_read(tmp_path: Path, monkeypat
     crawl = SmallCrawl(tmp_path, small_web(2))
     steps, told = crawl.stage.steps, []
 
-    def noted(now: float, *, hungry: bool, quiet: bool) -> Steps[bool]:
+    def noted(now: float, *, may_merge: bool, quiet: bool) -> Steps[bool]:
         told.append(quiet)
-        return steps(now, hungry=hungry, quiet=quiet)
+        return steps(now, may_merge=may_merge, quiet=quiet)
 
     monkeypatch.setattr(crawl.stage, "steps", noted)
     crawl.fetcher.reads = True

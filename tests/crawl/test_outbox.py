@@ -13,7 +13,7 @@ from fyke.core.messages import ENDED, OK, Links, Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator, locate
 from fyke.core.visits import visit_to
-from fyke.crawl.outbox import MESSAGE_ROWS, MOST_STALE, LinkCache, Outbox
+from fyke.crawl.outbox import ENOUGH_STALE, MESSAGE_ROWS, LinkCache, Outbox
 
 PAGES = [locate(f"http://d{domain}.example/{number}") for domain in range(4) for number in range(5)]
 PUTS = st.tuples(
@@ -108,14 +108,14 @@ def test_a_crowded_outbox_is_full() -> None:
 def test_pages_that_showed_nothing_new_do_not_wait_for_others() -> None:
     """Those like them are fetched until the frontier knows."""
     outbox = Outbox(LinkCache(0, by_depth=False))
-    for number in range(10 * MOST_STALE):
+    for number in range(10 * ENOUGH_STALE):
         outbox.put_judged(visit_to(f"http://d.example/{number}"), fresh=True)
         assert not outbox.full
-    for number in range(MOST_STALE):
+    for number in range(ENOUGH_STALE):
         assert not outbox.full
         outbox.put_judged(visit_to(f"http://d.example/{number}"), fresh=None if number % 2 else False)
     assert outbox.full
-    assert outbox.take_outcomes().judged.num_rows == 11 * MOST_STALE
+    assert outbox.take_outcomes().judged.num_rows == 11 * ENOUGH_STALE
     assert not outbox.full
 
 

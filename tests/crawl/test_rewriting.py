@@ -44,7 +44,7 @@ from rewrite.dust_sites import SHOP
 from rewrite.walking import page_of, walked
 
 SMALL = Dust(
-    seed=5, host="small.sim", aliases=("www.small.sim",), articles=30, folders=12, things=40, out=4,
+    seed=5, host="small.sim", aliases=("www.small.sim",), articles=30, folders=12, things=40, links_per_page=4,
     session=Session("query", "sid"), sessions=1, ignored=(("print", ("1",)), ("utm", ("a", "b"))), index="index.html",
     shuffled=True, missing=4,
 )  # fmt: skip
@@ -82,7 +82,7 @@ def step(shard: Shard[Rewriting, Walk], site: Dust) -> bool:
     walk, rewriting = shard.model, shard.stage
     walk.follow(rewriting.review(idle=not walk.waiting))
     if not walk.waiting:
-        return bool(rewriting.waiting)
+        return rewriting.needs_review
     url = walk.waiting.pop(0)
     walk.fetched[url] += 1
     visit, name = visit_to(url), page_of(site, url)
@@ -95,7 +95,7 @@ def step(shard: Shard[Rewriting, Walk], site: Dust) -> bool:
         walk.follow(rewriting.apply(links))
     printed = shard.model.printing.of(visit, outcome, page)
     if printed is not None:
-        rewriting.note(printed)
+        rewriting.note_prints(printed)
     return True
 
 
@@ -139,7 +139,7 @@ def test_what_is_on_trial_is_not_tried_twice(tmp_path: Path) -> None:
     shard = shard_of(tmp_path, [DECOY], SMALL)
     rewriting, found = shard.stage, url_batch([locate(f"http://{SMALL.host}/thing?part=2")])
     rewriting._put_aside(found)
-    rewriting.count()
+    rewriting.merge_aside()
     rewriting.apply(Links(found, np.zeros(1, np.uint64)))
     assert rewriting.verdicts.pending[DECOY.name] == 1
     rewriting._sought, rewriting._left = {DECOY.name}, 1
@@ -175,7 +175,7 @@ def test_pages_that_change_at_every_request_revoke_no_rule_that_holds(tmp_path: 
     """And one that does not hold is found among them."""
     quiet = replace(SMALL, seed=seed, articles=80, things=120)
     right = rules_of_site(quiet.host, walked(quiet))
-    site = replace(quiet, noise=("token", "advert", "menu"), changing=0.008)
+    site = replace(quiet, noise=("token", "advert", "menu"), changing_share=0.008)
     assert {rule.key for rule in rules_of_site(site.host, walked(site))} >= {"print", "utm"}
     every = pages_of(site, [page.url for page in walked(site)])
     for rules in (right, [*right, DECOY]):
@@ -195,7 +195,7 @@ def test_pages_that_change_at_every_request_revoke_no_rule_that_holds(tmp_path: 
 )
 def test_a_session_that_is_issued_to_who_has_none_revokes_no_rule(tmp_path: Path, session: Session) -> None:
     """Every page that a rule makes is asked for without one, and has another in its links."""
-    site = replace(SMALL, session=session, sessions=3, issues=True, out=6)
+    site = replace(SMALL, session=session, sessions=3, issues_sessions=True, links_per_page=6)
     pages = walked(site)
     rules = rules_of_site(site.host, pages)
     assert any(rule.shape.value.startswith("drop") and rule.key not in ("print", "utm") for rule in rules)
@@ -246,7 +246,7 @@ def test_one_in_a_hundred_is_fetched_as_it_is(tmp_path: Path) -> None:
     assert by_key <= set(tried) and len(tried) <= len(by_key) + FIRST_TRIALS
     assert all("?" in url for url in tried)
     assert set(made) == {f"http://a.test/p{n}" for n in range(5000)}
-    shard.stage.count()
+    shard.stage.merge_aside()
     assert shard.stage.used == {rule.name: 5000 - len(tried)}
     shard.close()
 

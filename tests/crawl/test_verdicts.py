@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.crawl.verdicts import AT_ONCE, FIRST_TRIALS, TOLERATED, WRONG, Verdicts
+from fyke.crawl.verdicts import AT_ONCE, BAD_RULE_SHARE, FIRST_TRIALS, GOOD_RULE_SHARE, Verdicts
 
 
 def revoked_after(verdicts: Verdicts, share: float, dice: Random, most: int) -> int:
@@ -33,9 +33,9 @@ def test_the_errors_are_bounded() -> None:
     """2,000 seeded histories: of a site where one page in 250 changes by itself, and of rules that are wrong."""
     kept = [revoked_after(Verdicts({}, {}), 0.004, Random(seed), 1000) for seed in range(500)]
     assert sum(number < 1000 for number in kept) <= 5
-    borne = [revoked_after(Verdicts({}, {}), TOLERATED, Random(seed), 200) for seed in range(500)]
+    borne = [revoked_after(Verdicts({}, {}), GOOD_RULE_SHARE, Random(seed), 200) for seed in range(500)]
     assert sum(number < 200 for number in borne) <= 100
-    for share in (2 * WRONG, 0.5):
+    for share in (2 * BAD_RULE_SHARE, 0.5):
         wrong = [revoked_after(Verdicts({}, {}), share, Random(seed), 1000) for seed in range(500)]
         assert max(wrong) < 200 and sum(wrong) / len(wrong) < 10 / share
 

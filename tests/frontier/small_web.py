@@ -165,7 +165,7 @@ class Crawl(Shard[Frontier, Progress]):
     def turn(self) -> bool:
         """Once around: whether the frontier moved, or anything was taken or answered."""
         self.turns += 1
-        moved = whole(self.stage.steps(self.now, hungry=self.stage.need > Need.NONE))
+        moved = whole(self.stage.steps(self.now, may_merge=self.stage.need > Need.NONE))
         refused = self.stage.refused()
         self.model.refused.update(texts(refused))
         ended = ended_batch((visit, Outcome.ROBOTS_FORBADE) for visit in visits_of(refused))

@@ -32,8 +32,8 @@ def check_done(crawl: Crawl, expected: set[str]) -> None:
     assert set(crawl.model.refused.values()) <= {1}
     for _ in range(3):
         assert crawl.frontier.empty
-        whole(crawl.frontier.steps(crawl.now, hungry=True))
-    assert not whole(crawl.frontier.steps(crawl.now, hungry=True))
+        whole(crawl.frontier.steps(crawl.now, may_merge=True))
+    assert not whole(crawl.frontier.steps(crawl.now, may_merge=True))
     assert crawl.frontier.empty
     assert not crawl.waiting()
     assert crawl.frontier.statistics().rows == 0
@@ -261,7 +261,7 @@ def test_a_turn_without_anything_to_do_says_so(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path, SmallWeb({home: []}, [home]))
 
     def still() -> bool:
-        return not any([whole(crawl.frontier.steps(crawl.now, hungry=True)) for _ in range(6)][-3:])
+        return not any([whole(crawl.frontier.steps(crawl.now, may_merge=True)) for _ in range(6)][-3:])
 
     assert not crawl.frontier.empty
     assert still()
@@ -271,7 +271,7 @@ def test_a_turn_without_anything_to_do_says_so(tmp_path: Path) -> None:
     crawl.learn(split(home).origin, Rules.UNREACHABLE, crawl.now + 60)
     assert still()
     crawl.now += 61
-    assert whole(crawl.frontier.steps(crawl.now, hungry=True))
+    assert whole(crawl.frontier.steps(crawl.now, may_merge=True))
     assert texts(crawl.frontier.visits(crawl.now, 10)) == [f"{home}robots.txt"]
     crawl.learn(split(home).origin, Rules.OPEN, crawl.now + FAR)
     assert still()
@@ -287,7 +287,7 @@ def test_a_turn_says_when_qf_is_to_be_read_again(tmp_path: Path) -> None:
     rests = unweighed = 0
     while len(crawl.model.done) < len(web.links):
         rests += not crawl.turn()
-        whole(crawl.frontier.steps(crawl.now, hungry=False))
+        whole(crawl.frontier.steps(crawl.now, may_merge=False))
         unweighed = max(unweighed, crawl.frontier.statistics().unweighed)
         all_is_somewhere(crawl)
         crawl.fetch()
@@ -300,7 +300,7 @@ def test_only_what_will_soon_be_needed_is_pulled_through(tmp_path: Path) -> None
     """A round is not emptied into the gate while the rules of its hosts are not known."""
     pages = [f"http://h{n}.d{n % 100}.example/" for n in range(1000)]
     crawl = Crawl(tmp_path, SmallWeb({page: [] for page in pages}, pages), sizes=Sizes(ready=100, batch=50))
-    whole(crawl.frontier.steps(crawl.now, hungry=True))
+    whole(crawl.frontier.steps(crawl.now, may_merge=True))
     assert crawl.frontier.statistics().without_rules <= 150
     crawl.finish()
     check_done(crawl, set(pages))

@@ -34,7 +34,7 @@ def peaks(directory: Path, batches: int, stretches: int) -> list[int]:
             first = number * BATCH
             urls = [locate(f"http://www.d{n % DOMAINS}.example/{n}") for n in range(first, first + BATCH)]
             frontier.put_links(Links(url_batch(urls), np.zeros(BATCH, np.uint64)))
-            whole(frontier.steps(0.0, hungry=False))
+            whole(frontier.steps(0.0, may_merge=False))
             if (number + 1) % batches == 0:
                 found.append(tracemalloc.get_traced_memory()[1])
                 tracemalloc.reset_peak()

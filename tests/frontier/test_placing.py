@@ -35,9 +35,9 @@ class Rereading(Placing):
 @pytest.mark.parametrize("url_chars", [50, 500, 1000, 1900])
 def test_a_turn_reads_so_many_bytes_again_however_long_urls_are(url_chars: int) -> None:
     placing = Rereading(url_chars)
-    assert whole(placing.turn(hungry=False))
+    assert whole(placing.turn(may_merge=False))
     assert placing.read_bytes.pop() > 0, "one that does not know how long they are"
-    assert whole(placing.turn(hungry=True))
+    assert whole(placing.turn(may_merge=True))
     before_the_last = sum(placing.read_bytes[:-1])
     assert before_the_last < SLICES_BYTES
     assert len(placing.read_bytes) == SLICES or sum(placing.read_bytes) >= SLICES_BYTES

@@ -19,7 +19,7 @@ from fyke.core.urls import locate, split
 from fyke.disk.store import Store
 from fyke.frontier.newcomers import AT_ONCE, FIRST, HALVED_S
 from fyke.frontier.origins import origins_of
-from fyke.frontier.robots_gate import HUNGRY_SHARE, PATIENCE_S, RECHECK_SHARE, RobotsGate
+from fyke.frontier.robots_gate import PATIENCE_S, RECHECK_SHARE, URGENT_RECHECK_SHARE, RobotsGate
 from fyke.frontier.sizes import SIZES, Sizes
 
 ORIGINS = [
@@ -93,7 +93,7 @@ class Gate(Shard[RobotsGate, Model]):
 
     def turn(self, _: None = None) -> list[str]:
         """What the frontier does when it has nothing else."""
-        passed = [] if (urls := self.stage.recheck(self.now, hungry=True)) is None else texts(urls)
+        passed = [] if (urls := self.stage.recheck(self.now, urgent=True)) is None else texts(urls)
         passed += [url for urls in self.stage.merge(self.now) for url in texts(urls)]
         self.came(passed)
         return passed
@@ -244,7 +244,7 @@ def test_what_an_answer_lets_pass_waits_for_no_other_turn(gate: Gate) -> None:
     gate.turn()
     gate.wanted()
     gate.stage.learn_rules(ORIGINS[0], Rules.OPEN, gate.now + FAR, gate.now + 0.01)
-    passed = gate.stage.recheck(gate.now, hungry=False)
+    passed = gate.stage.recheck(gate.now, urgent=False)
     assert passed is not None
     assert passed.num_rows == 1
 
@@ -281,14 +281,14 @@ def test_rules_that_are_stale_are_fetched_again(gate: Gate) -> None:
 def test_when_nothing_is_new_nothing_is_read(gate: Gate) -> None:
     gate.put([0, 1, 2])
     gate.turn()
-    assert gate.stage.recheck(gate.now, hungry=True) is None
+    assert gate.stage.recheck(gate.now, urgent=True) is None
     gate.wanted()
     gate.known((0, Rules.UNREACHABLE, 30))
     gate.turn()
     gate.advance(29)
-    assert gate.stage.recheck(gate.now, hungry=True) is None
+    assert gate.stage.recheck(gate.now, urgent=True) is None
     gate.advance(1)
-    assert gate.stage.recheck(gate.now, hungry=True) is not None
+    assert gate.stage.recheck(gate.now, urgent=True) is not None
 
 
 def test_what_waits_is_read_again_no_oftener_than_its_rows_are_worth(tmp_path: Path) -> None:
@@ -298,13 +298,13 @@ def test_what_waits_is_read_again_no_oftener_than_its_rows_are_worth(tmp_path: P
     gate.put([0] * rows)
     gate.turn()
     gate.wanted()
-    for hungry in read:
+    for urgent in read:
         for _ in range(seconds):
             gate.advance(1)
             gate.stage.learn_rules(ORIGINS[4], Rules.OPEN, gate.now + FAR, gate.now)
-            read[hungry] += gate.stage.recheck(gate.now, hungry=hungry) is not None
+            read[urgent] += gate.stage.recheck(gate.now, urgent=urgent) is not None
             list(gate.stage.merge(gate.now))
-    assert read[True] == pytest.approx(portions * seconds / rows / HUNGRY_SHARE, abs=portions)
+    assert read[True] == pytest.approx(portions * seconds / rows / URGENT_RECHECK_SHARE, abs=portions)
     assert read[False] == pytest.approx(portions * seconds / rows / RECHECK_SHARE, abs=portions)
     gate.close()
 
@@ -333,7 +333,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
         assert len(gate.stage._lately) <= 50
     passed = 0
     for _ in range(2):
-        urls = gate.stage.recheck(gate.now, hungry=True)
+        urls = gate.stage.recheck(gate.now, urgent=True)
         passed += 0 if urls is None else urls.num_rows
         passed += sum(urls.num_rows for urls in gate.stage.merge(gate.now))
     assert passed == 1000

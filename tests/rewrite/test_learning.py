@@ -25,8 +25,8 @@ sites = st.builds(
     ignored=st.sampled_from([(), (("utm", ("x", "y")),), (("utm", ("x", "y")), ("p", ("1",)))]),
     index=st.sampled_from(["", "index.html"]), shuffled=st.booleans(),
     matter=st.sampled_from([("id",), ("id", "part"), ("page", "id", "size")]),
-    usual=st.none() | st.just(("lang", "en", "de")), changing=st.sampled_from([0.0, 0.0, 0.05]),
-    missing=st.integers(0, 30), out=st.integers(3, 6),
+    usual=st.none() | st.just(("lang", "en", "de")), changing_share=st.sampled_from([0.0, 0.0, 0.05]),
+    missing=st.integers(0, 30), links_per_page=st.integers(3, 6),
 )  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def test_of_pages_that_change_at_every_request_too_many_teach_nothing_wrong() ->
 
 @pytest.mark.parametrize(
     "site",
-    [SHOP, FORUM, replace(STORE, changing=0.0), AUCTION, replace(LIBRARY, changing=0.0)],
+    [SHOP, FORUM, replace(STORE, changing_share=0.0), AUCTION, replace(LIBRARY, changing_share=0.0)],
     ids=lambda site: site.host,
 )
 def test_every_pattern_is_found_and_no_decoy(site: Dust) -> None:

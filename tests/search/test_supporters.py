@@ -54,10 +54,10 @@ def test_many_are_estimated(tmp_path: Path) -> None:
 
 @given(st.integers(2, 10**6), st.integers(0, 10**6), st.floats(0, 1e9), st.floats(0.1, 1e4), st.integers(1, 10**7))
 def test_more_behind_is_never_less_independent(
-    linkers: int, behind: int, owed: float, usual: float, linking: int
+    linkers: int, behind: int, linkers_in_degree: float, usual: float, linking: int
 ) -> None:
     two = np.array([(linkers, behind, 0), (linkers, behind + 1, 0)], SUPPORTERS)
-    shares = independence(two, np.array([owed] * 2), usual, linking)
+    shares = independence(two, np.array([linkers_in_degree] * 2), usual, linking)
     assert 0 <= shares[0] <= shares[1] <= 1
 
 

@@ -57,10 +57,12 @@ def _no_crawl(crawl: Path) -> NotACrawl:
 def arrivals(crawl: Path, name: str, columns: Sequence[str], begin: int, end: int) -> Iterator[pa.RecordBatch]:
     """Return rows `begin` to `end` of the table `name`, in the order of the crawl. Raises StateDamaged if there are
     fewer."""
-    return (batch for _, batch in lots(crawl, name, columns, begin, end))
+    return (batch for _, batch in arrivals_by_agent(crawl, name, columns, begin, end))
 
 
-def lots(crawl: Path, name: str, columns: Sequence[str], begin: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+def arrivals_by_agent(
+    crawl: Path, name: str, columns: Sequence[str], begin: int, end: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
     """As `arrivals`, each batch with the agent that wrote it."""
     require_rows(CrawlDirectory(crawl), name)
     there = segments(crawl, name)
@@ -68,14 +70,14 @@ def lots(crawl: Path, name: str, columns: Sequence[str], begin: int, end: int) -
         yield from ((0, batch) for batch in _rows(crawl, there, columns, begin, end))
         return
     position, passed = 0, Counter[int]()
-    taking: dict[int, _Taking] = {}
+    taking: dict[int, _AgentRows] = {}
     for part, rows in turns(crawl, name):
         first, last = max(begin, position), min(end, position + rows)
         if first < last:
             at = passed[part] + first - position
             if part not in taking:
                 own = [segment for segment in there if segment.part == part]
-                taking[part] = _Taking(_rows(crawl, own, columns, at, None))
+                taking[part] = _AgentRows(_rows(crawl, own, columns, at, None))
             yield from ((part, batch) for batch in taking[part].take(last - first))
         position += rows
         passed[part] += rows
@@ -85,7 +87,7 @@ def lots(crawl: Path, name: str, columns: Sequence[str], begin: int, end: int) -
         raise _fewer(crawl, name, position, end)
 
 
-class _Taking:
+class _AgentRows:
     """The rows of one agent, taken lot by lot."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:

@@ -94,7 +94,7 @@ def check_archive(
                 yield from _check_file(naming, name, (lengths or {}), fetches, progress)
             except OSError as error:
                 yield Fault(f"{FOLDER}/{name}", _unreadable(error))
-        for first, again in chain.from_iterable(map(repeats, fetched)):
+        for first, again in chain.from_iterable(map(repeated_fetches, fetched)):
             place = f"{FOLDER}/{names[again['file']]}:{again['offset']}"
             before = f"{names[first['file']]}:{first['offset']}"
             yield Fault(place, f"the URL of this record was archived before, at {before}")
@@ -132,7 +132,7 @@ def _check_file(
         fetches.all.add(rows["key"], rows)
 
 
-def repeats(rows: Array) -> Iterator[tuple[Array, Array]]:
+def repeated_fetches(rows: Array) -> Iterator[tuple[Array, Array]]:
     """Yield the first row and another of the same URL, for each row that came again."""
     rows = np.sort(rows, order=["key", "file", "offset"], kind="stable")
     first = 0

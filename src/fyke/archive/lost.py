@@ -23,7 +23,7 @@ from fyke.disk.files import allowed, damaged, is_locked, read_whole, real_path
 from fyke.disk.sealed import unsealed_or_old
 
 GONE = "it is gone"
-OF_INDEX = {"near-00000": "merge", "pagerank": "ranks", "domainrank": "ranks"}  # the counter in `state.json`
+INDEX_COUNTERS = {"near-00000": "merge", "pagerank": "ranks", "domainrank": "ranks"}  # the counter in `state.json`
 
 
 def lost_files(directory: CrawlDirectory) -> list[Path]:
@@ -44,7 +44,7 @@ def lost_files(directory: CrawlDirectory) -> list[Path]:
     for part in directory.parts:
         found += _of_part(part, states[part.part], found)
     found += _left_checksums(directory, states)
-    found += [path for name in OF_INDEX if is_gone_of_index(path := directory.tables / f"{name}.parquet")]
+    found += [path for name in INDEX_COUNTERS if is_gone_of_index(path := directory.tables / f"{name}.parquet")]
     found += _turns(directory, states) if directory.tables.is_dir() else []
     return list(dict.fromkeys(found))
 
@@ -102,7 +102,7 @@ def is_gone_of_index(path: Path) -> bool:
     try:
         state = unsealed_or_old("index", read_whole(crawl / "index" / "state.json"))
         mended = int(state["beginning"].partition(MENDED)[2] or 0)
-        return bool(state[OF_INDEX[path.stem]]) and mended == generation(crawl)
+        return bool(state[INDEX_COUNTERS[path.stem]]) and mended == generation(crawl)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 

@@ -41,9 +41,9 @@ class DamagedFolder:
     def __repr__(self) -> str:
         return f"DamagedFolder({str(self._folder)!r})"
 
-    def keep(self, path: Path) -> Path:
-        """Keep `path` here as well, so that another file may take its name; return its new place. Raises
-        DirectoryError."""
+    def link_here(self, path: Path) -> Path:
+        """Keep `path` here as well, so that another file may take its name; return its new place. A folder, or a file
+        on a disk without links, is moved here. Raises DirectoryError."""
         target = self._folder / ASIDE / path.relative_to(self._folder)
         number = 0
         with writing(target):
@@ -60,9 +60,9 @@ class DamagedFolder:
             sync_file(target.parent)
         return target
 
-    def take(self, path: Path) -> None:
+    def move_here(self, path: Path) -> None:
         """Move `path` here."""
-        self.keep(path)
+        self.link_here(path)
         with writing(path):
             if not path.is_dir():
                 path.unlink(missing_ok=True)
@@ -71,7 +71,7 @@ class DamagedFolder:
     def replace(self, new: Path, path: Path) -> None:
         """Put the file `new` at `path`, and keep here the file that was there before."""
         if os.path.lexists(path):
-            self.keep(path)
+            self.link_here(path)
         with writing(path):
             put_in_place(new, path)
 
@@ -245,7 +245,7 @@ def write_anew(folder: Path, name: str, found: list[RowsPiece], fill: Fill, asid
             total += _write(target, parts, fill, aside)
             journal = journal_path(folder, name, serial)
             if os.path.lexists(journal) and any(piece.path is None for _, piece in parts):
-                aside.keep(journal)
+                aside.link_here(journal)
         serials = serial + 1
     return {"sealed": serials, "sealed_rows": total, "segments": []}
 
@@ -259,7 +259,8 @@ def _write(target: Path, parts: list[tuple[int, RowsPiece]], fill: Fill, aside: 
         count = write_rows(writer, batches, schema)
     with writing(target):
         if os.path.lexists(checksum_path(target)):
-            aside.take(checksum_path(target))  # first, so that a kill never leaves the new file beside the old checksum
+            # First, so that a kill never leaves the new file beside the old checksum.
+            aside.move_here(checksum_path(target))
         aside.replace(part, target)
         write_checksum(target, target)
         sync_file(checksum_path(target))

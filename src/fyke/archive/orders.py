@@ -73,7 +73,7 @@ def bound(folder: Path, name: str = SOCKET) -> socket.socket:
     return listening
 
 
-async def standing(directory: CrawlDirectory) -> CrawlStatus:
+async def current_status(directory: CrawlDirectory) -> CrawlStatus:
     """Return how the crawl in `directory` stands: by its own figures if it runs and answers, otherwise by its
     checkpoint.
 

@@ -2,8 +2,8 @@
 
 A Drum maps the number of a page's content (`Page.fingerprint`) to the place of the newest record that has it in full.
 The Barn asks it for the pages of a step, and the writer reads at the place what the record is called. Digests decide
-whether the payload is the same (`fyke.archive.records.repeats`): if two contents have one number, or a file is gone, a
-copy is archived in full.
+whether the payload is the same (`fyke.archive.records.has_payload_of`): if two contents have one number, or a file is
+gone, a copy is archived in full.
 """
 
 from collections.abc import Sequence

@@ -223,10 +223,10 @@ def response_header(exchange: Exchange, record_id: str, common: str, media_type:
     )
 
 
-def repeats(exchange: Exchange, original: Original) -> bool:
+def has_payload_of(exchange: Exchange, original: Original) -> bool:
     """Return whether the answer has the payload of `original`: the digests agree, or it is a 304 that was asked for.
 
-    An answer without a head, or one that was cut, never repeats, because a revisit record could not say so.
+    An answer without a head, or one that was cut, never has it, because a revisit record could not say so.
     """
     if not exchange.head or exchange.truncated:
         return False

@@ -58,17 +58,17 @@ class CrawlStatistics:
         return asdict(self)
 
 
-def died(agents: Sequence[int], how: str) -> str:
+def death_key(agents: Sequence[int], how: str) -> str:
     """Return the key in `deaths` for the process of `agents`."""
     return f"{'agents' if len(agents) > 1 else 'agent'} {', '.join(map(str, agents))}: {how}"
 
 
 def totals_of(states: Iterable[Mapping[str, Any]]) -> CrawlStatistics:
     """Return how a crawl stands, by the checkpoints of its agents."""
-    return added([CrawlStatistics(**state["totals"]) for state in states])
+    return sum_of_agents([CrawlStatistics(**state["totals"]) for state in states])
 
 
-def added(many: Sequence[CrawlStatistics]) -> CrawlStatistics:
+def sum_of_agents(many: Sequence[CrawlStatistics]) -> CrawlStatistics:
     """Return the statistics of a crawl from those of its agents; all zeros for none."""
     if len(many) < 2:
         return many[0] if many else CrawlStatistics()

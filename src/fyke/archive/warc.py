@@ -137,7 +137,7 @@ class WarcWriter:
         before = records.request_member(wire, ids, exchange.request) if exchange.request else b""
         after = records.metadata_member(common, ids, metadata)
         offset = self._position + len(before)
-        if refers_to is not None and not records.repeats(exchange, refers_to):
+        if refers_to is not None and not records.has_payload_of(exchange, refers_to):
             refers_to = None
         header = records.response_header(exchange, ids[1], wire, media_type)
         if refers_to is not None:
@@ -167,7 +167,7 @@ class WarcWriter:
         """The number of the file that is being written."""
         return self._serial
 
-    def original(self, serial: int, offset: int, length: int) -> Original | None:
+    def original_at(self, serial: int, offset: int, length: int) -> Original | None:
         """Return the name that revisit records give to the response there; None if there is none. Raises DiskFull,
         DirectoryError."""
         if serial == self._serial:
@@ -212,7 +212,7 @@ class WarcWriter:
         """Close the current file and have it finished; the next record opens the next file."""
         assert self._file is not None and self._index is not None
         self._safety.wrote(self._path, self._index_path)
-        self._let_go()
+        self._close_files()
         self._closing.append((self._serial, self._position, self._index_position))
         self._closed_bytes += self._position
         self._serial += 1
@@ -221,7 +221,7 @@ class WarcWriter:
             self._settle(wait=True)
         self._finish_next()
 
-    def _let_go(self) -> None:
+    def _close_files(self) -> None:
         with ExitStack() as both:  # closes the second when the first cannot be flushed
             for file in (self._file, self._index):
                 if file is not None:
@@ -328,7 +328,7 @@ class WarcWriter:
         """Let go of the files, as they are, after waiting for the thread that finishes one."""
         self._finishing.close()
         with suppress(OSError):  # bytes that cannot be flushed are not wanted either
-            self._let_go()
+            self._close_files()
 
     def close(self) -> None:
         """Close the last file and finish it; take a last `state` after it. A resumed crawl begins a new file."""

@@ -20,7 +20,7 @@ import typer
 
 from fyke.cli import crawling, readers, trying  # noqa: F401 - they add their commands, in this order
 from fyke.cli.app import app
-from fyke.cli.console import EXIT_PIPE_CLOSED, let_go
+from fyke.cli.console import EXIT_PIPE_CLOSED, discard_last_flush
 from fyke.core.errors import (
     EXIT_INTERRUPTED,
     EXIT_UNABLE,
@@ -61,7 +61,7 @@ def main() -> None:
             "this process may not have as much memory as it needs: raise the limit (ulimit -v, ulimit -u)", EXIT_UNABLE
         )
     except OSError as error:  # of a file that only this command reads or writes, such as stdout
-        let_go(sys.stdout)
+        discard_last_flush(sys.stdout)
         if error.errno in (errno.EMFILE, errno.ENFILE):
             _complain(
                 "this process may not have as many files open as it needs: raise the limit (ulimit -n)", EXIT_UNABLE

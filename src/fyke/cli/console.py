@@ -28,7 +28,7 @@ def say(text: str) -> None:
     try:
         print(clean(text), flush=True)
     except BrokenPipeError:
-        let_go(sys.stdout)
+        discard_last_flush(sys.stdout)
         raise typer.Exit(EXIT_PIPE_CLOSED) from None
 
 
@@ -48,7 +48,7 @@ class AnswerOutput(_Cleaned):
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
-        let_go(sys.stdout)
+        discard_last_flush(sys.stdout)
         raise typer.Exit(EXIT_PIPE_CLOSED) from None
 
 
@@ -63,7 +63,7 @@ class Reporter(_Cleaned):
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
-        let_go(sys.stderr)
+        discard_last_flush(sys.stderr)
 
 
 def say_aside(text: str) -> None:
@@ -80,7 +80,7 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def let_go(stream: TextIO | None) -> None:
+def discard_last_flush(stream: TextIO | None) -> None:
     """Send the interpreter's last flush of `stream` nowhere, because nobody can read the stream any more."""
     with suppress(OSError):
         if stream is not None:

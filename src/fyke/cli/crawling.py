@@ -183,7 +183,7 @@ def _pass(
 @app.command()
 def status(directory: Folder, as_json: AsJson = False) -> None:
     """Show how a crawl stands, running or not."""
-    now = asyncio.run(rooms.orders.standing(rooms.directory.CrawlDirectory(directory)))
+    now = asyncio.run(rooms.orders.current_status(rooms.directory.CrawlDirectory(directory)))
     if as_json:
         print_json(now.as_dict())
         return

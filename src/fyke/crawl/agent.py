@@ -216,7 +216,7 @@ class Agent:
         finally:
             noting.cancel()
         if self._rooms.rewriting is not None:
-            self._rooms.rewriting.count()
+            self._rooms.rewriting.merge_aside()
         return self._ending
 
     async def _note_pauses(self) -> None:
@@ -250,7 +250,7 @@ class Agent:
             level_done=frontier.level_done,
             rests_until=frontier.rests_until(self._clock.now()),
             activity=office.activity,
-            unsafe=office.unsafe,
+            unsafe_letters=office.unsafe_letters,
             later=frontier.later_urls,
             level=frontier.level,
             blocked=frontier.blocked_urls,

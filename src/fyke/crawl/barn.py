@@ -92,7 +92,7 @@ class Barn:
         exchange, page = reaped.exchange, reaped.page
         place = None
         if exchange.outcome.answered:
-            original = _copy_of(exchange) or (known and self._archive.original(*known))
+            original = _copy_of(exchange) or (known and self._archive.original_at(*known))
             serial = self._archive.serial
             place = self._archive.write(
                 exchange,

@@ -80,13 +80,13 @@ class Gathering:
 
         Returns the number of visits begun as pages that brought sitemaps, feeds or no news.
         """
-        vain = 0
+        without_page = 0
         for sheaf in self._harvest.reap(fetched.exchanges):
             if sheaf is NO_SHEAF:
                 yield from self._barn.write_links()
                 yield
             else:
-                vain += yield from self._keep(sheaf, outbox)
+                without_page += yield from self._keep(sheaf, outbox)
             del sheaf  # freed before the next is read, since each may be large
         for origin, rules, until in fetched.learned:
             outbox.put_learned(origin, rules, until)
@@ -95,7 +95,7 @@ class Gathering:
             sitemaps = [locate(url) for url in fetched.sitemaps]
             outbox.put_links(Links(url_batch(sitemaps, kind=Kind.LISTING), np.zeros(len(sitemaps), np.uint64)))
         yield from self._barn.write_links()
-        return vain
+        return without_page
 
     def _keep(self, sheaf: Sheaf, outbox: Outbox) -> Steps[int]:
         """Keep what is in `sheaf`, then tell of it; return how many of its visits brought no page."""
@@ -109,12 +109,12 @@ class Gathering:
             outbox.put_links(self._links(sheaf.pointers))
             if self._listens and sheaf.pointers.dated.any():
                 outbox.put_dated(dates_of(sheaf.pointers))
-        vain = 0
+        without_page = 0
         for portion in portions:
-            vain += sum(self._tell(reaped, outbox) for reaped in portion)
+            without_page += sum(self._tell(reaped, outbox) for reaped in portion)
             if portion is not portions[-1]:
                 yield
-        return vain
+        return without_page
 
     def _links(self, pointers: Pointers) -> Links:
         links = links_to_follow(pointers)

@@ -20,7 +20,7 @@ class Stand:
     level_done: bool  # nothing of its shard waits or is out, except for `later` URLs
     rests_until: float  # unix seconds when the first URL may go on, if all wait for resting hosts; otherwise 0
     activity: int  # grows with everything that it sends to others, hears from them or tells
-    unsafe: int  # number of letters with outcomes that are not safe yet
+    unsafe_letters: int  # number of letters with outcomes that are not safe yet
     later: int  # URLs that wait for a deeper level, or for their next visit
     level: int
     blocked: int  # URLs whose host a person blocked
@@ -42,7 +42,7 @@ class KnownAgent:
     round: int = 0
     figures: dict[str, Any] = field(default_factory=dict)
     statistics: CrawlStatistics = field(default_factory=CrawlStatistics)
-    allowed: int = -1  # pages it may have in all; -1: not known, it has not answered yet
+    allowed_pages: int = -1  # pages it may have in all; -1: not known, it has not answered yet
     checkpoints: int = 0
 
     def note(self, figures: dict[str, Any]) -> None:
@@ -71,14 +71,14 @@ def allotted(known: Sequence[KnownAgent], limit: int, first: int) -> Iterator[tu
     """Yield agents with the number of pages more that each may begin, up to `limit` in all: those that have visits,
     from the agent `first` on. If nothing is left to allot, an agent that fetches nothing gives back what it has: its
     number is 0."""
-    pool = limit - sum(one.allowed for one in known)
+    pool = limit - sum(one.allowed_pages for one in known)
     most = max(1, limit // (4 * len(known)))
     for agent in (*range(first, len(known)), *range(first)):
         stand = known[agent].stand
         assert stand is not None
         if pool > 0 and stand.pages_left < most and stand.waiting:
             pages = min(pool, most)
-            known[agent].allowed += pages
+            known[agent].allowed_pages += pages
             pool -= pages
             yield agent, pages
         elif pool <= 0 and stand.pages_left and stand.resting:

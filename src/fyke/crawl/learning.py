@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.archive.arrivals import lots
+from fyke.archive.arrivals import arrivals_by_agent
 from fyke.archive.division import Division
 from fyke.archive.reading import segments
 from fyke.archive.reindexing import serial_of
@@ -50,7 +50,7 @@ def learn(again: Again, folder: Path) -> Iterator[None]:
 def learn_own(again: Again, folder: Path, division: Division, shard: int) -> Iterator[None]:
     """Do the same among several agents: tell `again` of safe rows of all agents that are of this `shard`."""
     safe = sum(rows_by_part(folder, "pages").values())
-    for part, batch in lots(folder, "pages", _COLUMNS, again.rows, safe):
+    for part, batch in arrivals_by_agent(folder, "pages", _COLUMNS, again.rows, safe):
         _learn(again, batch, part, lambda domains: division.shards_of(domains) == shard)
         yield
 

@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 BEAT_S = 0.05
 LINGER_S = 0.01  # that ended visits wait for more, while more are under way
-ENOUGH = 32  # ended visits that start a turn at once
+ENDED_FOR_A_TURN = 32  # ended visits that start a turn at once
 GRACE_S = 2.0
 LINK_BYTES = 1 << 20  # of URLs that the frontier is given in a turn
 REWRITTEN_BYTES = 1 << 17  # the same if rules rewrite URLs: one of 2 KB may take 0.4 ms
@@ -234,13 +234,13 @@ class Loop:
             self._revisits.turn(begun)
         if self._rewriting is not None:
             if self._rewriting.full:
-                yield from self._rewriting.counting()
+                yield from self._rewriting.merge_aside_steps()
             links, made = self._rewriting.review(idle=not came)
             self._put_links(links_of([links, self._ours(made, begun)]), begun)
-        hungry = self._hungry(begun)
-        if hungry or self._outbox.full:
+        may_merge = self._may_merge(begun)
+        if may_merge or self._outbox.full:
             yield from self._deliver()
-        yield from self._move_on(begun, hungry=hungry)
+        yield from self._move_on(begun, may_merge=may_merge)
         self._recall()
         self._fetcher.refuse(self._post.refuse(self._frontier.refused()))
         yield from self._hand_out(begun)
@@ -257,12 +257,12 @@ class Loop:
                 break
             yield
 
-    def _move_on(self, now: float, *, hungry: bool) -> Steps[None]:
-        """Let the frontier merge, early if it is `hungry`. An early merge wastes its time on URLs known before: the
-        more it wastes, the later the next."""
+    def _move_on(self, now: float, *, may_merge: bool) -> Steps[None]:
+        """Let the frontier merge, and less than a full batch too if it `may_merge`. An early merge wastes its time on
+        URLs known before: the more it wastes, the later the next."""
         waste = self._frontier.known_share
-        self.moved, spent_s = yield from self._timed(self._frontier.steps(now, hungry=hungry, quiet=self._quiet))
-        if hungry:
+        self.moved, spent_s = yield from self._timed(self._frontier.steps(now, may_merge=may_merge, quiet=self._quiet))
+        if may_merge:
             self._merge_at = self._clock.now() + max(spent_s * waste * (MERGE_SHARE - 1), self._least_merge_s)
 
     def _timed(self, steps: Steps[T]) -> Steps[tuple[T, float]]:
@@ -294,7 +294,7 @@ class Loop:
         while self._outbox.waiting:
             yield from self._deliver()
         if self._rewriting is not None:
-            yield from self._rewriting.counting()
+            yield from self._rewriting.merge_aside_steps()
 
     def settle(self) -> None:
         """Leave nothing on its way within this agent, so that a checkpoint has everything."""
@@ -309,7 +309,7 @@ class Loop:
         now = self._clock.now()
         links, outcomes = self._post.post(self._outbox.take_links(self._link_bytes), self._outbox.take_outcomes(), now)
         if self._rewriting is not None:
-            self._rewriting.note(outcomes.printed)
+            self._rewriting.note_prints(outcomes.printed)
         self._put_links(links, now)
         self._frontier.put_outcomes(outcomes, now)
         yield
@@ -328,7 +328,7 @@ class Loop:
         """Return the links of `made`, by rules, that are of this shard; post the others."""
         return self._post.post(made, Outcomes(), now)[0] if made.urls.num_rows else made
 
-    def _hungry(self, now: float) -> bool:
+    def _may_merge(self, now: float) -> bool:
         """Return whether the frontier may merge less than a full batch: always if nothing is left to fetch, here or by
         others; otherwise for one part in `MERGE_SHARE` of the time."""
         need = self._frontier.need
@@ -338,7 +338,7 @@ class Loop:
     @property
     def idle(self) -> bool:
         """True if nothing is on its way outside the frontier, and no turn is under way."""
-        aside = self._rewriting is not None and self._rewriting.waiting
+        aside = self._rewriting is not None and self._rewriting.needs_review
         return self._quiet and not aside and self._post.quiet and not self._is_turning
 
     @property
@@ -384,7 +384,7 @@ class Loop:
             await self._news.wait()
             timer.cancel()
         # Visits that end by themselves, as refusals do, must leave others their turn.
-        await asyncio.sleep(self._linger_s if self._fetcher.in_flight and ended < ENOUGH else 0)
+        await asyncio.sleep(self._linger_s if self._fetcher.in_flight and ended < ENDED_FOR_A_TURN else 0)
 
     async def _wind_down(self) -> None:
         self._fetcher.stop()

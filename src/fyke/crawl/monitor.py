@@ -152,9 +152,9 @@ def _figures(now: CrawlStatistics, rates: tuple[float, float], across: int) -> T
             (f"{now.without_rules:,}", "await robots"),
         ]  # fmt: skip
     if now.freshness:
-        again, standing = now.again, now.freshness
+        again, freshness = now.again, now.freshness
         figures += [
-            (share_text(standing["fresh"]), "fresh"), (f"{standing['due']:,}", "due"),
+            (share_text(freshness["fresh"]), "fresh"), (f"{freshness['due']:,}", "due"),
             (f"{again['changed']:,}", "changed"), (f"{again['unchanged']:,}", "unchanged"),
             (f"{again['new']:,}", "new"), (f"{again['gone']:,}", "gone"),
         ]  # fmt: skip

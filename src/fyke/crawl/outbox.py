@@ -40,8 +40,8 @@ from fyke.core.visits import Visit
 
 MESSAGE_ROWS = 4096  # links, enough for a message
 SENT_LINKS = 100_000  # sent lately, and not sent again
-MOST_ENDED = 256  # ended visits that are enough for a message
-MOST_STALE = 16  # pages judged to show nothing new: others like them are to wait
+ENOUGH_ENDED = 256  # ended visits that are enough for a message
+ENOUGH_STALE = 16  # pages judged to show nothing new: others like them are to wait
 CROWDED_BYTES = 8 << 20  # of links that wait, beyond which no more should be put in
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -127,7 +127,7 @@ class Outbox:
     def full(self) -> bool:
         """True if there is enough for a message, or something is waited for."""
         ended = len(self._ended) + len(self._put_off)
-        enough = self._rows >= MESSAGE_ROWS or ended >= MOST_ENDED or self._stale >= MOST_STALE
+        enough = self._rows >= MESSAGE_ROWS or ended >= ENOUGH_ENDED or self._stale >= ENOUGH_STALE
         return enough or bool(self._learned) or self.crowded
 
     @property

@@ -89,7 +89,7 @@ class Remote:
         self._frontier.put_outcomes(outcomes, now)
         whole(self._frontier.learn(outcomes.judged))
         if self._rewriting is not None:
-            self._rewriting.note(outcomes.printed)
+            self._rewriting.note_prints(outcomes.printed)
 
     def _to_fetcher(self, event: Event, now: float) -> None:
         fetcher = self._fetcher

@@ -114,13 +114,13 @@ class Rewriting:
 
     def _go_through(self) -> None:
         """Have everything that is aside looked at, because the rules changed."""
-        self.count()
+        self.merge_aside()
         self._left, self._changed = len(self._aside), True
 
     @property
-    def waiting(self) -> int:
-        """Number of rows, failed pages and suspect rules for which the queue is still to be looked at."""
-        return self._left + len(self._failed) + len(self._in_want())
+    def needs_review(self) -> bool:
+        """True if the queue is still to be looked at: for its rows, failed pages or suspect rules."""
+        return bool(self._left or self._failed or self._in_want())
 
     # --- links
 
@@ -178,14 +178,14 @@ class Rewriting:
 
     @property
     def full(self) -> bool:
-        """True if enough was put aside to be counted."""
+        """True if enough was put aside to be merged."""
         return self._met.full
 
-    def count(self) -> None:
-        """Take all steps of `counting` at once."""
-        whole(self.counting())
+    def merge_aside(self) -> None:
+        """Take all `merge_aside_steps` at once."""
+        whole(self.merge_aside_steps())
 
-    def counting(self) -> Steps[None]:
+    def merge_aside_steps(self) -> Steps[None]:
         """Queue and count the URLs that were put aside for the first time."""
         for urls in self._met.merge_unique():
             self._aside.put(urls)
@@ -197,7 +197,7 @@ class Rewriting:
 
     # --- trials
 
-    def note(self, printed: pa.RecordBatch) -> None:
+    def note_prints(self, printed: pa.RecordBatch) -> None:
         """Note what the pages say (schema `PRINTED`) that visits brought."""
         columns = (printed.column(name).to_pylist() for name in ("key", "outcome", "content", "prints"))
         for key, outcome, content, prints in zip(*columns, strict=True):
@@ -235,7 +235,7 @@ class Rewriting:
         wrong = self.verdicts.count(names, agreed=content in trial.prints)
         if wrong:
             self.verdicts.acquit(names)
-            self.count()  # count by the rules that put them aside
+            self.merge_aside()  # count by the rules that put them aside
             self.revoked.update(dict.fromkeys(wrong, trial.url))
             self._use()
             self._go_through()
@@ -254,11 +254,11 @@ class Rewriting:
         """Look at some of the queue, if there is a reason. Returns the URLs that go on, and what rules now make of the
         rest. `idle`: there is little else to do."""
         if not self._left and self._failed and (idle or len(self._failed) >= MANY_FAILED):
-            self.count()
+            self.merge_aside()
             self._looked_for, self._failed = self._looked_for | self._failed, set()
             self._left = len(self._aside)
         if not self._left and idle and self._in_want():
-            self.count()
+            self.merge_aside()
             self._sought, self._left = self._in_want(), len(self._aside)
         if not self._left:
             self._looked_for.clear()
@@ -270,13 +270,13 @@ class Rewriting:
         least, most = REVIEW_ROWS
         self._review_rows = min(max(least, batch.num_rows * REVIEW_BYTES // batch.column("url").nbytes), most)
         self._left -= batch.num_rows
-        return self._sorted_out(batch)
+        return self._sort_out(batch)
 
     def _in_want(self) -> set[str]:
         """Return rules that are suspect, and of which trials may be in the queue."""
         return self.verdicts.in_want() - self._spent
 
-    def _sorted_out(self, urls: pa.RecordBatch) -> tuple[Links, Links]:
+    def _sort_out(self, urls: pa.RecordBatch) -> tuple[Links, Links]:
         """Put `urls` back that are still to be aside. Return the others, and what other rules than before make of those
         put back."""
         made = [self._rewriter.rewrite(url) for url in texts(urls)]
@@ -305,7 +305,7 @@ class Rewriting:
 
     def state(self) -> dict[str, Any]:
         """Return everything a restart needs."""
-        self.count()
+        self.merge_aside()
         return {
             "identity": self._identity,
             "revoked": self.revoked,

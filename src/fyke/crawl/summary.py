@@ -122,15 +122,15 @@ def _passed(again: Mapping[str, Any]) -> str:
     return f"{which}: {words}; {counted(again['requests'], 'request')}, {size(again['bytes'])}"
 
 
-def _freshness(standing: Mapping[str, Any]) -> str:
+def _freshness(freshness: Mapping[str, Any]) -> str:
     """Say how fresh copies were at the last plan of a crawl without end, in a line."""
-    late = standing["due"] - standing["chosen"]
-    due = f"{standing['due']:,} due" + (f", {late:,} more than there is time for now" if late else "")
-    then = f"{datetime.fromtimestamp(standing['next_at']):%Y-%m-%d %H:%M:%S}"
-    if not standing["pages"]:
+    late = freshness["due"] - freshness["chosen"]
+    due = f"{freshness['due']:,} due" + (f", {late:,} more than there is time for now" if late else "")
+    then = f"{datetime.fromtimestamp(freshness['next_at']):%Y-%m-%d %H:%M:%S}"
+    if not freshness["pages"]:
         return f"no page was fetched before the last plan; next plan at {then}"
-    copies = counted(standing["pages"], "copy")
-    return f"{share_text(standing['fresh'])} of {copies} fresh, as is believed; {due}; next plan at {then}"
+    copies = counted(freshness["pages"], "copy")
+    return f"{share_text(freshness['fresh'])} of {copies} fresh, as is believed; {due}; next plan at {then}"
 
 
 def _waiting(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:

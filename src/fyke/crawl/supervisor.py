@@ -27,7 +27,7 @@ from typing import Any
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import Division
-from fyke.archive.statistics import CrawlStatistics, added, died
+from fyke.archive.statistics import CrawlStatistics, death_key, sum_of_agents
 from fyke.archive.turns import Turns
 from fyke.core import errors
 from fyke.core.clock import SystemClock
@@ -45,7 +45,7 @@ from fyke.crawl.member import LINE_BYTES, Orders
 ROUND_S = 0.1  # between two questions
 BUSY_ROUND_S = 0.4  # the same while all have work and need no allowance of pages
 FIGURES_S = 1.0
-DEATHS = 20  # of processes with no checkpoint in between, beyond which the crawl gives up
+MOST_DEATHS = 20  # of processes with no checkpoint in between, beyond which the crawl gives up
 AGAIN_S = 0.2  # before a dead process is started again
 SILENT_S = 10.0  # after which a process that says nothing is killed, once the crawl is to end
 
@@ -131,7 +131,7 @@ class Supervisor:
             self._forks.start(theirs, self._directory.path, process.agents, orders)
         process.begun = process.ended = False
         for agent in process.agents:
-            self._known[agent] = replace(self._known[agent], stand=None, round=0, allowed=-1, checkpoints=0)
+            self._known[agent] = replace(self._known[agent], stand=None, round=0, allowed_pages=-1, checkpoints=0)
         reader, process.writer = await asyncio.open_connection(sock=ours, limit=LINE_BYTES)
         process.hearing = asyncio.create_task(self._hear(process, reader))
 
@@ -163,14 +163,14 @@ class Supervisor:
         """Note that a process died, and `how`. Raises AgentFailed if that happens again and again, or DiskFull."""
         self._directory.log(self._clock.now(), "died", agents=process.agents, how=how)
         self._deaths += 1
-        process.deaths[died(process.agents, how)] += 1
+        process.deaths[death_key(process.agents, how)] += 1
         first = self._known[process.agents[0]]
         first.statistics = replace(first.statistics, deaths=dict(process.deaths))
-        if self._deaths > DEATHS:
+        if self._deaths > MOST_DEATHS:
             raise errors.AgentFailed(
-                f"the process of agent {process.agents[0]} ended {DEATHS} times without a checkpoint, at last by {how}:"
-                f" look for its end in the system's log (too little memory?); fyke crawl --into {self._directory.path}"
-                " goes on from the last checkpoint"
+                f"the process of agent {process.agents[0]} ended {MOST_DEATHS} times without a checkpoint, at last by"
+                f" {how}: look for its end in the system's log (too little memory?); fyke crawl --into"
+                f" {self._directory.path} goes on from the last checkpoint"
             )
 
     def _heard(self, process: _Process, said: dict[str, Any]) -> None:
@@ -190,7 +190,7 @@ class Supervisor:
                 self._stands(int(agent), said["round"], Stand(**stand))
         elif "recalled" in said:
             known = self._known[said["agent"]]
-            known.allowed -= said["recalled"]
+            known.allowed_pages -= said["recalled"]
         elif "error" in said:
             kind: type[errors.FykeError] = getattr(errors, said["kind"], errors.AgentFailed)
             self._failure = self._failure or kind.__new__(kind, said["error"])  # some have another constructor
@@ -201,8 +201,8 @@ class Supervisor:
 
     def _stands(self, agent: int, number: int, stand: Stand) -> None:
         known = self._known[agent]
-        if known.allowed < 0:
-            known.allowed = stand.pages + max(0, stand.pages_left)
+        if known.allowed_pages < 0:
+            known.allowed_pages = stand.pages + max(0, stand.pages_left)
         if stand.checkpoints != known.checkpoints:
             known.checkpoints = stand.checkpoints
             self._deaths = 0
@@ -294,7 +294,7 @@ class Supervisor:
             self._checkpoint_at = taken
             self._tell_all(do="checkpoint")
         elif all(now > then for now, then in zip(taken, self._checkpoint_at, strict=True)):
-            if not any(stand.unsafe for stand in stands):
+            if not any(stand.unsafe_letters for stand in stands):
                 self._done(stands)
             self._checkpoint_at = None
 
@@ -334,7 +334,7 @@ class Supervisor:
 
     def statistics(self) -> CrawlStatistics:
         """Return how the crawl stands."""
-        sums = added([known.statistics for known in self._known])
+        sums = sum_of_agents([known.statistics for known in self._known])
         now = time.monotonic()
         memory = sums.memory_bytes + self._memory.read(now) + self._forks.memory.read(now)
         self._peak = max(self._peak, memory)

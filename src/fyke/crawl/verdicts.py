@@ -3,10 +3,10 @@
 At sites whose pages change at every request, a rule that holds is contradicted now and then. One contradiction only
 makes a rule suspect, and begins more trials of it; it is revoked when contradictions outweigh agreements. By Wald,
 "Sequential tests of statistical hypotheses", Annals of Mathematical Statistics 16 (1945), each trial adds the logarithm
-of its likelihood if a share `WRONG` contradicts, over that if a share `TOLERATED` does. The sum never falls below zero
-(Page, "Continuous inspection schemes", Biometrika 41, 1954): a rule that was right for long and no longer is, is found
-as soon. Of a hundred times that a rule which holds becomes suspect, it is revoked in a few; a rule that is always
-contradicted, after three trials.
+of its likelihood if a share `BAD_RULE_SHARE` contradicts, over that if a share `GOOD_RULE_SHARE` does. The sum never
+falls below zero (Page, "Continuous inspection schemes", Biometrika 41, 1954): a rule that was right for long and no
+longer is, is found as soon. Of a hundred times that a rule which holds becomes suspect, it is revoked in a few; a rule
+that is always contradicted, after three trials.
 """
 
 from collections import Counter
@@ -16,9 +16,10 @@ from typing import Any
 
 FIRST_TRIALS = 2  # of a rule
 AT_ONCE = 24  # of a suspect rule: enough agreements to clear it of one contradiction, and a few more
-TOLERATED, WRONG = 0.02, 0.1  # shares of trials that contradict, of a rule that holds and of one that does not
+GOOD_RULE_SHARE = 0.02  # share of trials that contradict a rule that holds
+BAD_RULE_SHARE = 0.1  # the same of a rule that does not hold
 FALSE_ALARM = 0.01
-_AGAINST, _FOR = log(WRONG / TOLERATED), log((1 - WRONG) / (1 - TOLERATED))
+_AGAINST, _FOR = log(BAD_RULE_SHARE / GOOD_RULE_SHARE), log((1 - BAD_RULE_SHARE) / (1 - GOOD_RULE_SHARE))
 _REVOKED = log(1 / FALSE_ALARM)
 
 

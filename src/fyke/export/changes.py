@@ -20,7 +20,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.sorting import distinct
 from fyke.core.visits import SAME_TEXT
 from fyke.disk.ranges import Buckets, ranges_for
-from fyke.export.selection import RANGE_ROWS, says
+from fyke.export.selection import RANGE_ROWS, decides_state
 from fyke.export.source import Source
 from fyke.export.staging import column_once
 
@@ -51,7 +51,7 @@ def changes_since(source: Source, since: datetime, scratch: Path, *, noindex: bo
         buckets = Buckets(scratch, "changes", ROW, ranges_for(len(found), RANGE_ROWS))
         begin = 0
         for batch in source.rows("pages", _COLUMNS):
-            some = _saying(batch, since, begin, noindex=noindex)
+            some = _deciding(batch, since, begin, noindex=noindex)
             buckets.add(some["key"].copy(), some)
             begin += batch.num_rows
         for some in buckets:
@@ -64,9 +64,9 @@ def changes_since(source: Source, since: datetime, scratch: Path, *, noindex: bo
     return changes
 
 
-def _saying(batch: pa.RecordBatch, since: datetime, begin: int, *, noindex: bool) -> npt.NDArray[np.void]:
+def _deciding(batch: pa.RecordBatch, since: datetime, begin: int, *, noindex: bool) -> npt.NDArray[np.void]:
     same = pc.equal(batch.column("detail").cast(pa.string()), SAME_TEXT).to_numpy(zero_copy_only=False)
-    wanted = says(batch) & ~same
+    wanted = decides_state(batch) & ~same
     content = pc.is_in(batch.column("outcome").cast(pa.string()), _CONTENT)
     if not noindex:
         content = pc.and_not(content, batch.column("noindex"))

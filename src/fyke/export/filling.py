@@ -79,7 +79,7 @@ class _CrawledTable:
         `positions` remembers the database's position, so that it is not asked if there is nothing new.
         """
         added = 0
-        while self._name not in positions or (self._files and self._is_before_end(positions[self._name])):
+        while self._name not in positions or (self._rows_by_file and self._is_before_end(positions[self._name])):
             with PlacedDatabase(address) as database:
                 position = database.position(self.extractor.name, self.extractor.schema, self._name, self._crawl)
                 self._check(position)
@@ -94,7 +94,7 @@ class _CrawledTable:
         return added
 
     @property
-    def _files(self) -> list[int | None]:
+    def _rows_by_file(self) -> list[int | None]:
         """The number of rows of each file; None for all rows of a Parquet file."""
         state = self.state.get(f"extract {self.extractor.name}", {})
         return [*[None] * state.get("sealed", 0), *(rows for _, rows in state.get("segments", []))]
@@ -102,14 +102,15 @@ class _CrawledTable:
     def _next(self, position: TablePosition) -> TablePosition:
         """Return the beginning of the next file if this one is done and there is a next; otherwise `position`."""
         file, rows = position
-        return TablePosition(file + 1, 0) if file + 1 < len(self._files) and rows >= self._rows_of(file) else position
+        has_next = file + 1 < len(self._rows_by_file)
+        return TablePosition(file + 1, 0) if has_next and rows >= self._rows_of(file) else position
 
     def _is_before_end(self, position: TablePosition) -> bool:
         """Return whether the crawl has more rows than `position` says."""
-        return position.file < len(self._files) - 1 or position.rows < self._rows_of(position.file)
+        return position.file < len(self._rows_by_file) - 1 or position.rows < self._rows_of(position.file)
 
     def _check(self, position: TablePosition) -> None:
-        if position.rows > self._rows_of(position.file) or position.file > len(self._files):
+        if position.rows > self._rows_of(position.file) or position.file > len(self._rows_by_file):
             raise ConfigurationError(
                 f"the database has more rows of {self.extractor.name} than the crawl: drop that table, and what"
                 " fyke_followed has of it"
@@ -117,9 +118,9 @@ class _CrawledTable:
 
     def _rows_of(self, file: int) -> int:
         """Return how many rows of a file the checkpoint has; 0 for a later file."""
-        if file >= len(self._files):
+        if file >= len(self._rows_by_file):
             return 0
-        rows = self._files[file]
+        rows = self._rows_by_file[file]
         if rows is not None:
             return rows
         path = parquet_path(self.directory.path, self._name, file)
@@ -139,7 +140,7 @@ class _CrawledTable:
     def _read(self, file: int) -> Iterator[pa.RecordBatch]:
         folder, schema = self.directory.path, self.extractor.schema
         journal = journal_path(folder, self._name, file)
-        if self._files[file] is None or not journal.exists():  # a missing journal was sealed since
+        if self._rows_by_file[file] is None or not journal.exists():  # a missing journal was sealed since
             yield from read_file(parquet_path(folder, self._name, file), schema.names, schema)
             return
         with reading(journal):

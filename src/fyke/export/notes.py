@@ -46,19 +46,19 @@ class Notes:
         with page_text.Reading(self._source, markdown) as read:
             for part in self._source.parts("pages", _COLUMNS, mark, PART_ROWS):
                 with writing(self._staging.out):
-                    entries += sum(self._note(row, read.said(row)) for row in chosen_rows(part, chosen))
+                    entries += sum(self._note(row, read.content_of(row)) for row in chosen_rows(part, chosen))
                     sync_all(self._staging.out)
                 self.unreadable = read.unreadable
                 yield Mark(part.end, entries)
 
-    def _note(self, row: dict[str, Any], said: page_text.MainContent | None) -> bool:
+    def _note(self, row: dict[str, Any], content: page_text.MainContent | None) -> bool:
         """Write the file of a page; return False if the page has no text."""
-        if said is None:
+        if content is None:
             return False
         folder = self._staging.out / folder_name(split(row["url"]).host)
         folder.mkdir(exist_ok=True)
         path = folder / page_name(row["url"], row["key"])
-        path.write_text(f"{_front_matter(row, said)}\n{said.text}\n", encoding="utf-8", newline="\n")
+        path.write_text(f"{_front_matter(row, content)}\n{content.text}\n", encoding="utf-8", newline="\n")
         return True
 
     def finish(self, mark: Mark) -> None:
@@ -67,11 +67,11 @@ class Notes:
             sync_file(self._staging.out)
 
 
-def _front_matter(row: dict[str, Any], said: page_text.MainContent) -> str:
+def _front_matter(row: dict[str, Any], content: page_text.MainContent) -> str:
     facts = {
         "url": row["url"],
         "title": one_line(row["title"], TITLE_CHARS),
-        "language": said.language,
+        "language": content.language,
         "fetched_at": row["fetched_at"].isoformat().replace("+00:00", "Z"),
         "digest": row["digest"],
     }

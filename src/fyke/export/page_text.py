@@ -45,7 +45,7 @@ class Reading(Closing):
         """Number of records so far that were not there or not whole."""
         return self._archive.unreadable
 
-    def said(self, row: dict[str, Any]) -> MainContent | None:
+    def content_of(self, row: dict[str, Any]) -> MainContent | None:
         """Return the content of the page of `row` (as for `ArchiveReader.read`); None if there is nothing to read."""
         page = self._archive.read(row)
         if page is None:

@@ -32,7 +32,7 @@ from fyke.search.extract import PLAIN_TYPES
 RANGE_ROWS = 1 << 20
 
 _COLUMNS = ["key", "outcome", "media_type", "noindex", "fingerprint", "warc_file"]
-_SAYING = pa.array([Outcome.OK, Outcome.TOO_LARGE, Outcome.REDIRECTED, Outcome.GONE], pa.string())
+_DECIDING = pa.array([Outcome.OK, Outcome.TOO_LARGE, Outcome.REDIRECTED, Outcome.GONE], pa.string())
 _READABLE = pa.array(sorted(HTML_TYPES | PLAIN_TYPES))
 _ROW = np.dtype([("key", "<u8"), ("row", "<u8")])
 
@@ -54,7 +54,7 @@ def select(source: Source, rule: Selection, scratch: Path) -> Chosen:
 
     def fill(chosen: Chosen) -> None:
         for at, batch in _placed(source, _COLUMNS):
-            chosen[at] = _readable(batch, rule) if rule.versions else says(batch)
+            chosen[at] = _readable(batch, rule) if rule.versions else decides_state(batch)
         if not rule.versions:
             _keep_one(source, chosen, "key", scratch, last=True)
             for at, batch in _placed(source, _COLUMNS):
@@ -83,9 +83,9 @@ def fetched_since(times: pa.Array, since: datetime) -> Chosen:
     return pc.greater_equal(times, pa.scalar(since, times.type)).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def says(batch: pa.RecordBatch) -> Chosen:
+def decides_state(batch: pa.RecordBatch) -> Chosen:
     """Return the rows that say what a page is from then on: an answer with content, a redirect, or that it is gone."""
-    return pc.is_in(batch.column("outcome").cast(pa.string()), _SAYING).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    return pc.is_in(batch.column("outcome").cast(pa.string()), _DECIDING).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
 def _readable(batch: pa.RecordBatch, rule: Selection) -> Chosen:

@@ -138,10 +138,10 @@ class PageExport(Sheets):
         wanted = self._chosen[first : first + batch.num_rows].tolist()
         columns = batch.select(COLUMNS)
         for at, chosen in enumerate(wanted):
-            said = self._reading.said(_row(columns, at)) if chosen else None
-            texts.append(said.text if said else None)
-            languages.append(said.language if said else None)
-            size += len(said.text) if said else 0
+            content = self._reading.content_of(_row(columns, at)) if chosen else None
+            texts.append(content.text if content else None)
+            languages.append(content.language if content else None)
+            size += len(content.text) if content else 0
             if size >= GROUP_BYTES or at == len(wanted) - 1:
                 near = self._near[first + begin : first + begin + len(texts)]
                 yield _joined(batch.slice(begin, len(texts)), texts, languages, near)

@@ -115,12 +115,12 @@ class JsonLines(_TextExport):
         told: dict[str, Any] = {"change": change} if change else {}
         if change == "gone":
             return _json({**told, "url": row["url"], "fetched_at": fetched_at, "status": row["status"]})
-        said = self._reading.said(row)
-        if said is None:
+        content = self._reading.content_of(row)
+        if content is None:
             return b""
         entry = {
-            **told, "url": row["url"], "title": one_line(row["title"], TITLE_CHARS), "text": said.text,
-            "language": said.language, "fetched_at": fetched_at,
+            **told, "url": row["url"], "title": one_line(row["title"], TITLE_CHARS), "text": content.text,
+            "language": content.language, "fetched_at": fetched_at,
             "status": row["status"], **{name: row[name] for name in _FACTS},
             "key": f"{row['key']:016x}", "fingerprint": f"{row['fingerprint']:016x}",
             "near_of": f"{near_of:016x}" if near_of else None,

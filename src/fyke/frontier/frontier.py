@@ -209,15 +209,15 @@ class Frontier:
         seen = self._stages.seen
         return len(seen) / max(1, len(seen) + seen.pending)
 
-    def steps(self, now: float, *, hungry: bool, quiet: bool = True) -> Steps[bool]:
+    def steps(self, now: float, *, may_merge: bool, quiet: bool = True) -> Steps[bool]:
         """Move found URLs on towards the ready queues. Returns whether any moved. Between two steps only URLs may be
         put and hosts blocked.
 
-        `quiet`: nothing that is fetched may lead to more, so that traps may go if nothing else waits. `hungry`: merges
-        of less than a full batch are granted, because visits run low (`need`). Their cost is the caller's to weigh,
-        because it has a clock and the frontier has none.
+        `quiet`: nothing that is fetched may lead to more, so that traps may go if nothing else waits. `may_merge`:
+        merges of less than a full batch are granted, because visits run low (`need`). Their cost is the caller's to
+        weigh, because it has a clock and the frontier has none.
         """
-        if hungry:
+        if may_merge:
             self.domains.count_ended()
         for woken in self._stages.asleep.woken(now):
             self.supply.make_ready(woken)
@@ -226,12 +226,12 @@ class Frontier:
         self.supply.put(self._stages.traps.take_cleared(), now)
         self.supply.put(self._stages.traps.take_share(), now)
         self.supply.put(self._probes(), now)
-        moved = self._stages.seen.full or (hungry and self._stages.seen.pending > 0)
+        moved = self._stages.seen.full or (may_merge and self._stages.seen.pending > 0)
         if moved:
             yield from self._advance()
-        moved |= yield from self._placing.turn(hungry=hungry)
+        moved |= yield from self._placing.turn(may_merge=may_merge)
         near = self.level if self._by_level else None
-        moved |= yield from self.supply.fill(now, near, hungry=hungry, dry=self.need >= Need.DRY, quiet=quiet)
+        moved |= yield from self.supply.fill(now, near, may_merge=may_merge, dry=self.need >= Need.DRY, quiet=quiet)
         if moved:
             return True
         if quiet and len(self._stages.traps) and not self._stages.others_wait:

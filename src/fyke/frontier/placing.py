@@ -46,12 +46,12 @@ class Placing:
         if records.full:  # a merge of URL-seen may yield more than this one may hold
             yield from self._place()
 
-    def turn(self, *, hungry: bool) -> Steps[bool]:
+    def turn(self, *, may_merge: bool) -> Steps[bool]:
         """Give waiting URLs budgets and places, also some that were over budget. Returns whether there were any."""
         star, records, beast = self._stages.star, self._stages.domains, self._stages.beast
         moved = False
         read_bytes = 0
-        for _ in range(SLICES if hungry else 1):
+        for _ in range(SLICES if may_merge else 1):
             if beast.splitting and not records.full and read_bytes < SLICES_BYTES:
                 rows = max(LEAST_ROWS, SLICES_BYTES // self._row_bytes)
                 batch = beast.take_over_budget(min(rows, self._sizes.batch))
@@ -61,7 +61,7 @@ class Placing:
                     self._row_bytes = max(1, batch.nbytes // batch.num_rows)
                     yield
                 moved = True
-        if star.full or records.full or (hungry and (star.pending or records.pending)):
+        if star.full or records.full or (may_merge and (star.pending or records.pending)):
             yield from self._place()
             moved = True
         return moved

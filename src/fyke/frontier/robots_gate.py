@@ -47,7 +47,7 @@ MOST_TRIALS = 1024
 HELD_ROWS = 64  # held origins looked at in a turn
 RECHECK_ROW_S = 5e-6  # assumed cost of reading a row of `waiting` again: 1e-6 measured, more with many origins
 RECHECK_SHARE = 4  # rechecks take one part in this many of the time, at most
-HUNGRY_SHARE = 2  # the same when nothing else can be had
+URGENT_RECHECK_SHARE = 2  # the same when visits run low
 
 
 class RobotsGate:
@@ -307,11 +307,11 @@ class RobotsGate:
 
     # --- waiting
 
-    def recheck(self, now: float, *, hungry: bool) -> pa.RecordBatch | None:
-        """Read URLs in `waiting` again if there are answers for them, a part in a turn. `hungry`: nothing else can be
-        had. Returns the URLs that pass, or None if none were read. New answers pass or refuse URLs at once; if it is
-        time to ask again, all are checked."""
-        if self._left <= 0 and not self._begin_recheck(now, hungry=hungry):
+    def recheck(self, now: float, *, urgent: bool) -> pa.RecordBatch | None:
+        """Read URLs in `waiting` again if there are answers for them, a part in a turn. `urgent`: visits run low.
+        Returns the URLs that pass, or None if none were read. New answers pass or refuse URLs at once; if it is time to
+        ask again, all are checked."""
+        if self._left <= 0 and not self._begin_recheck(now, urgent=urgent):
             return None
         urls = self._waiting.get(min(self._rows, self._left))
         self._left -= self._rows
@@ -327,12 +327,12 @@ class RobotsGate:
         self._waiting.put(keep(urls, unsure & ~stale))
         return passed
 
-    def _begin_recheck(self, now: float, *, hungry: bool) -> bool:
+    def _begin_recheck(self, now: float, *, urgent: bool) -> bool:
         """Return whether to read all of `waiting` again from now on."""
         is_due = now >= self._due
         if not (is_due or self._is_answered) or not len(self._waiting):
             return False
-        share = HUNGRY_SHARE if hungry else RECHECK_SHARE
+        share = URGENT_RECHECK_SHARE if urgent else RECHECK_SHARE
         # One batch is always worth it.
         if len(self._waiting) > self._rows and now < self._read_at + self._cost_s * share:
             return False

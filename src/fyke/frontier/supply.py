@@ -40,7 +40,7 @@ class Supply:
     def __repr__(self) -> str:
         return f"Supply({self._stages.ready!r}, {self._stages.gate!r})"
 
-    def fill(self, now: float, level: int | None, *, hungry: bool, dry: bool, quiet: bool) -> Steps[bool]:
+    def fill(self, now: float, level: int | None, *, may_merge: bool, dry: bool, quiet: bool) -> Steps[bool]:
         """Pull URLs while the ready queues are low. Returns whether any moved. `level`: pages up to this one, or None
         for all; `dry`: the next round may begin before its time; `quiet`: nothing is being fetched."""
         ready, gate, traps = self._stages.ready, self._stages.gate, self._stages.traps
@@ -56,11 +56,11 @@ class Supply:
             yield
             if wanted.num_rows < batch.num_rows:  # traps may have no end
                 break
-        passed = gate.recheck(now, hungry=hungry)
+        passed = gate.recheck(now, urgent=may_merge)
         if passed is not None:
             self.make_ready(passed)
             moved = True
-        if gate.full or (hungry and gate.unchecked):
+        if gate.full or (may_merge and gate.unchecked):
             for checked in gate.merge(now):
                 self.make_ready(checked)
                 yield

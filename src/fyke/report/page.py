@@ -30,7 +30,7 @@ from fyke.report import charts, comparison
 from fyke.report.broken import BrokenLinks
 from fyke.report.languages import languages
 from fyke.report.near import near_duplicates
-from fyke.report.reputation import standing
+from fyke.report.reputation import domain_standing
 from fyke.report.shown import shown
 from fyke.report.sql import Questions
 from fyke.report.survey import Survey, survey
@@ -67,7 +67,7 @@ def figures(directory: Path, console: Console) -> dict[str, Any]:
     crawl = CrawlDirectory(directory)
     config = crawl.config()
     with Progress(console, "counting"), Questions(crawl.path) as questions:
-        found, stand = survey(questions), standing(questions, crawl.path)
+        found, stand = survey(questions), domain_standing(questions, crawl.path)
         spoken, sample = languages(questions, crawl.path)
         links = BrokenLinks(questions) if config.store.links else None
         strange = unusual_domains(crawl.path)
@@ -97,7 +97,7 @@ def page(crawl: CrawlDirectory, now_s: float) -> str:
     with Questions(crawl.path) as questions:
         status = status_of(crawl)
         found = survey(questions)
-        stand = standing(questions, crawl.path)
+        stand = domain_standing(questions, crawl.path)
         spoken, sample = languages(questions, crawl.path)
         config = crawl.config()
         links = BrokenLinks(questions) if config.store.links else None
@@ -183,13 +183,13 @@ def _tiles(found: Survey, status: CrawlStatus) -> list[tuple[str, str]]:
     ]
 
 
-def _freshness(standing: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _freshness(freshness: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the tiles of a crawl that never ends, if it is one."""
-    if not standing:
+    if not freshness:
         return []
     return [
-        (share_text(standing["fresh"]), "of copies believed fresh"),
-        (count_text(standing["due"]), "due for a visit"),
+        (share_text(freshness["fresh"]), "of copies believed fresh"),
+        (count_text(freshness["due"]), "due for a visit"),
     ]
 
 

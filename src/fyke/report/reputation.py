@@ -29,7 +29,7 @@ class DomainStanding:
     ranked: bool  # whether there is a PageRank
 
 
-def standing(questions: Questions, crawl: Path) -> DomainStanding | None:
+def domain_standing(questions: Questions, crawl: Path) -> DomainStanding | None:
     """Return how the domains stand; None while there is no table of them."""
     if not questions.has("domains"):
         return None

@@ -38,17 +38,17 @@ class CurrentRows:
     offsets: npt.NDArray[np.int64]
     current: npt.NDArray[np.bool_]
 
-    def counts(self, lot: Lot, rows: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+    def is_current(self, lot: Lot, rows: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
         """Return whether each of `rows` of `lot` is current."""
         found: npt.NDArray[np.bool_] = self.current[self.offsets[lot.number] + rows.astype(np.int64)]
         return found
 
 
-def redirected(standing: CurrentRows, aliases: Array, scratch: Path, ranges: int) -> Buckets:
+def redirected(current_rows: CurrentRows, aliases: Array, scratch: Path, ranges: int) -> Buckets:
     """Return the anchors that point at an alias, by the page it leads to."""
     found = Buckets(scratch, "redirected", _POINTED, ranges)
     keys = np.ascontiguousarray(aliases["key"])
-    for lot in standing.lots if len(aliases) else []:
+    for lot in current_rows.lots if len(aliases) else []:
         targets = np.ascontiguousarray(lot.anchors["target"])
         places = looked_up(keys, targets)
         which = np.flatnonzero(places >= 0)
@@ -60,19 +60,19 @@ def redirected(standing: CurrentRows, aliases: Array, scratch: Path, ranges: int
     return found
 
 
-def gathered(standing: CurrentRows, pages: U64, moved: Array, at: int, ranges: int) -> Array:
+def gathered(current_rows: CurrentRows, pages: U64, moved: Array, at: int, ranges: int) -> Array:
     """Return COUNTED for the sorted keys `pages` of range `at`, in order of page, then of most use."""
     found = [np.zeros(0, COUNTED)]
     order = np.argsort(moved["lot"], kind="stable")
-    bounds = np.searchsorted(moved["lot"][order], np.arange(len(standing.lots) + 1))
-    for lot in standing.lots:
+    bounds = np.searchsorted(moved["lot"][order], np.arange(len(current_rows.lots) + 1))
+    for lot in current_rows.lots:
         anchors = sliced(lot.anchors, "target", at, ranges)
         others = moved[order[bounds[lot.number] : bounds[lot.number + 1]]]
         target = np.concatenate([anchors["target"], others["page"]])
         row = np.concatenate([anchors["row"], others["row"]])
         words = np.concatenate([anchors["words"], others["words"]])
         place = looked_up(pages, target)
-        wanted = (place >= 0) & standing.counts(lot, row)
+        wanted = (place >= 0) & current_rows.is_current(lot, row)
         found.append(_counted(place[wanted], lot, words[wanted]))
     return _chosen(_summed(np.concatenate(found)))
 
@@ -115,13 +115,13 @@ def digests(chosen: Array, pages: int) -> U64:
     return out
 
 
-def wordings(standing: CurrentRows, chosen: Array, pages: int) -> list[list[str]]:
+def wordings(current_rows: CurrentRows, chosen: Array, pages: int) -> list[list[str]]:
     """Return the words to be written for each of `pages` pages, one text an anchor."""
     texts: list[list[str]] = [[] for _ in range(pages)]
     order = np.argsort(chosen["lot"], kind="stable")
     words = np.empty(len(chosen), object)
-    bounds = np.searchsorted(chosen["lot"][order], np.arange(len(standing.lots) + 1))
-    for lot in standing.lots:
+    bounds = np.searchsorted(chosen["lot"][order], np.arange(len(current_rows.lots) + 1))
+    for lot in current_rows.lots:
         which = order[bounds[lot.number] : bounds[lot.number + 1]]
         if len(which):
             taken = pc.take(lot.words.column("words"), pa.array(chosen["words"][which]))

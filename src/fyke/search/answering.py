@@ -40,15 +40,15 @@ class Ranked:
 class Answer:
     """The pages that `compiled` (a query for each of `views`) finds, `grouped` by site if there are several.
 
-    The best of near-duplicates is listed; with `whole`, all of a cluster are.
+    The best of near-duplicates is listed; with `whole_clusters`, all of a cluster are.
     """
 
     def __init__(
-        self, views: Sequence[View], compiled: Sequence[tantivy.Query], *, grouped: bool, whole: bool = False
+        self, views: Sequence[View], compiled: Sequence[tantivy.Query], *, grouped: bool, whole_clusters: bool = False
     ) -> None:
         self._views = views
         self._compiled = compiled
-        self._whole = whole
+        self._whole_clusters = whole_clusters
         self._grouped = grouped and len({host for view in views for host in view.hosts}) > 1
         self.total = 0
 
@@ -103,7 +103,7 @@ class Answer:
         clusters: set[int] = set()
         listed = []
         for found in ranked:
-            if self._whole or found.near not in clusters:
+            if self._whole_clusters or found.near not in clusters:
                 clusters |= {found.near} - {0}
                 counts[found.host] += 1
                 if not self._grouped or counts[found.host] <= PER_SITE:
@@ -112,7 +112,7 @@ class Answer:
 
     def _more_like_it(self, found: Ranked) -> int:
         """Count other pages of its cluster that match."""
-        return max(0, self._matching("near", found.near) - 1) if found.near and not self._whole else 0
+        return max(0, self._matching("near", found.near) - 1) if found.near and not self._whole_clusters else 0
 
     def _more_from_site(self, found: Ranked) -> int:
         """Count pages of the host that match beyond those listed."""

@@ -23,7 +23,7 @@ CATALOGUE = np.dtype(
 )  # written: signature of its document, or 0
 FIRST = np.dtype([("key", "<u8"), ("near_of", "<u8"), ("said", "<u8"), ("apart", "u1")])
 ALIASES = np.dtype([("key", "<u8"), ("page", "<u8")])
-_CANDIDATES = np.dtype([("fingerprint", "<u8"), ("other", "u1"), ("url_chars", "<u2"), ("key", "<u8")])
+_CANDIDATES = np.dtype([("fingerprint", "<u8"), ("names_other", "u1"), ("url_chars", "<u2"), ("key", "<u8")])
 
 MAX_HOPS = 20  # redirects that a crawl follows in a row, or fewer and an equal page
 
@@ -151,13 +151,13 @@ def _candidates(rows: Array) -> Array:
     out = np.zeros(len(rows), _CANDIDATES)
     for name in ("fingerprint", "url_chars", "key"):
         out[name] = rows[name]
-    out["other"] = (rows["canonical"] != 0) & (rows["canonical"] != rows["key"])
+    out["names_other"] = (rows["canonical"] != 0) & (rows["canonical"] != rows["key"])
     return out
 
 
 def _losers(rows: Array) -> Array:
     """Return the pages with one fingerprint except the first, each paired with the first."""
-    rows = np.sort(rows, order=["fingerprint", "other", "url_chars", "key"])
+    rows = np.sort(rows, order=["fingerprint", "names_other", "url_chars", "key"])
     begins = np.append(True, rows["fingerprint"][1:] != rows["fingerprint"][:-1])[: len(rows)]
     first = np.flatnonzero(begins)[np.cumsum(begins) - 1] if len(rows) else np.zeros(0, np.int64)
     return _pairs(rows["key"][~begins], rows["key"][first][~begins])

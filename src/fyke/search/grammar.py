@@ -118,12 +118,12 @@ class SearchQuery:
                 yield from (part for part in clause.parts if isinstance(part, Words))
 
     @property
-    def of_one_site(self) -> bool:
-        """True if it asks for the pages of certain sites or clusters."""
-        return self.of_one_cluster or self._asks_for(Site)
+    def names_sites(self) -> bool:
+        """True if it asks for the pages of certain sites."""
+        return self._asks_for(Site)
 
     @property
-    def of_one_cluster(self) -> bool:
+    def names_clusters(self) -> bool:
         """True if it asks for the pages that are near certain ones."""
         return self._asks_for(Near)
 

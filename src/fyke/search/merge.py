@@ -75,11 +75,11 @@ def merge(folder: IndexFolder, state: IndexState, number: int, range_rows: int =
     scratch = folder.scratch()
     aliases = find_aliases(catalogue, scratch, folder.merge(number, "aliases"), ranges)
     offsets = np.concatenate([[0], np.cumsum([len(lot.rows) for lot in lots])]).astype(np.int64)
-    standing = CurrentRows(lots, offsets, mark_current(catalogue, offsets, scratch / "current", ranges))
-    moved = redirected(standing, aliases, scratch, ranges)
+    current_rows = CurrentRows(lots, offsets, mark_current(catalogue, offsets, scratch / "current", ranges))
+    moved = redirected(current_rows, aliases, scratch, ranges)
     firsts = find_firsts(catalogue, scratch, ranges)
     write_near(folder.crawl, _near_batches(catalogue, firsts))
-    evidence = _KnownOfPages(standing, aliases, moved, firsts, Ranks(folder, state))
+    evidence = _PageEvidence(current_rows, aliases, moved, firsts, Ranks(folder, state))
     with _PlanWriter(folder, number) as plan:
         for at in range(ranges):
             _plan_range(plan, evidence, sliced(catalogue, "key", at, ranges), at)
@@ -89,10 +89,10 @@ def merge(folder: IndexFolder, state: IndexState, number: int, range_rows: int =
 
 
 @dataclass(frozen=True, slots=True)
-class _KnownOfPages:
+class _PageEvidence:
     """Facts about pages besides their own rows."""
 
-    standing: CurrentRows
+    current_rows: CurrentRows
     aliases: Array
     moved: Buckets
     firsts: Buckets
@@ -106,10 +106,10 @@ class _KnownOfPages:
 
     def anchors(self, keys: U64, at: int) -> Array:
         """Return COUNTED for the pages `keys`, of range `at`."""
-        return gathered(self.standing, keys, self.moved.read(at), at, self.moved.ranges)
+        return gathered(self.current_rows, keys, self.moved.read(at), at, self.moved.ranges)
 
 
-def _plan_range(plan: "_PlanWriter", evidence: _KnownOfPages, rows: Array, at: int) -> None:
+def _plan_range(plan: "_PlanWriter", evidence: _PageEvidence, rows: Array, at: int) -> None:
     """Plan for the catalogue's `rows` of range `at`."""
     shown = (rows["fate"] == Fate.SHOWN) & ~evidence.is_alias(rows["key"], at)
     pages = rows[shown]
@@ -121,7 +121,7 @@ def _plan_range(plan: "_PlanWriter", evidence: _KnownOfPages, rows: Array, at: i
     changed = np.flatnonzero(signatures != pages["written"])
     anchors = anchors[np.isin(anchors["page"], changed)]
     anchors["page"] = np.searchsorted(changed, anchors["page"])
-    texts = wordings(evidence.standing, anchors, len(changed))
+    texts = wordings(evidence.current_rows, anchors, len(changed))
     plan.write(pages[changed], factor[changed], clusters[changed], texts)
     plan.delete(rows["key"][~shown & (rows["written"] != 0)])
     written = np.zeros(len(rows), np.uint64)

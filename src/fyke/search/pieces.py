@@ -76,7 +76,7 @@ def pieces_of(text: str | TextParts, links: Iterable[str] = (), title: str = "")
     for at in np.flatnonzero(digits & (sizes <= FORM_WORDS)).tolist():
         if not _NUMBERED.fullmatch(shown[at]):
             forms[at] = xxhash.xxh3_64_intdigest(_form(shown[at]).encode("utf-8", "replace"))
-    of_links, of_title = (_told(told, words, sizes) for told in (links, [title]))
+    of_links, of_title = (_words_covered_by(texts, words, sizes) for texts in (links, [title]))
     linked = (2 * of_links >= np.maximum(sizes, 1)) | (of_title > 0) & (of_title + REPLY_WORDS >= sizes)
     return Pieces(words, sizes, _spaced(data, places, sizes), keys, forms, linked, part)
 
@@ -109,10 +109,10 @@ def _form(piece: str) -> str:
     return _MONTH.sub("0", signs)
 
 
-def _told(told: Iterable[str], words: U64, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return how many words of each piece are in shingles of one of the texts `told`: int64[p]."""
+def _words_covered_by(texts: Iterable[str], words: U64, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return how many words of each piece are in shingles of one of `texts`: int64[p]."""
     covered = np.zeros(len(words), bool)
-    if lines := "\n".join(one.replace("\n", " ") for one in told):
+    if lines := "\n".join(one.replace("\n", " ") for one in texts):
         found, places = _within(words, sizes)
         _, others, _, lengths = _counted(lines)
         also, _ = _within(others, lengths)

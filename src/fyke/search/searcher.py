@@ -102,7 +102,8 @@ class Searcher(Closing):
         statistics = Statistics([view.engine for view in views], self._analysis)
         question = parse(query)
         compiled = self._compiled(views, statistics, question)
-        answer = Answer(views, compiled, grouped=not question.of_one_site, whole=question.of_one_cluster)
+        grouped = not (question.names_sites or question.names_clusters)
+        answer = Answer(views, compiled, grouped=grouped, whole_clusters=question.names_clusters)
         highlight = Highlighter(self._analysis, self._weights(question, statistics))
         hits = tuple(answer.hits(max(0, offset), max(0, limit), highlight, lambda found: False))
         suggestion = self._suggestion(views, statistics, question, answer.total) if answer.total < FEW else None
@@ -114,7 +115,7 @@ class Searcher(Closing):
         if page is None:
             return ()
         own = int(page.get_first("fingerprint") or 0)
-        answer = Answer(views, [_like(view, page) for view in views], grouped=True, whole=True)
+        answer = Answer(views, [_like(view, page) for view in views], grouped=True, whole_clusters=True)
         highlight = Highlighter(self._analysis, {})
         return tuple(answer.hits(0, limit, highlight, lambda found: found.key == key or 0 < found.fingerprint == own))
 

@@ -65,7 +65,9 @@ def supporters(graph: Graph, scratch: Path, memory_bytes: int) -> Table:
     for block in graph.blocks:
         found["linkers"][begin : begin + block.rows] = np.diff(np.fromfile(block.starts, np.int64))
         begin += block.rows
-    owed = _linkers_of_linkers(graph, found, _table(scratch / "owed", (nodes,), np.float64, memory_bytes))
+    linkers_in_degree = _linkers_of_linkers(
+        graph, found, _table(scratch / "linkers_in_degree", (nodes,), np.float64, memory_bytes)
+    )
     _spread(graph, near, far)
     _spread(graph, far, near)
     degree = np.memmap(graph.out_degree, np.float64, "r")
@@ -76,7 +78,7 @@ def supporters(graph: Graph, scratch: Path, memory_bytes: int) -> Table:
         linking += int(np.count_nonzero(degree[part]))
     usual = usual_behind(found)
     for part in _chunks(nodes):
-        found["independence"][part] = independence(found[part], owed[part], usual, linking)
+        found["independence"][part] = independence(found[part], linkers_in_degree[part], usual, linking)
     return found
 
 
@@ -87,23 +89,24 @@ def usual_behind(found: Table) -> float:
     return float(np.median(some["behind"] / some["linkers"])) if len(some) else 0.0
 
 
-def independence(found: Table, owed: Table, usual: float, linking: int) -> Table:
+def independence(found: Table, linkers_in_degree: Table, usual: float, linking: int) -> Table:
     """Return the number behind (dtype `SUPPORTERS`, [n]) divided by that expected, at most 1: float64[n]. 1 for few
     linkers.
 
-    `owed`: the sum of their linkers' in-degrees, float64[n]; `usual`: the number behind a linker; `linking`: nodes that
-    link.
+    `linkers_in_degree`: the sum of their linkers' in-degrees, float64[n]; `usual`: the number behind a linker;
+    `linking`: nodes that link.
     """
     linkers, behind = found["linkers"].astype(np.float64), found["behind"].astype(np.float64)
-    drawn = np.maximum(linkers * usual, owed)
+    drawn = np.maximum(linkers * usual, linkers_in_degree)
     expected = np.maximum(linking - linkers, 0) * -np.expm1(-drawn / max(1, linking))
     known = (linkers >= LEAST_LINKERS) & (expected >= 1)
     share: Table = np.where(known, np.minimum(behind / np.maximum(expected, 1), 1.0), 1.0)
     return share
 
 
-def _linkers_of_linkers(graph: Graph, found: Table, owed: Table) -> Table:
-    """Fill `owed` with the sum of the in-degrees (in `found`) of each node's linkers, and return it: float64[nodes]."""
+def _linkers_of_linkers(graph: Graph, found: Table, linkers_in_degree: Table) -> Table:
+    """Fill `linkers_in_degree` with the sum of the in-degrees (in `found`) of each node's linkers, and return it:
+    float64[nodes]."""
     begin = 0
     for block in graph.blocks:
         starts, sources = np.fromfile(block.starts, np.int64), mapped(block.sources, np.int64)
@@ -113,9 +116,9 @@ def _linkers_of_linkers(graph: Graph, found: Table, owed: Table) -> Table:
             total[first + 1 : last + 1] = total[first] + np.cumsum(
                 found["linkers"][sources[first:last]], dtype=np.float64
             )
-        owed[begin : begin + block.rows] = np.diff(total[starts])
+        linkers_in_degree[begin : begin + block.rows] = np.diff(total[starts])
         begin += block.rows
-    return owed
+    return linkers_in_degree
 
 
 def _sketches(keys: U64) -> Sketches:

@@ -176,7 +176,7 @@ class _Endpoints:
     def status(self) -> list[StatusResponse]:
         """Return the state of each crawl."""
         return [
-            StatusResponse(crawl.name, str(crawl.path), crawl.indexed, **asdict(crawl.watch.standing))
+            StatusResponse(crawl.name, str(crawl.path), crawl.indexed, **asdict(crawl.watch.latest))
             for crawl in self._shelf
         ]
 

@@ -90,7 +90,7 @@ class Dashboard:
         crawl = self._crawl(request)
         domains = await run_in_threadpool(crawl.top_domains, TOP_DOMAINS)
         return self._pages.page(
-            "crawl.html", crawl=crawl, standing=crawl.watch.standing, queues=QUEUES, domains=domains,
+            "crawl.html", crawl=crawl, latest=crawl.watch.latest, queues=QUEUES, domains=domains,
             several=len(self._shelf) > 1,
         )  # fmt: skip
 
@@ -111,7 +111,7 @@ class Dashboard:
         crawl = self._crawl(request)
         name = host_named(request.path_params["host"])
         live: Any = None
-        if crawl.watch.standing.live:
+        if crawl.watch.latest.live:
             try:
                 done, said = await crawl.watch.order("host", host=name)
                 live = said if done else None
@@ -129,9 +129,9 @@ class Dashboard:
             domain = None  # no checkpoint yet: nothing is known
         status = 200 if known or live or visits.rows else 404
         return self._pages.page(
-            "host.html", status, crawl=crawl, standing=crawl.watch.standing, host=name, known=known, live=live,
+            "host.html", status, crawl=crawl, latest=crawl.watch.latest, host=name, known=known, live=live,
             visits=visits, rules=rules_of(crawl.directory, name, visits), domain=domain,
-            blocked=name in crawl.watch.standing.figures.get("blocked", []),
+            blocked=name in crawl.watch.latest.figures.get("blocked", []),
         )  # fmt: skip
 
     # --- events
@@ -156,10 +156,10 @@ class Dashboard:
                 if not done:
                     yield ": still here\n\n"
                     continue
-                standing = waiting.result()
-                if standing is None:
+                latest = waiting.result()
+                if latest is None:
                     return
-                told = {**asdict(standing), "words": state(standing.state)}
+                told = {**asdict(latest), "words": state(latest.state)}
                 yield f"event: standing\ndata: {json.dumps(told)}\n\n"
                 waiting = asyncio.ensure_future(anext(changes, None))
         finally:

@@ -15,8 +15,8 @@ def routes(shelf: Shelf) -> list[Route]:
     """Return `/metrics` and `/healthz`."""
 
     async def metrics(request: Request) -> Response:
-        standings = [(crawl.name, crawl.watch.standing) for crawl in shelf]
-        told = [CrawlFigures(name, now.live, now.state == "paused", now.at, now.figures) for name, now in standings]
+        states = [(crawl.name, crawl.watch.latest) for crawl in shelf]
+        told = [CrawlFigures(name, now.live, now.state == "paused", now.at, now.figures) for name, now in states]
         return Response(exposition(told), media_type=MEDIA_TYPE)
 
     async def healthz(request: Request) -> Response:

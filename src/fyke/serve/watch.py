@@ -1,8 +1,8 @@
 """The state of a crawl: live from its process while one runs, otherwise from its newest checkpoint.
 
 Each crawl on the shelf has one, which the server runs as long as it lives. The dashboard's event streams, the API and
-the metrics read `standing`. It listens once a second at the control socket of a running crawl (`fyke.crawl.control`).
-Each order has a connection of its own there. Invariant: memory is bounded however long it watches; `standing` is
+the metrics read `latest`. It listens once a second at the control socket of a running crawl (`fyke.crawl.control`).
+Each order has a connection of its own there. Invariant: memory is bounded however long it watches; `latest` is
 replaced and never changed.
 """
 
@@ -44,14 +44,14 @@ class Watch:
     def __init__(self, directory: CrawlDirectory) -> None:
         self._directory = directory
         self._changed = asyncio.Event()
-        self.standing = CrawlState()
+        self.latest = CrawlState()
         self.history = History()
         self._lately: list[tuple[float, int, int]] = []
         self._ended = False
         self._looked: Any = None  # checkpoint and state at the last look
 
     def __repr__(self) -> str:
-        return f"Watch({self._directory!r}, {self.standing.state})"
+        return f"Watch({self._directory!r}, {self.latest.state})"
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -63,10 +63,10 @@ class Watch:
             await asyncio.sleep(LOOK_S)
 
     async def changes(self) -> AsyncIterator[CrawlState]:
-        """Yield the standing now, and each new one until the end; a slow reader gets only the latest."""
+        """Yield the latest state, and each new one until the end; a slow reader misses states between."""
         while not self._ended:
             changed = self._changed
-            yield self.standing
+            yield self.latest
             await changed.wait()
 
     def end(self) -> None:
@@ -95,26 +95,26 @@ class Watch:
         memory = statistics["memory_bytes"]
         self.history.add(HistoryPoint(at, pages_s, bytes_s, statistics["waiting"], awake, memory))
 
-    def _tell(self, standing: CrawlState) -> None:
-        self.standing = standing
+    def _tell(self, latest: CrawlState) -> None:
+        self.latest = latest
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def look(self) -> None:
         """Read the newest checkpoint, if it is another than before."""
         try:
-            looked, standing = await asyncio.to_thread(self._read)
+            looked, latest = await asyncio.to_thread(self._read)
         except FykeError as error:
-            looked, standing = None, CrawlState("none", trouble="" if isinstance(error, NotACrawl) else str(error))
-        if self.standing.live or looked != self._looked or standing.state != self.standing.state:
+            looked, latest = None, CrawlState("none", trouble="" if isinstance(error, NotACrawl) else str(error))
+        if self.latest.live or looked != self._looked or latest.state != self.latest.state:
             self._looked = looked
-            self._tell(standing)
+            self._tell(latest)
 
     def _read(self) -> tuple[Any, CrawlState]:
         status = status_of(self._directory)
         looked = status.checkpoint, status.state
-        if looked == self._looked and not self.standing.live:
-            return looked, self.standing
+        if looked == self._looked and not self.latest.live:
+            return looked, self.latest
         figures = {
             "at": status.taken_at,
             "held": False,

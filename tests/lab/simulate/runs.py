@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from fyke.lab.simulate import texts
-from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
+from fyke.lab.simulate.keep import SimulationSettings, opened, simulate
 from fyke.lab.simulate.simulation import SEEDS
 from fyke.lab.simulate.spec import VirtualWebSpec
 
@@ -21,7 +21,7 @@ FINITE = VirtualWebSpec(
 ROW = np.dtype([("run", "<i8"), ("checkpoint", "<i8"), ("domain", "<i8"), ("page", "<i8")])
 
 
-def asked(policy):
+def settings_for(policy):
     """A crawl of the finite web; impatient, so that it ends soon."""
     return SimulationSettings(
         FINITE, policy, politeness={"host_delay_s": 0.25, "address_delay_s": 0.1}, fetch={"connections": 300}
@@ -65,7 +65,7 @@ def logged(path):
 def main():
     directory, path, policy = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     log = Log(path)
-    with kept(directory, asked(policy), log) as simulation:
+    with opened(directory, settings_for(policy), log) as simulation:
         log.simulation = simulation
         simulate(simulation, sys.maxsize, checkpoint_pages=400)
 

@@ -7,7 +7,7 @@ import pytest
 import simulated_scale
 import spam
 
-from fyke.lab.simulate.keep import SimulationSettings, kept
+from fyke.lab.simulate.keep import SimulationSettings, opened
 from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.quantities import bytes_text
 
@@ -61,11 +61,11 @@ def test_the_naive_queue_moves_more_a_page_the_longer_the_crawl_and_beast_does_n
 
 
 def test_the_scale_bench_stops_and_goes_on(tmp_path):
-    asked = simulated_scale.asked_of(2000)
-    assert isinstance(asked, SimulationSettings)
-    with kept(tmp_path, asked) as simulation:
+    settings = simulated_scale.settings_of(2000)
+    assert isinstance(settings, SimulationSettings)
+    with opened(tmp_path, settings) as simulation:
         simulated_scale.run(simulation, 4000, 60)
-    with kept(tmp_path, asked) as simulation:
+    with opened(tmp_path, settings) as simulation:
         assert simulation.simulation.tally.totals.pages >= 4000
         simulated_scale.run(simulation, 8000, 0)
         assert simulation.simulation.tally.totals.pages < 8000, "its time was over"

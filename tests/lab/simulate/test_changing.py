@@ -8,8 +8,8 @@ import pytest
 from fyke.lab.simulate import texts
 from fyke.lab.simulate.changing import LISTS, MOST_LISTED, Lists, Pages
 from fyke.lab.simulate.domain_sizes import DomainSizes
-from fyke.lab.simulate.keep import kept, simulate
-from lab.simulate.runs import FINITE, asked
+from fyke.lab.simulate.keep import opened, simulate
+from lab.simulate.runs import FINITE, settings_for
 
 DAY = 86400.0
 
@@ -34,10 +34,10 @@ def test_versions_only_grow_and_as_fast_as_the_rates_say(bursty):
 
 def test_a_crawl_that_never_ends_keeps_up(tmp_path):
     spec, seldom = replace(FINITE, change_days=8.0, listed_share=0.2), {"least_s": DAY / 2}
-    wanted = replace(asked("star-beast"), spec=spec, revisit=seldom)
-    with kept(tmp_path, wanted) as simulation:
+    wanted = replace(settings_for("star-beast"), spec=spec, revisit=seldom)
+    with opened(tmp_path, wanted) as simulation:
         simulate(simulation, 2500)
-    with kept(tmp_path, wanted) as simulation:  # goes on where it was
+    with opened(tmp_path, wanted) as simulation:  # goes on where it was
         simulate(simulation, 3000)
         crawl = simulation.simulation
         seen, standing = crawl.copies.seen(crawl.clock.now()), crawl.frontier.again.standing

@@ -17,11 +17,11 @@ import pytest
 from fyke.core.errors import ConfigurationError
 from fyke.core.hours import Hours
 from fyke.lab.simulate import keep, texts
-from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
+from fyke.lab.simulate.keep import SimulationSettings, opened, simulate
 from fyke.lab.simulate.policy import POLICIES
 from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.web import VirtualWeb
-from lab.simulate.runs import FINITE, Log, asked, logged, reachable
+from lab.simulate.runs import FINITE, Log, logged, reachable, settings_for
 
 ALL = reachable(VirtualWeb(FINITE))
 SMALL = VirtualWebSpec(
@@ -36,7 +36,7 @@ def pages_in(rows):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_finite_web_is_fetched_to_its_last_page_once(policy, tmp_path):
     log = Log(tmp_path / "log")
-    with kept(tmp_path / "crawl", asked(policy), log) as simulation:
+    with opened(tmp_path / "crawl", settings_for(policy), log) as simulation:
         log.simulation = simulation
         simulate(simulation, sys.maxsize)
         totals = simulation.simulation.tally.totals
@@ -99,7 +99,7 @@ def test_no_host_and_no_address_is_asked_twice_at_once_or_too_soon(policy, tmp_p
     host_delay_s, address_delay_s = (2.0, 0.2) if policy == "star-beast" else (5.0, 0.5)  # budgets shorten them
     asking = SimulationSettings(SMALL, policy, politeness=delays)
     for pages in (2000, 4000):  # the second goes on from the checkpoint of the first
-        with kept(tmp_path, asking) as simulation:
+        with opened(tmp_path, asking) as simulation:
             simulate(simulation, pages)
             now = simulation.simulation.clock.now()
         Watched.requests = [(*request[:3], min(request[3], now)) for request in Watched.requests]  # the rest broken off
@@ -119,7 +119,7 @@ def test_hosts_are_asked_in_their_hours_alone_and_no_page_is_lost(tmp_path, monk
     politeness = {"host_delay_s": 5.0, "address_delay_s": 0.1, "hours": "1:30-1:50 UTC"}
     asking = SimulationSettings(FINITE, "star-beast", politeness=politeness, fetch={"connections": 300})
     for pages in (3000, sys.maxsize):  # the second goes on from the checkpoint of the first
-        with kept(tmp_path / "crawl", asking, log) as running:
+        with opened(tmp_path / "crawl", asking, log) as running:
             log.simulation = running
             simulation = running.simulation
             while simulation.tally.totals.pages < pages and simulation.step():
@@ -136,7 +136,7 @@ def test_hosts_are_asked_in_their_hours_alone_and_no_page_is_lost(tmp_path, monk
 
 
 def test_dead_hosts_are_given_up_and_weary_ones_asked_again(tmp_path):
-    with kept(
+    with opened(
         tmp_path,
         SimulationSettings(
             SMALL, "breadth-first", politeness={"host_delay_s": 1.0, "failure_delay_s": 2.0, "tries": 2}
@@ -150,11 +150,11 @@ def test_dead_hosts_are_given_up_and_weary_ones_asked_again(tmp_path):
 
 
 def test_a_run_in_two_pieces_counts_what_a_run_in_one_does(tmp_path):
-    asking = asked("star-beast")
-    with kept(tmp_path / "pieces", asking) as simulation:
+    asking = settings_for("star-beast")
+    with opened(tmp_path / "pieces", asking) as simulation:
         simulate(simulation, 1000)
         middle = simulation.simulation.tally.totals.pages
-    with kept(tmp_path / "pieces", asking) as simulation:
+    with opened(tmp_path / "pieces", asking) as simulation:
         assert simulation.simulation.tally.totals.pages == middle >= 1000
         simulate(simulation, sys.maxsize)
         totals = simulation.simulation.tally.totals
@@ -162,20 +162,20 @@ def test_a_run_in_two_pieces_counts_what_a_run_in_one_does(tmp_path):
 
 
 def test_another_simulation_is_refused_the_directory(tmp_path):
-    with kept(tmp_path, asked("star-beast")) as simulation:
+    with opened(tmp_path, settings_for("star-beast")) as simulation:
         simulate(simulation, 100)
-    with pytest.raises(ConfigurationError, match="another web or policy"), kept(tmp_path, asked("naive")):
+    with pytest.raises(ConfigurationError, match="another web or policy"), opened(tmp_path, settings_for("naive")):
         pass
-    with pytest.raises(ConfigurationError, match="unknown policy 'no'"), kept(tmp_path / "other", asked("no")):
+    with pytest.raises(ConfigurationError, match="unknown policy 'no'"), opened(tmp_path / "other", settings_for("no")):
         pass
     assert not (tmp_path / "other").exists()
-    assert json.loads((tmp_path / keep.ASKED).read_text())["policy"] == "star-beast"
+    assert json.loads((tmp_path / keep.SETTINGS).read_text())["policy"] == "star-beast"
 
 
 def test_a_start_that_broke_off_is_begun_anew(tmp_path):
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "lock").touch()
-    (tmp_path / f"{keep.ASKED}.part").write_text("{")
-    with kept(tmp_path, asked("star-beast")) as simulation:
+    (tmp_path / f"{keep.SETTINGS}.part").write_text("{")
+    with opened(tmp_path, settings_for("star-beast")) as simulation:
         simulate(simulation, 100)
-    assert (tmp_path / keep.ASKED).is_file()
+    assert (tmp_path / keep.SETTINGS).is_file()

@@ -38,7 +38,7 @@ def test_a_site_has_the_real_pages_it_says_and_a_trap_many_others(host: str) -> 
 def test_a_crawl_fetches_what_is_real_before_it_goes_into_traps(tmp_path: Path) -> None:
     """Sites that answer at once and never end, beside some that take their time: without a guard the former are asked
     ten times as often as it takes to know them."""
-    cast = Cast(endless=["calendar", "facets"], honest=3, pause_s=0.05)
+    cast = Cast(endless_kinds=["calendar", "facets"], honest=3, pause_s=0.05)
     done = judged(cast, tmp_path, GENTLE, options=["--pages", "900"], patience_s=100, ask=None)
     assert done.status == 0, done.complaint
     paths = [(host, path) for _, host, path in done.ledger if endless.kind_of(host) and path != "/robots.txt"]
@@ -52,7 +52,7 @@ def test_a_crawl_fetches_what_is_real_before_it_goes_into_traps(tmp_path: Path) 
 
 @pytest.mark.timeout(200)
 def test_links_that_only_lead_to_others_wait_and_those_that_lead_to_pages_do_not(tmp_path: Path) -> None:
-    cast = Cast(endless=["redirecting", "moved"], honest=3, pause_s=0.02)
+    cast = Cast(endless_kinds=["redirecting", "moved"], honest=3, pause_s=0.02)
     done = judged(cast, tmp_path, GENTLE, options=["--pages", "1000"], patience_s=100, ask=None)
     assert done.status == 0, done.complaint
     paths = [(host, path) for _, host, path in done.ledger if endless.kind_of(host) and path != "/robots.txt"]
@@ -66,7 +66,7 @@ def test_links_that_only_lead_to_others_wait_and_those_that_lead_to_pages_do_not
 def test_who_makes_pages_up_is_found_out_and_what_was_asked_on_purpose_is_no_page(tmp_path: Path, agents: str) -> None:
     """The archive has it; no table, no check and no repair takes it for a page; nor is it asked for where a person
     does not want it. Hosts rest, so that how many are asked for is not a matter of how fast this machine is."""
-    cast = Cast(endless=["made-up-numbers", "suggesting"], honest=3, pause_s=0.04)
+    cast = Cast(endless_kinds=["made-up-numbers", "suggesting"], honest=3, pause_s=0.04)
     rest = {"politeness": {**GENTLE["politeness"], "host_delay_s": 0.01}}
     options, settings = ["--pages", "700", "--agents", agents], {**GENTLE, **rest, "frontier": {"probes": True}}
     done = judged(cast, tmp_path, settings, options=options, patience_s=100, ask=None)
@@ -96,7 +96,7 @@ def test_who_makes_pages_up_is_found_out_and_what_was_asked_on_purpose_is_no_pag
 
 
 def test_nobody_is_asked_for_what_cannot_be_there_unless_wanted(tmp_path: Path) -> None:
-    cast = Cast(endless=["made-up-numbers"], honest=0)
+    cast = Cast(endless_kinds=["made-up-numbers"], honest=0)
     done = judged(cast, tmp_path, GENTLE, options=["--pages", "300"], patience_s=100, ask=None)
     assert done.status == 0, done.complaint
     assert len(done.ledger) > 300 and not [path for _, _, path in done.ledger if re.search(r"\d{12}", path)]
@@ -105,7 +105,7 @@ def test_nobody_is_asked_for_what_cannot_be_there_unless_wanted(tmp_path: Path) 
 @pytest.mark.timeout(200)
 def test_of_a_domain_with_a_host_for_every_name_few_are_begun_before_it_is_known(tmp_path: Path) -> None:
     """Each costs its robots.txt and a page; what is real beside it is fetched first."""
-    cast = Cast(endless=["hosts"], honest=5, pause_s=0.02)
+    cast = Cast(endless_kinds=["hosts"], honest=5, pause_s=0.02)
     done = judged(cast, tmp_path, GENTLE, options=["--pages", "700"], patience_s=100, ask=None)
     assert done.status == 0, done.complaint
     last = max(at for at, (_, host, _) in enumerate(done.ledger) if host.startswith("honest"))

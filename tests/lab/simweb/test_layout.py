@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from alone import traced
-from fyke.lab.simweb import Layout, Ports, Resource, What, lively, plain, resource_of
+from fyke.lab.simweb import Layout, Ports, Resource, ResourceKind, lively, plain, resource_of
 from fyke.lab.simweb.answers import Responder
 from fyke.lab.simweb.bodies import Bodies
 from fyke.lab.simweb.sloppy import WAYS, Link
@@ -33,12 +33,20 @@ def every_resource(layout):
     for page in range(layout.spec.pages):
         yield layout.page(page)
         for step in range(1, layout.hops(page) + 1):
-            yield Resource(What.HOP, names.host_of(page), page, step)
-        if layout.has_fruit(page):
-            yield Resource(What.FRUIT, names.host_of(page), page)
+            yield Resource(ResourceKind.HOP, names.host_of(page), page, step)
+        if layout.has_nofollow_link(page):
+            yield Resource(ResourceKind.NOFOLLOWED, names.host_of(page), page)
     for host in range(names.hosts):
-        for what in (What.ROBOTS, What.SITEMAP, What.FEED, What.LISTED, What.FED, What.MEDIA, What.TRAP):
-            yield Resource(what, host)
+        for kind in (
+            ResourceKind.ROBOTS,
+            ResourceKind.SITEMAP,
+            ResourceKind.FEED,
+            ResourceKind.LISTED,
+            ResourceKind.FED,
+            ResourceKind.MEDIA,
+            ResourceKind.TRAP,
+        ):
+            yield Resource(kind, host)
 
 
 def test_a_url_names_one_thing():
@@ -46,7 +54,13 @@ def test_a_url_names_one_thing():
     for resource in every_resource(LIVELY):
         found = LIVELY.find(resource.host, LIVELY.target(resource))
         if found is None:
-            assert resource.what in (What.SITEMAP, What.FEED, What.LISTED, What.FED, What.TRAP)
+            assert resource.kind in (
+                ResourceKind.SITEMAP,
+                ResourceKind.FEED,
+                ResourceKind.LISTED,
+                ResourceKind.FED,
+                ResourceKind.TRAP,
+            )
             continue
         assert found == resource
         assert urls.setdefault(LIVELY.url(resource), resource) == resource

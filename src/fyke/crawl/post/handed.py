@@ -65,7 +65,7 @@ class Handed:
         self._ready: set[int] = set()  # agents that named their visits under way
 
     def __repr__(self) -> str:
-        return f"Handed({len(self._out)} out, {self.ended} ended and not safe, {len(self._pins)} hosts)"
+        return f"Handed({len(self._out)} out, {self.unsafe_letters} letters not safe, {len(self._pins)} hosts)"
 
     @property
     def out(self) -> int:
@@ -73,7 +73,7 @@ class Handed:
         return len(self._out)
 
     @property
-    def ended(self) -> int:
+    def unsafe_letters(self) -> int:
         """Number of letters whose outcomes are not safe yet."""
         return sum(map(len, self._ended.values()))
 

@@ -104,9 +104,9 @@ class Office:
         return not busy and self._letters.quiet
 
     @property
-    def unsafe(self) -> int:
+    def unsafe_letters(self) -> int:
         """Number of letters with outcomes that are not safe yet."""
-        return self._handed.ended
+        return self._handed.unsafe_letters
 
     def rules_room(self, here: int) -> int:
         """Return how many more origins may be asked for their rules."""

@@ -100,7 +100,7 @@ def _asked(directory: CrawlDirectory) -> Iterator[Note]:
         fit = False
     if not fit:
         if os.path.lexists(path):
-            DamagedFolder(directory.path).take(path)
+            DamagedFolder(directory.path).move_here(path)
         AskedLater(directory.state).keep()
         what = "which hosts were blocked and which seeds were added is not known any more: say it again"
         yield Note(f"state/{ASKED}", f"{what}, or put the file back from a copy", lost=True)
@@ -121,7 +121,7 @@ def _search_index(directory: CrawlDirectory) -> Iterator[Note]:
     if index_faults(directory.path):
         folder = IndexFolder(directory.path)
         with folder.locked():
-            DamagedFolder(directory.path).take(folder.path)
+            DamagedFolder(directory.path).move_here(folder.path)
         yield Note(folder.path.name, f"it is damaged; make it again with fyke index {directory.path}")
 
 
@@ -169,9 +169,9 @@ def _commit(case: Case, bad: list[Path]) -> Iterator[Note]:
         case.mended = True
     for path in dict.fromkeys(bad):
         if path.suffix == ".json":
-            case.aside.take(path)
+            case.aside.move_here(path)
         elif os.path.lexists(path):
-            case.aside.keep(path)
+            case.aside.link_here(path)
     if bad or case.mended:
         yield Note("damaged", "what was damaged is here now")
 
@@ -182,13 +182,13 @@ def _hosts(case: Case) -> Iterator[Note]:
     damaged += [book] if case.state and not os.path.lexists(book) else []
     if book in damaged:
         for one in book.parent.glob(f"{book.name}*"):
-            case.aside.take(one)
+            case.aside.move_here(one)
         HostBook(book).close()
         what = "what was known of hosts is lost: their robots.txt is fetched again, how long they rest is not known"
         yield Note(case.place(book), what, lost=True)
     if damaged:
         if os.path.lexists(rests):
-            case.aside.take(rests)
+            case.aside.move_here(rests)
         case.mended = True
     if rests in damaged:
         yield Note(case.place(rests), "it is put aside: every host rests before it is asked again")

@@ -56,4 +56,4 @@ class Case:
     def drop_checksum(self, path: Path) -> None:
         """Put the checksum of a file that changed aside."""
         if os.path.lexists(checksum_path(path)):
-            self.aside.take(checksum_path(path))
+            self.aside.move_here(checksum_path(path))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.archive.checksum import checksum_holds, write_checksum
-from fyke.archive.lost import OF_INDEX, is_gone_of_index
+from fyke.archive.lost import INDEX_COUNTERS, is_gone_of_index
 from fyke.archive.mending import RowsPiece, fits, journal_holds, pieces, write_anew
 from fyke.archive.reading import GENERATION, TableFile, generation, read_file, rows_recorded, segments
 from fyke.archive.schemas import SCHEMAS
@@ -112,7 +112,7 @@ class TableRepair:
             damaged = not (path.is_file() and checksum_holds(path))
             if damaged or self._case.fell_back:
                 self._case.drop_checksum(path)
-                self._case.aside.take(path)
+                self._case.aside.move_here(path)
                 self._case.mended = True
                 what = "damaged, " if damaged else ""
                 yield Note(self._case.place(path), f"it is {what}younger than the checkpoint, and put aside")
@@ -131,7 +131,7 @@ class TableRepair:
                     part.write_bytes(file.read(length))
                 self._case.aside.replace(part, path)
             else:
-                self._case.aside.take(path)
+                self._case.aside.move_here(path)
             self._case.mended = True
             what = f"what came after the checkpoint, from byte {length:,} on, is put aside"
             yield Note(self._case.place(path), what)
@@ -230,7 +230,7 @@ class TableRepair:
         """Put damaged tables that are written whole aside, until they are written again."""
         part = self._case.directory.part
         again = {f"{series(name, part)}-00000": "when the crawl stops" for name in ("hosts", "domains")}
-        for name in (*again, *(() if part else OF_INDEX)):
+        for name in (*again, *(() if part else INDEX_COUNTERS)):
             path = self._case.folder / TABLES / f"{name}.parquet"
             schema = SCHEMAS.get(name.partition("-")[0])
             columns = schema.names if schema is not None else ["key", "pagerank"]
@@ -250,7 +250,7 @@ class TableRepair:
                 else:
                     self._new_generation()
                 if os.path.lexists(path):
-                    self._case.aside.take(path)
+                    self._case.aside.move_here(path)
                 self._case.drop_checksum(path)
                 self._case.mended = True
                 what = f"it is damaged or gone, and written again {again.get(name, 'by fyke index')}"

@@ -56,7 +56,7 @@ class ArchiveRepair:
             serial = serial_of(path.name)[0]
             place = self._case.place(path)
             if not path.is_file():
-                self._case.aside.take(path)
+                self._case.aside.move_here(path)
                 yield Note(place, "this is no file; it is put aside, and its records are lost", lost=True)
                 continue
             size = path.stat().st_size
@@ -126,7 +126,7 @@ class ArchiveRepair:
                 besides = [checksum_path(path) for path in (warc.path, *indexes)]
                 for path in (*besides, *indexes, warc.path):  # last, so that a repair begun again finds the others
                     if os.path.lexists(path):
-                        self._case.aside.take(path)
+                        self._case.aside.move_here(path)
                 what = "it is younger than the checkpoint, and put aside"
                 yield Note(self._case.place(warc.path), what, again=True)
             elif 0 < warc.end < warc.path.stat().st_size:

@@ -20,7 +20,7 @@ class PendingRequest(NamedTuple):
     at: float
     host: Host
     visit: Visit
-    reply: int  # a `VisitEnd`
+    end: int  # a `VisitEnd`
     duration_s: float
 
 

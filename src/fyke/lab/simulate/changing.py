@@ -33,7 +33,7 @@ MOST_SAMPLED = 20_000
 BURST_SHARE = 0.1  # of the time
 BISECTIONS = 6
 LISTS = ((0.9, 0.9), (0.5, 0.5), (0.0, 1.0))  # share of changes announced, share of announced dates that are right
-LIE_S = 43200.0  # half the mean time between dates of a page in a lying list: one a day
+LIE_INTERVAL_S = 86400.0  # mean time between dates of a page in a lying list
 MOST_LISTED = 500
 _RATE_OF_DOMAIN, _RATE_OF_PAGE, _BURSTS, _CHANGES, _LISTED, _PRECISION, _ANNOUNCED = range(401, 408)
 _OF_DOMAIN, _OF_PAGE = 1.2, 0.9  # sigmas of the rates
@@ -154,7 +154,7 @@ class Lists:
         recall, precision = LISTS[self.kind(domain)]
         changed, at = self._pages.last_change(text, since, now)
         real = changed & (high(dice(self._seed, _ANNOUNCED, of, page, (at * 8).astype(np.int64))) < recall)
-        often = recall * (1 - precision) / precision * self._pages.rates(of, page) if recall else 0.5 / LIE_S
+        often = recall * (1 - precision) / precision * self._pages.rates(of, page) if recall else 1 / LIE_INTERVAL_S
         false = high(dice(self._seed, _PRECISION, of, page, begun)) < -np.expm1(-often * (now - since))
         said = real | false
         when = np.where(real, at, since + chance * (now - since))

@@ -204,22 +204,22 @@ class VirtualFetcher:
 
     def _begin(self, now: float, hosts: Sequence[Host], visits: Sequence[Visit]) -> None:
         answers = self._web.answers(texts.of_strings([visit.url for visit in visits]), now)
-        ends = (now + answers.duration_s).tolist()
-        replies, durations = answers.reply.tolist(), answers.duration_s.tolist()
-        self._calendar.note(list(map(PendingRequest, ends, hosts, visits, replies, durations)))
+        times = (now + answers.duration_s).tolist()
+        ends, durations = answers.end.tolist(), answers.duration_s.tolist()
+        self._calendar.note(list(map(PendingRequest, times, hosts, visits, ends, durations)))
         self._tally.totals.page_bytes += int(answers.size_bytes.sum())
 
     def _end(self, endings: Sequence[PendingRequest]) -> None:
         finished, ended = self.bench.finished, self._ended.append
-        for at, host, visit, reply, duration_s in endings:
-            if reply == VisitEnd.PAGE:
+        for at, host, visit, end, duration_s in endings:
+            if end == VisitEnd.PAGE:
                 host.failures = 0
                 finished(host, at, duration_s)
                 visit.rest_s = host.due - at
                 ended((visit, Outcome.OK))
                 self._give_back(host, at)
             else:
-                self._fail(at, host, visit, OUTCOMES[reply], duration_s)
+                self._fail(at, host, visit, OUTCOMES[end], duration_s)
 
     def _fail(self, at: float, host: Host, visit: Visit, outcome: Outcome, duration_s: float) -> None:
         host.failures = self._faults.failures(outcome, host.failures, visit.tries)

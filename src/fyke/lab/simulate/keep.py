@@ -30,7 +30,7 @@ from fyke.lab.simulate.web import VirtualWeb
 
 CHECKPOINT_PAGES = 500_000
 WATCH_S = 0.5
-ASKED, STATE = "simulation.json", "state"
+SETTINGS, STATE = "simulation.json", "state"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +54,21 @@ class SimulationSettings:
         return config
 
 
-class Kept:
+class StoredSimulation:
     """A simulation with its checkpoints."""
 
-    def __init__(self, checkpoint: Checkpoint, asked: SimulationSettings, fetched: Fetched | None) -> None:
+    def __init__(self, checkpoint: Checkpoint, settings: SimulationSettings, fetched: Fetched | None) -> None:
         self._checkpoint = checkpoint
         self._store = checkpoint.store
         saved = {name: self._store.participant(name) for name in ("frontier", "tally", "copies")}
         saved = {**saved, "now": checkpoint.counters["now"]} if checkpoint.number else {}
-        self.simulation = Simulation(VirtualWeb(asked.spec), asked.config(), self._store, saved, fetched=fetched)
+        self.simulation = Simulation(VirtualWeb(settings.spec), settings.config(), self._store, saved, fetched=fetched)
         self._wall_before_s = self.simulation.tally.totals.wall_s
         self._policy_before = self.simulation.tally.totals.policy_bytes
         self._opened_at = perf_counter()
 
     def __repr__(self) -> str:
-        return f"Kept({self.simulation!r}, {self._checkpoint!r})"
+        return f"StoredSimulation({self.simulation!r}, {self._checkpoint!r})"
 
     @property
     def number(self) -> int:
@@ -121,17 +121,17 @@ class Kept:
 
 
 @contextmanager
-def kept(directory: Path, asked: SimulationSettings, fetched: Fetched | None = None) -> Iterator[Kept]:
+def opened(directory: Path, settings: SimulationSettings, fetched: Fetched | None = None) -> Iterator[StoredSimulation]:
     """Open the simulation in `directory`, new or from its newest checkpoint.
 
     Raises ConfigurationError if `directory` holds another simulation, DirectoryError if it holds anything else, and
     whatever `Checkpoint` raises.
     """
-    asked.config()
+    settings.config()
     _require_ours(directory)
     with Checkpoint(directory / STATE) as checkpoint:
-        _note(directory / ASKED, asked)
-        simulation = Kept(checkpoint, asked, fetched)
+        _note(directory / SETTINGS, settings)
+        simulation = StoredSimulation(checkpoint, settings, fetched)
         try:
             yield simulation
         finally:
@@ -139,7 +139,7 @@ def kept(directory: Path, asked: SimulationSettings, fetched: Fetched | None = N
 
 
 def simulate(
-    simulation: Kept,
+    simulation: StoredSimulation,
     pages: int,
     *,
     checkpoint_pages: int = CHECKPOINT_PAGES,
@@ -188,14 +188,14 @@ def _require_ours(directory: Path) -> None:
     """Raise DirectoryError if `directory` holds anything but a simulation or the start of one."""
     with writing(directory, refused="mend it, or choose another folder with --into"):
         directory.mkdir(parents=True, exist_ok=True)
-        ours = {directory / STATE, directory / STATE / "lock", directory / f"{ASKED}.part"}
-        if not (directory / ASKED).is_file() and not all(path in ours for path in directory.rglob("*")):
+        ours = {directory / STATE, directory / STATE / "lock", directory / f"{SETTINGS}.part"}
+        if not (directory / SETTINGS).is_file() and not all(path in ours for path in directory.rglob("*")):
             raise DirectoryError(f"{directory} is not empty and holds no simulation: choose another folder with --into")
 
 
-def _note(path: Path, asked: SimulationSettings) -> None:
+def _note(path: Path, settings: SimulationSettings) -> None:
     """Write the settings to `path`, or compare them with those written before."""
-    now = json.loads(json.dumps(asdict(asked)))
+    now = json.loads(json.dumps(asdict(settings)))
     if not path.exists():
         write_whole(path, (json.dumps(now, indent=2) + "\n").encode())
         return

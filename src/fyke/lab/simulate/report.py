@@ -12,7 +12,7 @@ from typing import Any
 
 from fyke.lab.simulate import figures
 from fyke.lab.simulate.domain_results import Bins, Standings, by_in_degree, standings
-from fyke.lab.simulate.keep import Kept, SimulationSettings
+from fyke.lab.simulate.keep import SimulationSettings, StoredSimulation
 from fyke.lab.simulate.simulation import Simulation
 from fyke.plots import save
 from fyke.quantities import bytes_text, count_text, number, share_text, time_text
@@ -48,12 +48,12 @@ class SimulationSummary:
     stale: float = 0.0  # mean of 1 + 1/2 + ... + 1/n over copies that miss n changes
 
 
-def summary_of(kept: Kept, asked: SimulationSettings, of: Standings) -> SimulationSummary:
-    """Return the summary of `kept`; `of` has the results of its domains."""
-    sample, totals = kept.simulation.tally.samples[-1], kept.simulation.tally.totals
+def summary_of(stored: StoredSimulation, settings: SimulationSettings, of: Standings) -> SimulationSummary:
+    """Return the summary of `stored`; `of` has the results of its domains."""
+    sample, totals = stored.simulation.tally.samples[-1], stored.simulation.tally.totals
     return SimulationSummary(
-        policy=asked.policy,
-        order=asked.order,
+        policy=settings.policy,
+        order=settings.order,
         pages=totals.pages,
         spam_pages=totals.spam_pages,
         failures=totals.failures,
@@ -69,7 +69,7 @@ def summary_of(kept: Kept, asked: SimulationSettings, of: Standings) -> Simulati
         wall_s=totals.wall_s,
         pages_s=totals.pages / max(1e-9, totals.wall_s),
         peak_memory_bytes=totals.peak_memory_bytes,
-        **_freshness(kept.simulation),
+        **_freshness(stored.simulation),
     )
 
 
@@ -88,19 +88,19 @@ def text(summary: SimulationSummary) -> str:
     return "\n".join(f"{name:>28}  {value}" for name, value in [*_rows(summary), *_machine_rows(summary)])
 
 
-def write(kept: Kept, asked: SimulationSettings, directory: Path) -> SimulationSummary:
-    """Write the report of `kept` to `directory` and return its summary."""
-    of = standings(kept.simulation)
-    summary = summary_of(kept, asked, of)
-    samples = kept.simulation.tally.samples
-    lines = [f"# Simulation of {asked.policy}", "", "| | |", "|---|---:|"]
+def write(stored: StoredSimulation, settings: SimulationSettings, directory: Path) -> SimulationSummary:
+    """Write the report of `stored` to `directory` and return its summary."""
+    of = standings(stored.simulation)
+    summary = summary_of(stored, settings, of)
+    samples = stored.simulation.tally.samples
+    lines = [f"# Simulation of {settings.policy}", "", "| | |", "|---|---:|"]
     lines += [f"| {name} | {value} |" for name, value in _rows(summary)]
     if len(samples) > 1:
-        name = f"{asked.policy}, {asked.order}" if asked.order != "breadth-first" else asked.policy
+        name = f"{settings.policy}, {settings.order}" if settings.order != "breadth-first" else settings.policy
         save(figures.of_policy(samples, of, name), directory / "policy.svg")
         save(figures.of_machine(samples, name), directory / "machine.svg")
         lines += ["", "![What the policy did to the web](policy.svg)", "", "![What it cost the machine](machine.svg)"]
-    lines += ["", *_table(by_in_degree(of, ~of.spam)), "", *_web(asked), ""]
+    lines += ["", *_table(by_in_degree(of, ~of.spam)), "", *_web(settings), ""]
     (directory / REPORT).write_text("\n".join(lines))
     return summary
 
@@ -146,7 +146,7 @@ def _table(bins: Bins) -> list[str]:
     return [*lines, *(f"| {number(d)} | {n:,} | {number(mean)} | {most:,} |" for d, n, mean, most in rows)]
 
 
-def _web(asked: SimulationSettings) -> list[str]:
+def _web(settings: SimulationSettings) -> list[str]:
     lines = ["The web and the policy, as asked:", ""]
-    described = {**asdict(asked.spec), **{name: value for name, value in asdict(asked).items() if name != "spec"}}
+    described = {**asdict(settings.spec), **{name: value for name, value in asdict(settings).items() if name != "spec"}}
     return [*lines, *(f"- {name} = {value}" for name, value in described.items() if value is not None)]

@@ -39,7 +39,7 @@ class VisitEnd(IntEnum):
 class ServerAnswers(NamedTuple):
     """The answers to n visits."""
 
-    reply: npt.NDArray[np.uint8]  # a `VisitEnd`
+    end: npt.NDArray[np.uint8]  # a `VisitEnd`
     duration_s: F64
     size_bytes: I64
 
@@ -71,17 +71,17 @@ class VirtualServers:
         slow = high(dice(spec.seed, _SPEED, pages.domain)) < spec.slow_share
         duration_s = np.where(slow, spec.slow_download_s, spec.download_s) * spread(rolls, TIME_SIGMA)
         size_bytes = spec.page_bytes * spread(rolls << np.uint64(12), SIZE_SIGMA)
-        reply = self._replies(pages.domain, host, now)
-        duration_s[reply == VisitEnd.WEARY] = REFUSAL_S
-        duration_s[reply == VisitEnd.DEAD] = CONNECT_TIMEOUT_S
-        size_bytes[reply != VisitEnd.PAGE] = 0
-        return ServerAnswers(reply, duration_s, size_bytes.astype(np.int64))
+        end = self._ends(pages.domain, host, now)
+        duration_s[end == VisitEnd.WEARY] = REFUSAL_S
+        duration_s[end == VisitEnd.DEAD] = CONNECT_TIMEOUT_S
+        size_bytes[end != VisitEnd.PAGE] = 0
+        return ServerAnswers(end, duration_s, size_bytes.astype(np.int64))
 
-    def _replies(self, domain: I64, host: I64, now: F64 | float) -> npt.NDArray[np.uint8]:
+    def _ends(self, domain: I64, host: I64, now: F64 | float) -> npt.NDArray[np.uint8]:
         spec = self._spec
         chance = high(dice(spec.seed, _HEALTH, domain, host))
         chance[self._domains.is_spam(domain)] = 1.0
-        reply = np.full(len(domain), VisitEnd.PAGE, np.uint8)
-        reply[(chance < spec.dead_share + spec.weary_share) & (now < self._weary_until)] = VisitEnd.WEARY
-        reply[chance < spec.dead_share] = VisitEnd.DEAD
-        return reply
+        end = np.full(len(domain), VisitEnd.PAGE, np.uint8)
+        end[(chance < spec.dead_share + spec.weary_share) & (now < self._weary_until)] = VisitEnd.WEARY
+        end[chance < spec.dead_share] = VisitEnd.DEAD
+        return end

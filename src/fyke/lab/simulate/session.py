@@ -12,7 +12,7 @@ from types import FrameType
 
 from rich.console import Console
 
-from fyke.lab.simulate.keep import SimulationSettings, kept, simulate
+from fyke.lab.simulate.keep import SimulationSettings, opened, simulate
 from fyke.lab.simulate.report import SimulationSummary, write
 from fyke.lab.simulate.tally import Sample
 from fyke.progress import Progress
@@ -71,12 +71,12 @@ class SimulationMonitor:
         )
 
 
-def run(directory: Path, asked: SimulationSettings, pages: int, console: Console) -> tuple[SimulationSummary, bool]:
+def run(directory: Path, settings: SimulationSettings, pages: int, console: Console) -> tuple[SimulationSummary, bool]:
     """Simulate up to `pages` pages in `directory` and write the report; return it and whether the person stopped.
 
     Raises FykeError.
     """
-    with kept(directory, asked) as simulation:
+    with opened(directory, settings) as simulation:
         with stopping() as stopped, Progress(console, "simulating", pipe_s=LINE_S) as progress:
             simulate(simulation, pages, watch=SimulationMonitor(progress, pages).show, stopped=stopped)
-        return write(simulation, asked, directory), stopped()
+        return write(simulation, settings, directory), stopped()

@@ -82,7 +82,7 @@ class VirtualWeb:
         domain, host, _ = texts.read(text)
         return self._servers.addresses(domain, host)
 
-    def domain_keys(self) -> U64:
+    def all_domain_keys(self) -> U64:
         """Return all domains' keys, by number: uint64[all_domains]."""
         return self._domain_keys
 

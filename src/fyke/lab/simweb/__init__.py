@@ -11,7 +11,7 @@ it imports nothing of the crawler.
 
 from fyke.lab.simweb.audit import AuditRule, Violation, audit_politeness
 from fyke.lab.simweb.child import RunningWeb, running_web
-from fyke.lab.simweb.layout import Layout, Ports, Resource, What
+from fyke.lab.simweb.layout import Layout, Ports, Resource, ResourceKind
 from fyke.lab.simweb.ledger import Ledger, LedgerRow, read_queries, read_requests, table_of
 from fyke.lab.simweb.perfect import Expectation, IntendedCrawl, perfect, resource_of
 from fyke.lab.simweb.spec import NameShares, PageShares, RobotsShares, StyleShares, WebSpec, lively, plain
@@ -28,13 +28,13 @@ __all__ = [
     "PageShares",
     "Ports",
     "Resource",
+    "ResourceKind",
     "RobotsShares",
     "RunningWeb",
     "StyleShares",
     "Violation",
     "Web",
     "WebSpec",
-    "What",
     "audit_politeness",
     "lively",
     "perfect",

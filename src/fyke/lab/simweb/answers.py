@@ -13,7 +13,7 @@ import brotli
 from fyke.lab.simweb import listings, robots
 from fyke.lab.simweb.bodies import Bodies, Body, png
 from fyke.lab.simweb.kinds import FAILING, PASSING, REDIRECTING, PageKind, RobotsKind
-from fyke.lab.simweb.layout import MEDIA_TYPES, Layout, Resource, What
+from fyke.lab.simweb.layout import MEDIA_TYPES, Layout, Resource, ResourceKind
 
 REASONS = {
     200: "OK", 301: "Moved Permanently", 302: "Found", 303: "See Other", 307: "Temporary Redirect",
@@ -86,7 +86,7 @@ class Responder:
         self._chunked = int(styles.chunked * 256)
         self._coded = int(styles.coded * 256)
         self._closing = int(styles.closing * 256)
-        self._ways = bool(self._chunked or self._coded or self._closing)
+        self._has_styles = bool(self._chunked or self._coded or self._closing)
 
     def reply(self, host: int, target: str, accept: bytes, date: str) -> Reply:
         """Return the reply of `host` to a GET for `target`.
@@ -96,22 +96,22 @@ class Responder:
         resource = self.layout.find(host, target)
         if resource is None:
             return refusal(404)
-        if resource.what is What.PAGE:
+        if resource.kind is ResourceKind.PAGE:
             return self._page(resource, accept, date)
-        if resource.what is What.HOP:
+        if resource.kind is ResourceKind.HOP:
             return self._redirect(resource.number, resource.step)
-        if resource.what in (What.ROBOTS, What.ROBOTS_MOVED):
+        if resource.kind in (ResourceKind.ROBOTS, ResourceKind.ROBOTS_MOVED):
             return self._robots(resource)
         return whole(200, self._other(resource))
 
     def _other(self, resource: Resource) -> Body:
-        if resource.what is What.SITEMAP:
+        if resource.kind is ResourceKind.SITEMAP:
             return listings.sitemap(self.layout, resource)
-        if resource.what is What.FEED:
+        if resource.kind is ResourceKind.FEED:
             return listings.feed(self.layout, resource.host)
-        if resource.what is What.TRAP:
+        if resource.kind is ResourceKind.TRAP:
             return self.bodies.trap(resource)
-        if resource.what is not What.MEDIA:
+        if resource.kind is not ResourceKind.MEDIA:
             return self.bodies.leaf(resource)
         ending = MEDIA_TYPES[resource.number % len(MEDIA_TYPES)]
         text = f"/* {self.layout.url(resource)} */\n".encode() * 8
@@ -122,7 +122,7 @@ class Responder:
     def _page(self, resource: Resource, accept: bytes, date: str) -> Reply:
         page = resource.number
         kind = self.layout.kind(page)
-        if kind is PageKind.ORDINARY and not self._ways:
+        if kind is PageKind.ORDINARY and not self._has_styles:
             body = self.bodies.page(page)
             if body.media_type == _HTML:
                 return Reply(200, _OK % (len(body.data), body.data))
@@ -135,22 +135,22 @@ class Responder:
             return refusal({PageKind.NOT_FOUND: 404, PageKind.GONE: 410}.get(kind, 500))
         if kind in _MANNERS:
             return whole(200, self.bodies.page(page))._replace(manner=_MANNERS[kind])
-        return self._in_some_way(page, kind, accept)
+        return self._styled_page(page, kind, accept)
 
-    def _in_some_way(self, page: int, kind: PageKind, accept: bytes) -> Reply:
+    def _styled_page(self, page: int, kind: PageKind, accept: bytes) -> Reply:
         body = self.bodies.page(page)
         draw = self.layout.bits(page) ^ 0x5A5A5A5A5A5A5A5A
         headers = []
         if kind in (PageKind.NOINDEX_HEADER, PageKind.NOFOLLOW_HEADER):
             headers.append(f"X-Robots-Tag: {kind.partition('_')[0]}")
-        if self._ways and (draw >> 26 & 255) < self._coded:
+        if self._has_styles and (draw >> 26 & 255) < self._coded:
             coding, data = encode(body.data, accept, draw >> 34)
             if coding:
                 headers.append(f"Content-Encoding: {coding}")
                 body = Body(data, body.media_type)
-        if self._ways and (draw >> 36 & 255) < self._closing:
+        if self._has_styles and (draw >> 36 & 255) < self._closing:
             headers.append("Connection: close")
-        if self._ways and (draw >> 44 & 255) < self._chunked:
+        if self._has_styles and (draw >> 44 & 255) < self._chunked:
             return _chunked(body, headers)
         return whole(200, body, *headers)
 
@@ -175,7 +175,7 @@ class Responder:
     # -- robots.txt --------------------------------------------------------------------------------
 
     def _robots(self, resource: Resource) -> Reply:
-        moved = resource.what is What.ROBOTS_MOVED
+        moved = resource.kind is ResourceKind.ROBOTS_MOVED
         whose = resource.number if moved else resource.host
         kind = self.layout.names.robots_kind(whose)
         there = self.layout.robots_moved(whose)

@@ -14,7 +14,7 @@ from fyke.lab.simweb import sloppy
 from fyke.lab.simweb.dice import bits
 from fyke.lab.simweb.hosts import FTP_HOST, GOPHER_HOST
 from fyke.lab.simweb.kinds import Charset, Declared, FeedKind, PageKind
-from fyke.lab.simweb.layout import Layout, Resource, What
+from fyke.lab.simweb.layout import Layout, Resource, ResourceKind
 from fyke.lab.simweb.text import SAMPLES, Filler
 
 ANCHOR_BYTES = 56  # the approximate size of a link in a page
@@ -156,7 +156,7 @@ class Bodies:
         if kind is PageKind.NOINDEX or kind is PageKind.NOFOLLOW:
             lines.append(f'<meta name="robots" content="{kind}">\n')
         if page == layout.names.starts[host] and (feed := layout.names.feed_kind(host)) is not FeedKind.NONE:
-            where = layout.target(Resource(What.FEED, host))
+            where = layout.target(Resource(ResourceKind.FEED, host))
             lines.append(f'<link rel="alternate" type="application/{feed}+xml" href="{where}">\n')
         lines += [_requisite(layout.url(one)) for one in layout.requisites(page)]
         lines.append(f"</head><body>\n<h1>{words}</h1>\n")
@@ -165,11 +165,13 @@ class Bodies:
     def _tail(self, page: int, host: int) -> bytes:
         layout = self.layout
         lines = []
-        if layout.has_fruit(page):
+        if layout.has_nofollow_link(page):
             rel = "" if layout.kind(page) in (PageKind.NOFOLLOW, PageKind.NOFOLLOW_HEADER) else ' rel="nofollow"'
-            lines.append(f'<a{rel} href="{layout.url(Resource(What.FRUIT, host, page))}">do not follow</a>\n')
+            lines.append(
+                f'<a{rel} href="{layout.url(Resource(ResourceKind.NOFOLLOWED, host, page))}">do not follow</a>\n'
+            )
         if page == layout.names.starts[host] and layout.names.has_trap(host):
-            lines.append(f'<a href="{layout.url(Resource(What.TRAP, host, 1))}">a calendar</a>\n')
+            lines.append(f'<a href="{layout.url(Resource(ResourceKind.TRAP, host, 1))}">a calendar</a>\n')
         if page == 0:
             lines += [f'<a href="{url}">elsewhere</a>\n' for url in self.elsewhere()]
         lines.append("</body></html>\n")
@@ -195,8 +197,8 @@ class Bodies:
         return Body("".join(lines).encode() + prose, "text/html; charset=utf-8")
 
     def leaf(self, resource: Resource) -> Body:
-        """Return a page beside the tree (listed, fed, fruit) with one link, to its host's front page."""
-        title = f"{resource.what} {resource.number} of {self.layout.names.name(resource.host)}"
+        """Return a page beside the tree (listed, fed, nofollowed) with one link, to its host's front page."""
+        title = f"{resource.kind} {resource.number} of {self.layout.names.name(resource.host)}"
         prose = self._filler.paragraphs(resource.number, 4)
         html = f'<!doctype html><title>{title}</title>\n<h1>{title}</h1>\n<a href="/">home</a>\n'
         return Body(html.encode() + b"".join(prose), "text/html; charset=utf-8")

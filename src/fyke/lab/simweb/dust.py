@@ -43,16 +43,16 @@ class Dust:
     aliases: tuple[str, ...] = ()
     session: Session | None = None
     sessions: int = 2
-    issues: bool = False  # whether a visitor without a session is given one, in every link
+    issues_sessions: bool = False  # whether a visitor without a session is given one, in every link
     ignored: tuple[tuple[str, tuple[str, ...]], ...] = ()
     index: str = ""
     shuffled: bool = False
     matter: tuple[str, ...] = ("id", "part")
     usual: tuple[str, str, str] | None = None  # key, its usual value, another
-    changing: float = 0.0  # share of pages with another text at every request
+    changing_share: float = 0.0  # share of pages with another text at every request
     noise: tuple[str, ...] = ()  # what changes at every request on every page: token, advert, menu, clock
     missing: int = 20  # links to things that do not exist
-    out: int = 8  # links of a page to other pages
+    links_per_page: int = 8  # links of a page to other pages
 
     def pages(self) -> list[str]:
         """Return the true names of all pages: targets without their first slash."""
@@ -114,7 +114,7 @@ class Dust:
         for token in tokens:
             if token in target:
                 return token
-        return self._chance("issued", target).choice(tokens) if self.issues and tokens else ""
+        return self._chance("issued", target).choice(tokens) if self.issues_sessions and tokens else ""
 
     def tokens(self) -> Iterator[str]:
         """Yield the session ids."""
@@ -127,7 +127,7 @@ class Dust:
         place = names.index(name) if name != NOTHING else 0
         dice = self._chance("links", name)
         next_ones = [names[(3 * place + step) % len(names)] for step in (1, 2, 3)]
-        drawn = [names[dice.randrange(len(names))] for _ in range(self.out - 3)]
+        drawn = [names[dice.randrange(len(names))] for _ in range(self.links_per_page - 3)]
         for target in [*next_ones, *drawn] if name != NOTHING else names[:1]:
             yield self._written(target, session, dice)
         if name == "":
@@ -165,7 +165,7 @@ class Dust:
             return b"<title>Nothing here</title><p>There is no such thing.</p><a href=/>home</a>"
         dice = self._chance("body", name)
         text = " ".join(f"word{dice.randrange(5000)}" for _ in range(60))
-        now = f"<p>visitor {count}</p>" if name and dice.random() < self.changing else ""
+        now = f"<p>visitor {count}</p>" if name and dice.random() < self.changing_share else ""
         made_up = f"{self._chance('noise', (count, name)).getrandbits(60):x}"
         now += "".join(_NOISE[kind].format(made_up, count) for kind in self.noise)
         anchors = "".join(f'<a href="{url.replace("&", "&amp;")}">more</a> ' for url in self.links(name, session))

@@ -31,7 +31,7 @@ _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
-class What(StrEnum):
+class ResourceKind(StrEnum):
     """The sorts of things that have a URL."""
 
     PAGE = "page"
@@ -42,15 +42,15 @@ class What(StrEnum):
     FEED = "feed"
     LISTED = "listed"  # a page that only the sitemap names
     FED = "fed"  # a page that only the feed names
-    FRUIT = "fruit"  # a page whose only links must not be followed
+    NOFOLLOWED = "fruit"  # a page to which only links lead that must not be followed
     MEDIA = "media"  # a requisite
     TRAP = "trap"
 
 
 class Resource(NamedTuple):
-    """One thing with a URL. `number` is the page for PAGE, HOP and FRUIT, otherwise a number on the host."""
+    """One thing with a URL. `number` is the page for PAGE, HOP and NOFOLLOWED, otherwise a number on the host."""
 
-    what: What
+    kind: ResourceKind
     host: int
     number: int = 0
     step: int = 0
@@ -142,14 +142,14 @@ class Layout:
         host, draw = self.names.host_of(page), self.bits(page) >> 32
         kind = self.kind(page)
         if step < self.hops(page):
-            return Resource(What.HOP, host, page, step + 1)
+            return Resource(ResourceKind.HOP, host, page, step + 1)
         if kind is PageKind.LOOP:
-            return Resource(What.PAGE, host, page)
+            return Resource(ResourceKind.PAGE, host, page)
         if kind is PageKind.REDIRECT_AWAY:
             # The front page of a host at the rim may be shut; its parent's pages are open.
             away = max(0, (draw % self.names.hosts - 1) // self.spec.branching)
-            return Resource(What.PAGE, away, self.open_page(away, draw >> 8))
-        return Resource(What.PAGE, host, self.open_page(host, draw))
+            return Resource(ResourceKind.PAGE, away, self.open_page(away, draw >> 8))
+        return Resource(ResourceKind.PAGE, host, self.open_page(host, draw))
 
     def redirect_status(self, page: int, step: int = 0) -> int:
         """Return the status with which a page redirects."""
@@ -161,10 +161,10 @@ class Layout:
         for number in range(self.spec.requisites_per_page):
             draw = bits(self.spec.seed, b"requisite", page * 16 + number)
             host = 0 if draw & 7 == 0 else self.names.host_of(page)
-            found.append(Resource(What.MEDIA, host, (draw >> 8) % self.spec.media_per_host))
+            found.append(Resource(ResourceKind.MEDIA, host, (draw >> 8) % self.spec.media_per_host))
         return found
 
-    def has_fruit(self, page: int) -> bool:
+    def has_nofollow_link(self, page: int) -> bool:
         """Return whether a page has a link with rel=nofollow to a page found nowhere else."""
         if self.kind(page) in (PageKind.NOFOLLOW, PageKind.NOFOLLOW_HEADER):
             return True
@@ -175,7 +175,7 @@ class Layout:
 
     def page(self, page: int) -> Resource:
         """Return the resource of a page."""
-        return Resource(What.PAGE, self.names.host_of(page), page)
+        return Resource(ResourceKind.PAGE, self.names.host_of(page), page)
 
     def origin(self, host: int) -> str:
         """Return scheme, name and port of a host."""
@@ -187,23 +187,23 @@ class Layout:
 
     def target(self, resource: Resource) -> str:
         """Return the path and query of a resource."""
-        what, host, number, step = resource
-        if what is What.PAGE:
+        kind, host, number, step = resource
+        if kind is ResourceKind.PAGE:
             return self._page_target(host, number)
-        if what in (What.HOP, What.FRUIT):
+        if kind in (ResourceKind.HOP, ResourceKind.NOFOLLOWED):
             local = number - self.names.starts[host]
-            return f"/hop/{local}-{step}" if what is What.HOP else f"/fruit/{local}.html"
-        if what is What.SITEMAP:
+            return f"/hop/{local}-{step}" if kind is ResourceKind.HOP else f"/fruit/{local}.html"
+        if kind is ResourceKind.SITEMAP:
             return self._sitemap_target(host, step)
         return {
-            What.ROBOTS: "/robots.txt",
-            What.ROBOTS_MOVED: f"/robots-of/{number}.txt",
-            What.FEED: "/atom.xml" if self.names.feed_kind(host) is FeedKind.ATOM else "/feed.xml",
-            What.LISTED: f"/listed/{number}.html",
-            What.FED: f"/fed/{number}.html",
-            What.MEDIA: f"/m/{number}.{MEDIA_TYPES[number % 3]}",
-            What.TRAP: f"/trap/{number}/",
-        }[what]
+            ResourceKind.ROBOTS: "/robots.txt",
+            ResourceKind.ROBOTS_MOVED: f"/robots-of/{number}.txt",
+            ResourceKind.FEED: "/atom.xml" if self.names.feed_kind(host) is FeedKind.ATOM else "/feed.xml",
+            ResourceKind.LISTED: f"/listed/{number}.html",
+            ResourceKind.FED: f"/fed/{number}.html",
+            ResourceKind.MEDIA: f"/m/{number}.{MEDIA_TYPES[number % 3]}",
+            ResourceKind.TRAP: f"/trap/{number}/",
+        }[kind]
 
     def _page_target(self, host: int, page: int) -> str:
         local = page - self.names.starts[host]
@@ -241,7 +241,7 @@ class Layout:
     def _candidates(self, host: int, target: str) -> list[Resource]:
         start = self.names.starts[host]
         if target == "/":
-            return [Resource(What.PAGE, host, start)]
+            return [Resource(ResourceKind.PAGE, host, start)]
         found = [int(number) for number in _NUMBER.findall(target.rpartition("/sitemap-")[2])[-2:]]
         section = target[1:].partition("/")[0]
         if section in _PLAIN_SECTIONS:
@@ -249,37 +249,38 @@ class Layout:
             whole = start + number if section == "fruit" else number
             return [Resource(_PLAIN_SECTIONS[section], host, whole)]
         if section == "hop":
-            return [Resource(What.HOP, host, start + found[0], found[1])] if len(found) == 2 else []
-        pages = [Resource(What.PAGE, host, start + found[-1])] if found else []
-        steps = [Resource(What.SITEMAP, host, 0, step) for step in (0, *found[-1:])]
-        return [*pages, Resource(What.ROBOTS, host), Resource(What.FEED, host), *steps]
+            return [Resource(ResourceKind.HOP, host, start + found[0], found[1])] if len(found) == 2 else []
+        pages = [Resource(ResourceKind.PAGE, host, start + found[-1])] if found else []
+        steps = [Resource(ResourceKind.SITEMAP, host, 0, step) for step in (0, *found[-1:])]
+        return [*pages, Resource(ResourceKind.ROBOTS, host), Resource(ResourceKind.FEED, host), *steps]
 
     def _exists(self, resource: Resource) -> bool:
-        what, host, number, step = resource
-        if what in (What.PAGE, What.HOP, What.FRUIT):
+        kind, host, number, step = resource
+        if kind in (ResourceKind.PAGE, ResourceKind.HOP, ResourceKind.NOFOLLOWED):
             there = self.names.starts[host] <= number < self.names.starts[host + 1]
-            if not there or what is What.PAGE:
+            if not there or kind is ResourceKind.PAGE:
                 return there
-            return self.has_fruit(number) if what is What.FRUIT else 1 <= step <= self.hops(number)
-        if what is What.ROBOTS_MOVED:
+            return self.has_nofollow_link(number) if kind is ResourceKind.NOFOLLOWED else 1 <= step <= self.hops(number)
+        if kind is ResourceKind.ROBOTS_MOVED:
             return 0 <= number < self.names.hosts and self.robots_moved(number) == resource
         sitemap, feed = self.names.sitemap_kind(host), self.names.feed_kind(host)
         limits = {
-            What.SITEMAP: sitemap is not SitemapKind.NONE and step <= (2 if sitemap is SitemapKind.INDEX else 0),
-            What.FEED: feed is not FeedKind.NONE,
-            What.LISTED: sitemap is not SitemapKind.NONE and number < HIDDEN_PER_HOST,
-            What.FED: feed is not FeedKind.NONE and number < HIDDEN_PER_HOST,
-            What.MEDIA: number < self.spec.media_per_host,
-            What.TRAP: self.names.has_trap(host),
+            ResourceKind.SITEMAP: sitemap is not SitemapKind.NONE
+            and step <= (2 if sitemap is SitemapKind.INDEX else 0),
+            ResourceKind.FEED: feed is not FeedKind.NONE,
+            ResourceKind.LISTED: sitemap is not SitemapKind.NONE and number < HIDDEN_PER_HOST,
+            ResourceKind.FED: feed is not FeedKind.NONE and number < HIDDEN_PER_HOST,
+            ResourceKind.MEDIA: number < self.spec.media_per_host,
+            ResourceKind.TRAP: self.names.has_trap(host),
         }
-        return number >= 0 and limits.get(what, True)
+        return number >= 0 and limits.get(kind, True)
 
     def robots_moved(self, host: int) -> Resource | None:
         """Return the new place of a host's robots.txt, or None if it was not moved."""
         kind = self.names.robots_kind(host)
         if kind is RobotsKind.MOVED:
-            return Resource(What.ROBOTS_MOVED, host, host)
-        return Resource(What.ROBOTS_MOVED, 0, host) if kind is RobotsKind.MOVED_AWAY else None
+            return Resource(ResourceKind.ROBOTS_MOVED, host, host)
+        return Resource(ResourceKind.ROBOTS_MOVED, 0, host) if kind is RobotsKind.MOVED_AWAY else None
 
     def alias(self, host: int) -> str | None:
         """Return the name to which the host's CNAME points, or None."""
@@ -301,12 +302,12 @@ def _forms(sections: int) -> list[str]:
 _INNER_FORMS = _forms(ORDINARY_SECTIONS)
 _OUTER_FORMS = _forms(len(SECTIONS))
 _PLAIN_SECTIONS = {
-    "robots-of": What.ROBOTS_MOVED,
-    "listed": What.LISTED,
-    "fed": What.FED,
-    "fruit": What.FRUIT,
-    "m": What.MEDIA,
-    "trap": What.TRAP,
+    "robots-of": ResourceKind.ROBOTS_MOVED,
+    "listed": ResourceKind.LISTED,
+    "fed": ResourceKind.FED,
+    "fruit": ResourceKind.NOFOLLOWED,
+    "m": ResourceKind.MEDIA,
+    "trap": ResourceKind.TRAP,
 }
 
 

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 from fyke.lab.simweb.bodies import Body
 from fyke.lab.simweb.kinds import FeedKind, SitemapKind
-from fyke.lab.simweb.layout import HIDDEN_PER_HOST, Layout, Resource, What
+from fyke.lab.simweb.layout import HIDDEN_PER_HOST, Layout, Resource, ResourceKind
 
 _NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -19,14 +19,14 @@ def announced(layout: Layout, host: int) -> list[Resource]:
     """Return the sitemaps that the host's robots.txt names: one or none."""
     if layout.names.sitemap_kind(host) is SitemapKind.NONE:
         return []
-    return [Resource(What.SITEMAP, host)]
+    return [Resource(ResourceKind.SITEMAP, host)]
 
 
 def indexed(layout: Layout, resource: Resource) -> list[Resource]:
     """Return the sitemaps that a sitemap names."""
     if resource.step or layout.names.sitemap_kind(resource.host) is not SitemapKind.INDEX:
         return []
-    return [Resource(What.SITEMAP, resource.host, 0, step) for step in (1, 2)]
+    return [Resource(ResourceKind.SITEMAP, resource.host, 0, step) for step in (1, 2)]
 
 
 def listed(layout: Layout, resource: Resource) -> list[Resource]:
@@ -35,13 +35,13 @@ def listed(layout: Layout, resource: Resource) -> list[Resource]:
     if indexed(layout, resource):
         return []
     pages = [layout.page(layout.names.starts[host])]
-    pages += [Resource(What.LISTED, host, number) for number in range(HIDDEN_PER_HOST)]
+    pages += [Resource(ResourceKind.LISTED, host, number) for number in range(HIDDEN_PER_HOST)]
     return pages[resource.step - 1 :: 2] if resource.step else pages
 
 
 def fed(host: int) -> list[Resource]:
     """Return the pages that a host's feed names."""
-    return [Resource(What.FED, host, number) for number in range(HIDDEN_PER_HOST)]
+    return [Resource(ResourceKind.FED, host, number) for number in range(HIDDEN_PER_HOST)]
 
 
 def sitemap(layout: Layout, resource: Resource) -> Body:

@@ -16,7 +16,7 @@ from fyke.lab.simweb import listings, old_tree, robots
 from fyke.lab.simweb.bodies import Bodies
 from fyke.lab.simweb.hosts import FTP_HOST, GOPHER_HOST
 from fyke.lab.simweb.kinds import FAILING, PASSING, REDIRECTING, PageKind, RobotsKind
-from fyke.lab.simweb.layout import Layout, Resource, What
+from fyke.lab.simweb.layout import Layout, Resource, ResourceKind
 
 Scope = Literal["host", "domain", "prefix", "web"]
 
@@ -79,13 +79,13 @@ class Oracle:
         """Return the links of a resource that may be followed (Location counts), in any order."""
         layout, host = self.layout, resource.host
         home = layout.page(layout.names.starts[host])
-        if resource.what is What.PAGE:
+        if resource.kind is ResourceKind.PAGE:
             return self._page_links(resource.number)
-        if resource.what is What.HOP:
+        if resource.kind is ResourceKind.HOP:
             return [layout.redirect(resource.number, resource.step)]
-        if resource.what is What.FEED:
+        if resource.kind is ResourceKind.FEED:
             return [home, *listings.fed(host)]
-        return [home] if resource.what in (What.LISTED, What.FED, What.FRUIT) else []
+        return [home] if resource.kind in (ResourceKind.LISTED, ResourceKind.FED, ResourceKind.NOFOLLOWED) else []
 
     def _page_links(self, page: int) -> list[Resource]:
         layout = self.layout
@@ -98,27 +98,27 @@ class Oracle:
             return self._bodies.duplicate_links(host, layout.bits(page) >> 40 & 3)
         found = [layout.page(target) for target in layout.targets(page)]
         if page == layout.names.starts[host]:
-            beside = [Resource(What.FEED, host), Resource(What.TRAP, host, 1)]
+            beside = [Resource(ResourceKind.FEED, host), Resource(ResourceKind.TRAP, host, 1)]
             found += [one for one in beside if layout.find(host, layout.target(one)) == one]
         return found
 
     def requisites(self, resource: Resource) -> list[Resource]:
         """Return the requisites of a resource."""
-        if resource.what is not What.PAGE or self.layout.kind(resource.number) in _BARE:
+        if resource.kind is not ResourceKind.PAGE or self.layout.kind(resource.number) in _BARE:
             return []
         return self.layout.requisites(resource.number)
 
-    def fruit(self, resource: Resource) -> list[Resource]:
+    def nofollow_links(self, resource: Resource) -> list[Resource]:
         """Return the links of a resource that must not be followed."""
-        if resource.what is not What.PAGE or self.layout.kind(resource.number) in _BARE:
+        if resource.kind is not ResourceKind.PAGE or self.layout.kind(resource.number) in _BARE:
             return []
         page = resource.number
-        return [Resource(What.FRUIT, resource.host, page)] if self.layout.has_fruit(page) else []
+        return [Resource(ResourceKind.NOFOLLOWED, resource.host, page)] if self.layout.has_nofollow_link(page) else []
 
     def succeeds(self, resource: Resource, patient: bool = True) -> bool:
         """Return whether the resource can be had whole with status 200."""
-        if resource.what is not What.PAGE:
-            return resource.what is not What.HOP
+        if resource.kind is not ResourceKind.PAGE:
+            return resource.kind is not ResourceKind.HOP
         kind = self.layout.kind(resource.number)
         return kind not in FAILING | REDIRECTING and (patient or kind not in PASSING)
 
@@ -175,7 +175,7 @@ class _Walk:
             found.forbidden.add(url)
             return
         found.requested.add(url)
-        page = resource.what is What.PAGE
+        page = resource.kind is ResourceKind.PAGE
         if page and self._layout.kind(resource.number) in PASSING:
             found.passing.add(url)
         if oracle.succeeds(resource, plan.patient):
@@ -187,7 +187,7 @@ class _Walk:
         self._offer(oracle.links(resource), step.depth + 1)
         if plan.requisites:
             self._offer(oracle.requisites(resource), step.depth + 1, requisite=True)
-        found.avoided.update(self._layout.url(one) for one in oracle.fruit(resource))
+        found.avoided.update(self._layout.url(one) for one in oracle.nofollow_links(resource))
         near = plan.scope == "web" or (plan.scope == "domain" and self._layout.names.domain_of[0] in self._domains)
         if page and resource.number == 0 and plan.old_protocols and near:
             self._old_protocols(step.depth)
@@ -204,7 +204,7 @@ class _Walk:
             return
         self._greeted.add((host, step.requisite))
         layout = self._layout
-        self.found.auxiliary.add(layout.url(Resource(What.ROBOTS, host)))
+        self.found.auxiliary.add(layout.url(Resource(ResourceKind.ROBOTS, host)))
         moved = layout.robots_moved(host)
         if moved is not None:
             self.found.auxiliary.add(layout.url(moved))

@@ -58,8 +58,8 @@
 
   // --- how it stands
   let samples = [], spokenAt = 0, spokenState = "";
-  function show(standing) {
-    const figures = standing.figures, now = figures.statistics;
+  function show(latest) {
+    const figures = latest.figures, now = figures.statistics;
     if (!now) return;
     if (!document.querySelector("[data-figure]")) { location.reload(); return; }
     const shown = {
@@ -68,34 +68,34 @@
       awake: number(now.hosts - now.hosts_asleep),
       fresh: `${(100 * (now.freshness.fresh ?? 0)).toFixed(1)} %`,
       due: number(now.freshness.due ?? 0),
-      pages_s: standing.live ? rate(standing.pages_s) : "–",
-      bytes_s: standing.live ? size(standing.bytes_s) : "–",
+      pages_s: latest.live ? rate(latest.pages_s) : "–",
+      bytes_s: latest.live ? size(latest.bytes_s) : "–",
     };
     for (const box of board.querySelectorAll("[data-figure]")) box.textContent = shown[box.dataset.figure];
     for (const box of board.querySelectorAll("[data-queue]")) box.textContent = number(figures.queues[box.dataset.queue] ?? 0);
     const state = byId("state");
-    state.textContent = standing.words;
-    state.className = `state ${standing.state.replace(/[^a-z]/g, "")}`;
-    byId("told").textContent = standing.live ? "Live, from the crawl itself."
-      : `As of its last checkpoint, ${new Date(standing.at * 1000).toLocaleString()}.`;
+    state.textContent = latest.words;
+    state.className = `state ${latest.state.replace(/[^a-z]/g, "")}`;
+    byId("told").textContent = latest.live ? "Live, from the crawl itself."
+      : `As of its last checkpoint, ${new Date(latest.at * 1000).toLocaleString()}.`;
     byId("blocked").textContent = figures.blocked.length ? `Blocked: ${clean(figures.blocked.join(", ").slice(0, 400))}.` : "";
-    byId("not-running").hidden = standing.live;
-    byId("all-orders").hidden = !standing.live;
+    byId("not-running").hidden = latest.live;
+    byId("all-orders").hidden = !latest.live;
     const outcomes = Object.entries(now.outcomes).sort((a, b) => b[1] - a[1]);
     fill("outcome-rows", outcomes.map(([name, count]) => row([name.replaceAll("_", " "), number(count)])), 2, "None has ended yet.");
     fill("slowest-rows", figures.slowest.slice(0, SLOWEST).map((host) => row(
       [clean(host.host), number(host.waiting) + (host.more_on_disk ? "+" : ""), `${host.delay_s.toFixed(1)} s`, duration(host.left_s)],
-      `${base}/host/${encodeURIComponent(host.host)}`)), 4, standing.live ? "None waits." : "Only a running crawl tells.");
-    speak(standing, now);
-    if (standing.live) sample([standing.at, standing.pages_s, standing.bytes_s, now.waiting, now.hosts - now.hosts_asleep, now.memory_bytes]);
+      `${base}/host/${encodeURIComponent(host.host)}`)), 4, latest.live ? "None waits." : "Only a running crawl tells.");
+    speak(latest, now);
+    if (latest.live) sample([latest.at, latest.pages_s, latest.bytes_s, now.waiting, now.hosts - now.hosts_asleep, now.memory_bytes]);
   }
   // What a screen reader says: seldom, and at once when the state changes.
-  function speak(standing, now) {
-    if (standing.state === spokenState && Date.now() - spokenAt < SAID_EVERY_MS) return;
+  function speak(latest, now) {
+    if (latest.state === spokenState && Date.now() - spokenAt < SAID_EVERY_MS) return;
     spokenAt = Date.now();
-    spokenState = standing.state;
-    byId("spoken").textContent = `${standing.state}: ${number(now.pages)} pages`
-      + (standing.live ? `, ${rate(standing.pages_s)} a second` : "") + `, ${number(now.waiting)} URLs waiting`;
+    spokenState = latest.state;
+    byId("spoken").textContent = `${latest.state}: ${number(now.pages)} pages`
+      + (latest.live ? `, ${rate(latest.pages_s)} a second` : "") + `, ${number(now.waiting)} URLs waiting`;
   }
   function sample(one) {
     if (samples.length && one[0] <= samples[samples.length - 1][0]) return;

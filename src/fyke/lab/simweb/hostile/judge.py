@@ -53,7 +53,7 @@ class _Player:
         return [(at, host, path) for at, host, path in self._line()]
 
 
-class Running:
+class RunningServers:
     """The servers that play a cast, split among `players`.
 
     The last player has the start and the normal sites, the first all other hosts, the middle one, if any, the names.
@@ -72,7 +72,7 @@ class Running:
 
 
 @contextmanager
-def running(cast: Cast, *, apart: bool = False) -> Iterator[Running]:
+def running(cast: Cast, *, apart: bool = False) -> Iterator[RunningServers]:
     """Play `cast` in its own process.
 
     `apart`: play normal sites, names and the other hosts in one process each, the last at the lowest priority.
@@ -85,7 +85,7 @@ def running(cast: Cast, *, apart: bool = False) -> Iterator[Running]:
             players.append(_Player(cast))
             cast = replace(cast, hostile_port=players[0].port)
         players.append(_Player(cast))
-        yield Running(cast, players)
+        yield RunningServers(cast, players)
     finally:
         for player in players:
             player.process.kill()

@@ -29,7 +29,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
     one.name: one for table in (answers, documents, rules, resolving, http2) for one in table.BEHAVIOURS
 }
 START, NORMAL = "start", "normal"
-_GOOD = frozenset({START, NORMAL, *endless.KINDS})  # well-behaved sites: every answer is whole
+_WELL_BEHAVED = frozenset({START, NORMAL, *endless.KINDS})  # sites whose every answer is whole
 STRANGERS = re.compile(r"name-(private|metadata|loopback|zero|broadcast|multicast|shared|reserved|six|alias-to-here)")
 PIECE_BYTES = 1 << 16
 MOST_NAMES = 1 << 16
@@ -46,7 +46,7 @@ class Cast:
     normal_hosts: int = 0
     normal_pages: int = 0
     pause_s: float = 0.0  # before each answer of a normal or honest site
-    endless: list[str] = field(default_factory=list)  # kinds of endless sites, a host each; `honest` is beside them
+    endless_kinds: list[str] = field(default_factory=list)  # a host of each; `honest` is beside them
     honest: int = 0
     hostile_port: int = 0  # the port at which another process plays the behaviours; 0: this process
 
@@ -74,7 +74,7 @@ def _urls(cast: Cast, name: str, port: int) -> Iterator[str]:
 def _hosts_of(cast: Cast) -> Iterator[str]:
     yield host_of(START)
     yield from (host_of(NORMAL, number) for number in range(cast.normal_hosts))
-    yield from endless.hosts_of(cast.endless, cast.honest)
+    yield from endless.hosts_of(cast.endless_kinds, cast.honest)
     yield from (host_of(name, number) for name in cast.behaviours for number in range(cast.hosts))
 
 
@@ -117,7 +117,7 @@ class HostileServers:
         if top not in ("hostile", "stranger"):
             return None
         name = re.sub(r"-\d+$", "", label) if label not in BEHAVIOURS else label
-        if name in _GOOD:
+        if name in _WELL_BEHAVED:
             return Behaviour(name)
         return BEHAVIOURS.get(name)
 
@@ -172,7 +172,7 @@ class HostileServers:
                     host = field[5:].decode("latin-1").strip().partition(":")[0]  # one of many hosts at this address
         path = words[1] if len(words) > 1 else line.decode("latin-1").strip()
         self._note(host, path)
-        if behaviour.name in _GOOD:
+        if behaviour.name in _WELL_BEHAVED:
             if behaviour.name in (NORMAL, "honest") and self._cast.pause_s:
                 await asyncio.sleep(self._cast.pause_s)
             writer.write(self._good(host, path))
@@ -211,7 +211,7 @@ class HostileServers:
             yield from _urls(self._cast, name, self._cast.hostile_port or self.port)
         for number in range(self._cast.normal_hosts):
             yield f"http://{host_of(NORMAL, number)}:{self.port}/"
-        for host in endless.hosts_of(self._cast.endless, self._cast.honest):
+        for host in endless.hosts_of(self._cast.endless_kinds, self._cast.honest):
             yield f"http://{host}:{self.port}/"
 
     async def _play(
