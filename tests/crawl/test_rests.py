@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -11,7 +12,11 @@ from typing import Any
 
 import pytest
 
-from crawl.runs import begin, settings
+from crawl.runs import begin, crawl, settings
+from crawl.small_site import small_site
+from fyke.archive.directory import CrawlDirectory
+from fyke.core.config import PolitenessSection
+from fyke.fetcher.rests import Rests
 from fyke.lab.simweb import PageShares, WebSpec, audit_politeness, running_web
 from fyke.lab.simweb.child import RunningWeb
 
@@ -50,6 +55,21 @@ def cut_at(rows: list[dict[str, Any]], deaths: list[float]) -> list[dict[str, An
     for row in rows:
         row["ended"] = min([row["ended"], *(death for death in deaths if death >= row["arrived"])])
     return rows
+
+
+def test_a_seed_that_was_public_is_asked_nothing_when_it_is_private_later(tmp_path: Path) -> None:
+    """As it is after a kill: the journal alone knows of it."""
+    config, into = settings(tmp_path), tmp_path / "crawl"
+    with small_site(pages=9) as site:
+        seed = site.url.replace("127.0.0.1", "a.localhost")
+        assert crawl(into, config, seed, "--pages", "2").status == 0
+        directory = CrawlDirectory(into)
+        with closing(Rests(directory.rests, PolitenessSection(), 1.0, time.time(), resumed=True)) as rests:
+            rests.note_public(["a.localhost"], time.time())
+        site.asked.clear()
+        done = crawl(into, config, "--pages", "9").summary
+        assert done["ending"] == "finished" and done["outcomes"]["address_refused"], done
+        assert not site.asked
 
 
 def address_gaps(rows: list[dict[str, Any]]) -> list[float]:

@@ -1,6 +1,7 @@
 """Laws of the resolver, against name servers that really answer on 127.0.0.1."""
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,13 +9,14 @@ import uvloop
 
 from fetcher.conftest import name_servers
 from fyke.core.clock import VirtualClock
-from fyke.core.config import DnsSection
+from fyke.core.config import DnsSection, PolitenessSection
 from fyke.core.errors import ConfigurationError
 from fyke.core.outcomes import Outcome
 from fyke.fetcher.addresses import is_public
 from fyke.fetcher.dns_datagrams import SOCKETS, ServerAddress
 from fyke.fetcher.dns_query import server_of
 from fyke.fetcher.names import FAILURE_TTL_S, MOST_NAMES, MOST_TTL_S, Resolver
+from fyke.fetcher.rests import Rests
 
 PUBLIC, OTHER, SIX = "93.184.216.34", "8.8.4.4", "2606:2800:220:1::1"
 
@@ -351,6 +353,19 @@ async def test_a_name_that_was_public_does_not_become_private():
         assert (await resolver.resolve("seed.test")).addresses == (OTHER,)
         assert (await resolver.resolve("home.test")).addresses == ("10.0.0.2",)
         await resolver.close()
+
+
+async def test_that_a_name_was_public_outlives_a_kill_before_anything_else_is_written(tmp_path):
+    """It is noted before the answer is used."""
+    async with name_servers({"zone": {"seed.test": (PUBLIC,), "a.intra.test": (PUBLIC,)}}) as (server,):
+        for outcome in (Outcome.OK, Outcome.ADDRESS_REFUSED):
+            resolver = resolver_of(server, trusted=lambda host: True, private=["intra.test"])
+            with closing(Rests(tmp_path / "rests", PolitenessSection(), 1.0, 0.0, resumed=True)) as rests:
+                resolver.remember(rests)
+                assert (await resolver.resolve("seed.test")).outcome is outcome
+                assert (await resolver.resolve("a.intra.test")).ok
+                server.zone.update(dict.fromkeys(server.zone, ("127.0.0.1",)))
+                await resolver.close()
 
 
 async def test_that_a_name_was_public_outlives_a_restart():

@@ -159,6 +159,23 @@ def test_a_journal_that_says_nothing(tmp_path: Path) -> None:
         assert rests.due("a.test") == 0.0
 
 
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.sampled_from(["a.test", "b.test", "c.test"]), st.booleans()), max_size=12))
+def test_a_name_once_noted_as_public_stays_so(tmp_path: Path, notes: list[tuple[str, bool]]) -> None:
+    """Over kills, a journal that is written anew, another boot, and a torn last line."""
+    path = tmp_path / "rests"
+    path.unlink(missing_ok=True)
+    noted: set[str] = set()
+    for number, (name, rebooted) in enumerate(notes):
+        with closing(opened(path, float(number), boot_id=f"boot{number * rebooted}", most_lines=4)) as rests:
+            assert rests.public == noted
+            rests.note_public([name, name], float(number))
+            rests.begin([("rests.test", 1.0)], float(number))
+            noted.add(name)
+        whole = path.read_bytes()
+        path.write_bytes(whole + whole.splitlines()[-1][:-2] * rebooted)
+
+
 def test_the_journal_does_not_grow(tmp_path: Path) -> None:
     path = tmp_path / "rests"
     with closing(opened(path, 0.0, resumed=False, most_lines=100)) as rests:

@@ -88,6 +88,32 @@ def test_it_is_measured(tmp_path: Path) -> None:
     assert not list(check_archive(tmp_path / "there" / "cloaking", once=False))
 
 
+def test_a_host_that_only_strangers_named_may_not_be_private(tmp_path: Path) -> None:
+    """It is where a crawl may go, and then is in the network of whoever measures."""
+    asked: Counter[str] = Counter()
+
+    def answer(path: str, fields: dict[str, str]) -> Answer:
+        host, port = fields["host"].split(":")
+        asked[host] += 1
+        return 200, {"Content-Type": "text/html"}, f"<p>{host}<a href='http://b.localhost:{port}/'>b</a>".encode()
+
+    into = tmp_path / "there"
+    with web_server(answer) as url:
+        port = url.rstrip("/").rpartition(":")[2]
+        chosen = settings(tmp_path, None, dns={"private": ["b.localhost"]})
+        assert crawl(into, chosen, f"http://a.localhost:{port}/", "--scope", "web").status == 0
+        assert set(asked) == {"a.localhost", "b.localhost"}
+        asked.clear()
+        file = into / "fyke.toml"
+        file.write_text(file.read_text().replace('private = ["b.localhost"]', "private = []"))
+        done = fyke("cloak", str(into), "--as", "Firefox/140.0", "--json")
+    assert done.returncode == 0, done.stderr
+    assert set(asked) == {"a.localhost"}
+    answers = {page["url"]: page["answers"] for page in json.loads(done.stdout)["pages"]}
+    assert answers[f"http://a.localhost:{port}/"] == [200] * 4
+    assert "address" in fyke("why", str(into / "cloaking"), f"http://b.localhost:{port}/").stdout
+
+
 @pytest.mark.parametrize("agents", ["1", "2"])
 def test_who_rests_or_is_blocked_is_left_in_peace(tmp_path: Path, agents: str) -> None:
     """A measurement owes servers what the crawl does, and the crawl what the measurement does."""

@@ -296,9 +296,11 @@ def cloak(
             raise ConfigurationError(f"{directory} has no pages to ask for again; {left_out}")
         if aside := rooms.owed.set_aside(into):
             say_aside(f"an earlier measurement is {aside} now")
-        with rooms.owed.owed(crawled, into):
+        named = rooms.cloaking.named_urls(crawled, urls)
+        with rooms.owed.owed(crawled, into, urls):
+            into.listed.write(url for url in urls if url not in named)
             for number, turn in enumerate(rooms.cloaking.TURNS):
-                asked = rooms.cloaking.turn_settings(settings, urls, as_ if turn == "named" else "")
+                asked = rooms.cloaking.turn_settings(settings, named, as_ if turn == "named" else "")
                 again = rooms.passes.Pass() if number else None
                 done = rooms.run.crawl_with_panel(into, asked, Reporter(stderr=True), again=again)
                 if done.ending is rooms.loop.Ending.STOPPED:

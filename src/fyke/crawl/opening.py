@@ -266,6 +266,7 @@ class Rooms:
             self._config.dns, self._clock, self._chosen.host, by_proxy=prepared.sites.by_proxy,
             most_names=MOST_NAMES // self._agents,
         )  # fmt: skip
+        self.resolver.remember(self.rests)
         self.post: Post = Alone()
         self.office: Office | None = None  # the same, if there are other agents
         if seat is not None:

@@ -9,7 +9,7 @@ killed, the crawl finds no journal of rests: every host rests, and it takes long
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import count
@@ -23,6 +23,7 @@ from fyke.core.config import Config
 from fyke.core.messages import SOON_S
 from fyke.core.urls import split
 from fyke.disk.files import writing
+from fyke.fetcher.addresses import is_public
 from fyke.fetcher.book import HostBook, ReadBooks
 from fyke.fetcher.rests import Rests
 
@@ -58,22 +59,25 @@ def set_aside(measured: CrawlDirectory) -> Path | None:
 
 
 @contextmanager
-def owed(crawled: CrawlDirectory, beside: CrawlDirectory) -> Iterator[None]:
+def owed(crawled: CrawlDirectory, beside: CrawlDirectory, urls: Iterable[str]) -> Iterator[None]:
     """Have hosts rest in the new crawl `beside` as they do in `crawled`, and in `crawled` as in `beside` when the block
-    ends."""
+    ends. Names in `urls`, the pages of `beside`, that were public stay so: they may not become private there."""
     config, clock, other_clock = crawled.config(), crawl_clock(crawled), SystemClock()
-    dues = _dues(crawled.parts, config, clock)
+    dues, public = _dues(crawled.parts, config, clock)
+    public |= _public_in_books(crawled, urls)
     with writing(beside.state):
         beside.state.mkdir(parents=True)
-        _note([beside], {name: due + clock.wall_ahead_s for name, due in dues.items()}, config, other_clock)
+        later = {name: due + clock.wall_ahead_s for name, due in dues.items()}
+        _note([beside], later, public, config, other_clock)
         for part in crawled.parts:
             part.rests.unlink(missing_ok=True)
     try:
         yield
     finally:
         take_over(crawled)
-        met = _dues([beside], config, other_clock)
-        _note(crawled.parts, dues | {name: due - clock.wall_ahead_s for name, due in met.items()}, config, clock)
+        met, met_public = _dues([beside], config, other_clock)
+        dues |= {name: due - clock.wall_ahead_s for name, due in met.items()}
+        _note(crawled.parts, dues, public | met_public, config, clock)
 
 
 def take_over(crawled: CrawlDirectory) -> None:
@@ -97,21 +101,31 @@ def take_over(crawled: CrawlDirectory) -> None:
                 book.save_hosts(unknown)
 
 
-def _dues(of: Sequence[CrawlDirectory], config: Config, clock: Clock) -> dict[str, float]:
-    """Return until when each name rests, by the journals of `of`."""
+def _public_in_books(crawled: CrawlDirectory, urls: Iterable[str]) -> set[str]:
+    """Return the hosts of `urls` that were public when they were last looked up, by the host books."""
+    with ReadBooks(part.hosts for part in crawled.parts) as books:
+        hosts = filter(None, (books.host(name) for name in {split(url).host for url in urls}))
+        return {host.name for host in hosts if any(map(is_public, host.addresses))}
+
+
+def _dues(of: Sequence[CrawlDirectory], config: Config, clock: Clock) -> tuple[dict[str, float], set[str]]:
+    """Return until when each name rests, and which were public, by the journals of `of`."""
     dues: dict[str, float] = {}
+    public: set[str] = set()
     for each in of:
         with _opened(each, config, clock) as rests:
+            public |= rests.public
             for name, due in rests.dues():
                 dues[name] = max(due, dues.get(name, 0.0))
-    return dues
+    return dues, public
 
 
-def _note(to: Sequence[CrawlDirectory], dues: dict[str, float], config: Config, clock: Clock) -> None:
-    """Write `dues`, and how often host books were written, into the journals of `to`."""
+def _note(to: Sequence[CrawlDirectory], dues: dict[str, float], public: set[str], config: Config, clock: Clock) -> None:
+    """Write `dues`, the names that were `public`, and how often host books were written, into the journals of `to`."""
     for each in to:
         with _opened(each, config, clock) as rests:
             rests.end(dues.items(), clock.now())
+            rests.note_public(public, clock.now())
             if each.hosts.is_file():
                 with closing(HostBook(each.hosts)) as book:
                     rests.note_book(book.writes, clock.now())

@@ -6,7 +6,8 @@ need no DNS. An answer is kept for its TTL, within bounds. Failures are kept too
 about the name (a dead name server).
 
 Answers outlive a restart in the `HostBook`: `HostDesk` keeps the addresses with the `Host`, and gives them back with
-`load` when the host is read again. So a restart asks for nothing that is still valid, and reads nothing at once.
+`load` when the host is read again. So a restart asks for nothing that is still valid, and reads nothing at once. The
+book learns of a host later, so that a chosen name was public is noted in the journal of rests at once (`remember`).
 
 Invariants: one question in flight for each name, however many callers wait. Every address handed out, also one from
 `load`, is public, or belongs to a name that the person who started the crawl chose (`trusted`, or a domain of
@@ -16,10 +17,11 @@ rebinding). Bounded: at most `most_names` names are held.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
+from typing import Protocol
 
 from fyke.core.clock import Clock
 from fyke.core.config import DnsSection
@@ -50,6 +52,15 @@ class Resolution:
         return self.outcome is Outcome.OK
 
 
+class PublicNotes(Protocol):
+    """Remembers for later processes which names of seeds were found at a public address."""
+
+    @property
+    def public(self) -> Collection[str]: ...
+
+    def note_public(self, names: Iterable[str], now: float) -> None: ...
+
+
 class Resolver:
     """Addresses of hosts, cached. It belongs to the event loop it is first used on.
 
@@ -77,11 +88,17 @@ class Resolver:
         self._servers = NameServers(config, sockets)
         self._answers: OrderedDict[str, Resolution] = OrderedDict()
         self._were_public: set[str] = set()  # names that seeds gave
+        self._notes: PublicNotes | None = None
         self._in_flight: dict[str, asyncio.Task[Resolution]] = {}
         self._fault: BaseException | None = None
 
     def __repr__(self) -> str:
         return f"Resolver({len(self._answers)} names, {self.in_flight} in flight)"
+
+    def remember(self, notes: PublicNotes) -> None:
+        """Believe what an earlier process noted in `notes`, and note there what is found, before it is used."""
+        self._notes = notes
+        self._were_public.update(notes.public)
 
     async def resolve(self, host: str) -> Resolution:
         """Return the answer for `host` (a name, an IPv4 address or an IPv6 address in brackets)."""
@@ -223,6 +240,8 @@ class Resolver:
         public = tuple(address for address in addresses if is_public(address))
         if public and name not in self._were_public and self._trusted(name):
             self._were_public.add(name)
+            if self._notes:
+                self._notes.note_public([name], self._clock.now())
         return public
 
     def _in_private_domain(self, name: str) -> bool:

@@ -10,7 +10,8 @@ may be missing. So a journal that was not written since this machine was started
 as long as a rest outside the book can last.
 
 Every line has a digest. The journal also notes how often the book was written, so that saves which a disk lost, even
-the last ones, are missed (`check_book`).
+the last ones, are missed (`check_book`). And it notes the names of seeds that were found at a public address, because
+the book learns of them later: such a name must never be private again (`fyke.fetcher.names`).
 
 Invariant: whenever the process died, `due` of the next one is no sooner than the end of the rest that was due. Bounded:
 the journal is written anew, without rests that are over, once it has `MOST_LINES` and is twice what it must be.
@@ -18,6 +19,7 @@ the journal is written anew, without rests that are over, once it has `MOST_LINE
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from fyke.core.clock import BOOT_ID
@@ -62,6 +64,7 @@ class Rests(Opened):
         self._by_duration = politeness.delay_factor > 0  # whether a download's duration may ask for a rest
         self._due: dict[str, float] = {}
         self._under_way: dict[str, tuple[float, float]] = {}  # begin, and least rest in seconds
+        self._public: set[str] = set()
         self._unknown_host_due = self._unknown_address_due = 0.0
         if (not self._read() and resumed) or others:
             self._unknown_host_due = now + max(BOOKED_WAIT_S, politeness.host_delay_s)
@@ -120,6 +123,17 @@ class Rests(Opened):
         if writes < self._book_writes:
             raise damaged(self._path.with_name(self._path.name.replace("rests", "hosts") + ".sqlite"), LOST_WRITES)
 
+    @property
+    def public(self) -> frozenset[str]:
+        """The names that were noted as public."""
+        return frozenset(self._public)
+
+    def note_public(self, names: Iterable[str], now: float) -> None:
+        """Note that `names` were found at a public address."""
+        new = sorted(set(names) - self._public)
+        self._public.update(new)
+        self._note([_seen_public(name) for name in new], now)
+
     def note_book(self, writes: int, now: float) -> None:
         """Note that the book was written `writes` times."""
         if writes != self._book_writes:
@@ -148,6 +162,7 @@ class Rests(Opened):
         lines = [sealed_line(self._boot_id), sealed_line(f"b {self._book_writes}")]
         lines += [_ended(name, due) for name, due in self._due.items()]
         lines += [_begun(name, *request) for name, request in self._under_way.items()]
+        lines += [_seen_public(name) for name in sorted(self._public)]
         data = "".join(lines).encode()
         part = self._path.with_suffix(".part")
         with writing(part):
@@ -166,20 +181,34 @@ class Rests(Opened):
         """Take in an earlier process's notes; return False if there are none that can be believed."""
         try:
             lines = journal_lines(self._path)
-            if lines[:1] != [sealed_line(self._boot_id).rstrip()]:
-                return False
+            is_of_this_boot = lines[:1] == [sealed_line(self._boot_id).rstrip()]
             for line in lines[1:]:
-                self._take_in(unsealed_line(line))
+                if is_of_this_boot:
+                    self._take_in(unsealed_line(line))
+                else:
+                    self._take_in_public(line)
+            if not is_of_this_boot:
+                return False
         except FileNotFoundError:
             return False
         except ValueError as error:
             raise damaged(self._path, str(error)) from None
         return True
 
+    def _take_in_public(self, line: str) -> None:
+        """Believe a line from before a power cut, which may have torn it, if it names a public name."""
+        with suppress(ValueError):
+            note = unsealed_line(line)
+            if note.startswith("p "):
+                self._take_in(note)
+
     def _take_in(self, note: str) -> None:
         kind, rest = note.split(" ", 1)
         if kind == "b":
             self._book_writes = int(rest)
+            return
+        if kind == "p":
+            self._public.add(rest)
             return
         time, seconds, name = rest.split(" ", 2)
         if kind == ">":
@@ -195,3 +224,7 @@ def _begun(name: str, began: float, least_s: float) -> str:
 
 def _ended(name: str, due: float) -> str:
     return sealed_line(f". {due!r} 0 {name}")
+
+
+def _seen_public(name: str) -> str:
+    return sealed_line(f"p {name}")
