@@ -87,13 +87,18 @@ def discard_last_flush(stream: TextIO | None) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+def _flush_errors() -> None:
+    if sys.stderr is not None:  # as it is if it was closed before the command began
+        sys.stderr.flush()
+
+
 @contextmanager
 def kept_back() -> Iterator[None]:
     """Hold back what libraries write to stderr until the block ends; drop it if the block raises a FykeError.
 
     The search engine writes a trace before anybody can say what it is about, and the error's one line says that.
     """
-    sys.stderr.flush()
+    _flush_errors()
     kept, real = os.memfd_create("stderr"), os.dup(2)
     os.dup2(kept, 2)
     said = True
@@ -103,7 +108,7 @@ def kept_back() -> Iterator[None]:
         said = False
         raise
     finally:
-        sys.stderr.flush()
+        _flush_errors()
         os.dup2(real, 2)
         os.close(real)
         with os.fdopen(kept, "rb") as file, suppress(OSError):

@@ -33,7 +33,7 @@ _BY_CODE = {
 # libcurl's words with E_RECV_ERROR if the connection, and not the answer, is at fault.
 _CONNECTION_WORDS = ("reset", "recv failure", "ssl_read", "closed abruptly", "connection died", "unexpected eof")
 
-_SILENT = {100: "a header line is too long"}  # errors libcurl has no message for
+_SILENT = {16: "it speaks no HTTP/2, as it said it would", 100: "a header line is too long"}  # errors libcurl has no message for
 
 _TRUNCATED = {
     Outcome.TOO_LARGE: "length",
