@@ -169,7 +169,7 @@ class Supervisor:
         if self._deaths > DEATHS:
             raise errors.AgentFailed(
                 f"the process of agent {process.agents[0]} ended {DEATHS} times without a checkpoint, at last by {how}:"
-                f" look for its end in the system's log (too little memory?); fyke crawl --into {self._directory.path}"
+                f" see the system's log for the cause (too little memory?); fyke crawl --into {self._directory.path}"
                 " goes on from the last checkpoint"
             )
 
@@ -365,9 +365,9 @@ class Supervisor:
     def block(self, host: str, blocked: bool) -> str:
         """Request nothing more of `host`, or go on with it; return what was done, in words."""
         if not self._asked.block(host, blocked) and blocked:
-            return f"{host} was blocked before"
+            return f"{host} was already blocked"
         self._tell_all(do="block", host=host, blocked=blocked)
-        return f"{host} is blocked" if blocked else f"{host} is not blocked; its URLs go on"
+        return f"{host} is blocked" if blocked else f"{host} is no longer blocked; its URLs go on"
 
     def figures(self) -> dict[str, Any]:
         """Return everything that can be watched."""
