@@ -142,7 +142,7 @@ def test_killed_after_the_last_rename(site: Path, tmp_path: Path, monkeypatch: p
         whole, known = out.read_bytes(), (part / "progress.json").exists()
         if known:
             exported(site, "wacz", out)
-        with pytest.raises(ConfigurationError, match="is there already"):
+        with pytest.raises(ConfigurationError, match="exists already"):
             exported(site, "wacz", out)
         assert out.read_bytes() == whole and not part.exists()
         assert known or at > 1
