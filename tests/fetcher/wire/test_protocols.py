@@ -85,7 +85,7 @@ async def test_a_304_that_nobody_asked_for_is_no_page():
     async with web(saying(b'HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n')) as server, Client() as client:
         answer = await client.get(server.url())
         assert (answer.outcome, answer.status) == (Outcome.BAD_ANSWER, 304)
-        assert answer.detail == "status 304 ends no request of ours"
+        assert answer.detail == "status 304 is not an answer to this request"
 
 
 @pytest.mark.parametrize(
