@@ -91,9 +91,9 @@ async def test_a_304_that_nobody_asked_for_is_no_page():
 @pytest.mark.parametrize(
     ("fields", "outcome", "detail"),
     [
-        (b"Content-Range: bytes 0-1/9", Outcome.BAD_ANSWER, "a part that was not asked for: bytes 0-1/9"),
-        (b"Content-Range: bytes 7-8/9", Outcome.BAD_ANSWER, "a part that was not asked for: bytes 7-8/9"),
-        (b"Content-Range: bytes 0-1/*", Outcome.BAD_ANSWER, "a part that was not asked for: bytes 0-1/*"),
+        (b"Content-Range: bytes 0-1/9", Outcome.BAD_ANSWER, "a part that was not requested: bytes 0-1/9"),
+        (b"Content-Range: bytes 7-8/9", Outcome.BAD_ANSWER, "a part that was not requested: bytes 7-8/9"),
+        (b"Content-Range: bytes 0-1/*", Outcome.BAD_ANSWER, "a part that was not requested: bytes 0-1/*"),
         (b"Content-Range: bytes 0-1/2", Outcome.OK, ""),
         (b"content-type: multipart/byteranges; boundary=x", Outcome.BAD_ANSWER, "several in one body"),
     ],
