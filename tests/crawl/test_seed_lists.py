@@ -212,7 +212,7 @@ def test_another_list_is_another_crawl(site: SmallSite, tmp_path: Path) -> None:
     made(tmp_path, f"{site.url}p5\n{site.url}p7\n".encode())
     run = crawl(tmp_path / "a", config, "--seeds", str(list_))
     assert run.status == 3 and run.errors.count("\n") == 1
-    assert "another list of seeds" in run.errors and "the 2. is" in run.errors
+    assert "another list of seeds" in run.errors and "(seed 2 is" in run.errors
     made(tmp_path, f"{site.url}p5\n{site.url}p6\n".encode())
     assert crawl(tmp_path / "a", config, "--seeds", str(list_), "--pages", "99").status == 0
     assert {f"{site.url}p5", f"{site.url}p6"} <= {*archived(tmp_path / "a")}

@@ -131,7 +131,7 @@ def test_another_process_can_look(tmp_path: Path) -> None:
     assert counters == {"pages": 3}
     assert numbers(list(other.scan())) == [2, 3, 4, 5, 6]
     other.put(rows(0, 1))
-    with pytest.raises(RuntimeError, match="to look"):
+    with pytest.raises(RuntimeError, match="for reading only"):
         other.state()
 
 
