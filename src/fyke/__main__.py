@@ -50,7 +50,7 @@ def _too_little() -> str:
     needed = _MORE_ADDRESSES if command in _OF_WHOLE_ARCHIVES else _ADDRESSES
     if not command.startswith("-") and (addresses := allowed(resource.RLIMIT_AS, needed)):
         return (
-            f"this process may have addresses for {addresses >> 20} MB of memory, and needs {needed >> 20}:"
+            f"this process may have {addresses >> 20} MB of address space, and needs {needed >> 20}:"
             " raise the limit (ulimit -v)"
         )
     return ""

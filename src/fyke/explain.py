@@ -69,7 +69,7 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
     facts += _host_facts(directory, config, url)
     rows, damage = _page_rows(directory, at.key)
     if damage:
-        facts.append(f"other visits to it may be where this cannot be read: {damage[0]}")
+        facts.append(f"other visits may be in a table that cannot be read: {damage[0]}")
     aside, how = _aside(config, at, directory)
     if rows:
         verdict, facts = _fetched(rows, [*facts, *how], directory)
@@ -83,7 +83,7 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
     where, reason = _waiting(directory, config, at)
     if where == OVER_QUOTA:
         most = PageLimits(config.site).of(split(url).host)
-        return Explanation(url, f"left out: its host has the {counted(most, 'page')} that it may", facts)
+        return Explanation(url, f"left out: its host has reached its limit of {counted(most, 'page')}", facts)
     if where and not (damage and where == YOUNGER):
         facts += [reason] if reason else []
         if not in_use(directory):
@@ -102,10 +102,10 @@ def _not_linked_to(directory: CrawlDirectory, url: str, facts: list[str]) -> Exp
     probe = Captures(directory.path).probe(url)
     if probe is not None:
         asked = f"asked for {probe.taken_at:%Y-%m-%d %H:%M:%S} UTC, status {probe.status}, though no page links to it"
-        return Explanation(url, f"{asked}: its name is made up, to see whether its host makes pages up", facts)
+        return Explanation(url, f"{asked}: fyke made this URL up, to see whether its host makes pages up", facts)
     cut = sum(state.get("totals", {}).get("cut", 0) for state in directory.states)
     unread = [f"the ends of {counted(cut, 'page')} were not read for links"] if cut else []
-    verdict = "not seen: no page fetched so far has a link to it that may be followed, nor does a sitemap name it"
+    verdict = "not seen: no fetched page has a link to it that may be followed, and no sitemap names it"
     return Explanation(url, verdict, [*facts, *unread])
 
 
@@ -118,7 +118,7 @@ def _aside(config: Config, at: Locator, directory: CrawlDirectory) -> tuple[str,
     try:
         rules = load(Path(config.crawl.rewrite)) if config.crawl.rewrite else []
     except ConfigurationError as error:
-        return "", [f"the rules by which links are rewritten cannot be read: {error}"]
+        return "", [f"the rules that rewrite links cannot be read: {error}"]
     by = saved["revoked"]
     made = Rewriter(rule for rule in rules if rule.name not in by).rewrite(at.url.decode())
     revoked = Rewriter(rule for rule in rules if rule.name in by).rewrite(at.url.decode()).rules
@@ -132,7 +132,7 @@ def _aside(config: Config, at: Locator, directory: CrawlDirectory) -> tuple[str,
     store, _ = look(shard)
     with Drum(store, "aside", saved["met"], aux=URLS) as met:
         known, _ = met.get(at.key)
-    return (f"put aside: rewritten to {made.url} (fyke why says what became of that)" if known else ""), facts
+    return (f"put aside: rewritten to {made.url} (ask fyke why about that URL)" if known else ""), facts
 
 
 def _seeds(directory: CrawlDirectory, config: Config) -> list[Locator]:
@@ -175,9 +175,9 @@ def _visits(rows: list[dict[str, Any]]) -> list[str]:
     facts = [f"visited {counted(len(rows), 'time')} since {_time(rows[0])}"]
     if contents:
         changes = counted(len(contents) - 1, "time") if len(contents) > 1 else "never"
-        what = "is now" if rows[-1]["outcome"] in ("ok", "too_large", "unchanged") else "was last"
+        what = "has now" if rows[-1]["outcome"] in ("ok", "too_large", "unchanged") else "last had"
         facts.append(
-            f"its content changed {changes} since then; what it {what} was first fetched {_time(contents[-1])}"
+            f"its content changed {changes} since then; the content it {what} was first fetched {_time(contents[-1])}"
         )
     return facts
 
@@ -213,7 +213,7 @@ def _next_visit(directory: CrawlDirectory, config: Config, at: Locator, rows: li
     if told[1]:
         chance = share_text(float(credit(belief, told[0])[0]))
         times = counted(int(told[1]), "time")
-        facts.append(f"a sitemap or feed has said {times} since then that it changed, true with a chance of {chance}")
+        facts.append(f"a sitemap or feed has said {times} since then that it changed; chance of being true: {chance}")
     if forever and rows[-1]["outcome"] != "gone":
         due = _due(config.revisit, belief, told, found[-1:], rows[-1], crawl_clock(directory))
         facts.append(f"it waits {where}" if where else due)
@@ -238,12 +238,12 @@ def _due(
     due = float(due_at(resting, Terms(asked.least_s, asked.greatest_s), clock.now())[0])
     when = f"it is due from {datetime.fromtimestamp(due + clock.wall_ahead_s, UTC):%Y-%m-%d %H:%M:%S} UTC on"
     if due <= tried + asked.least_s:
-        return f"{when}: {duration(asked.least_s)} after the visit before, the least time"
+        return f"{when}: {duration(asked.least_s)} after the last visit, the least time"
     if not at or due >= at + asked.greatest_s:
-        return f"{when}: {_span(asked.greatest_s)} after the visit before, the greatest time"
+        return f"{when}: {_span(asked.greatest_s)} after the last visit, the greatest time"
     if tried > at:
-        return f"{when}: it has brought nothing since {_time(found[0])}, and is asked again after as long once more"
-    return f"{when}: by then it has changed with a chance of one in {1 / CHANCE:.0f}"
+        return f"{when}: visits since {_time(found[0])} brought nothing, so it waits as long again"
+    return f"{when}: the chance that it has changed by then is one in {1 / CHANCE:.0f}"
 
 
 def _span(seconds: float) -> str:
@@ -277,11 +277,11 @@ def _fetched(rows: list[dict[str, Any]], facts: list[str], directory: CrawlDirec
     if row["redirect_to"]:
         facts.append(f"it redirects to {row['redirect_to']}")
     if same := _url_of(directory, "fingerprint", row["fingerprint"], row["key"]) if row["content_bytes"] else "":
-        facts.append(f"its bytes are those of {same} too")
+        facts.append(f"{same} has the same bytes")
     if row["duplicate"]:
-        facts.append("its body was met before at the same place, so it was not parsed again")
+        facts.append("the same body was found before at this place, so it was not parsed again")
     if row["noindex"]:
-        facts.append("it says noindex: search leaves it out, and exports do without --all")
+        facts.append("it says noindex: search leaves it out, and so do exports without --all")
     if via := _url_of(directory, "key", row["via"]):
         facts.append(f"found on {via}")
     return verdict, facts
@@ -372,9 +372,9 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
         host, robots = book.host(parts.host), book.robots(parts.origin)
     if parts.host in AskedLater(directory.state).blocked:
         taken_back = f"fyke unblock {directory.path} {parts.host}"
-        facts.append(f"{parts.host} is blocked: nothing is requested of it until {taken_back}")
+        facts.append(f"{parts.host} is blocked: nothing is requested from it until {taken_back}")
     if host is None:
-        facts.append(f"no request was made to {parts.host}, or it is too recent to be written down")
+        facts.append(f"no request was made to {parts.host}, or only since the last checkpoint")
     else:
         if host.retired:
             facts.append(f"{parts.host} was given up: {host.retired}")
@@ -386,7 +386,7 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
         facts.append(f"{parts.host} had {counted(host.pages, 'page')} fetched{row}")
     asked_s = robots.rules(config.agent.user_agent).crawl_delay_s if robots is not None else None
     if asked_s is not None:
-        kept = f"; at most {MAX_CRAWL_DELAY_S:g} s are kept" if asked_s > MAX_CRAWL_DELAY_S else ""
+        kept = f"; fyke waits {MAX_CRAWL_DELAY_S:g} s at most" if asked_s > MAX_CRAWL_DELAY_S else ""
         facts.append(f"robots.txt asks for {asked_s:g} s between requests{kept}")
     if robots is not None and url != robots_url(parts.origin):
         verdict = robots.rules(config.agent.user_agent).verdict(parts.target)
@@ -394,7 +394,7 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
         if robots.state is RobotsState.RULES and verdict.line_number:
             facts.append(f"robots.txt {word} it in line {verdict.line_number}: {verdict.line_text}")
         elif robots.state is RobotsState.RULES:
-            facts.append(f"robots.txt {word} it: no line speaks of it")
+            facts.append(f"robots.txt {word} it: no line matches it")
         else:
             facts.append(f"its host's rules: {robots.reason}")
     return facts

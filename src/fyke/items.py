@@ -86,5 +86,5 @@ def _described(name: str, hint: Any, field: _Select) -> dict[str, Any]:
     many = get_origin(hint) is list
     plain = arguments[0] if many else hint
     if plain not in _TYPES or get_origin(hint) is Union:
-        raise ConfigurationError(f"{name} is {hint}: a field is str, float, int, or a list of them")
+        raise ConfigurationError(f"{name} is {hint}: make it str, float, int, or a list of one of these")
     return {"select": field.select, "type": FieldType.URL if field.url else _TYPES[plain], "many": many}

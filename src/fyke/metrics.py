@@ -33,18 +33,18 @@ def _of(name: str) -> Read:
 
 _COUNTERS: dict[str, tuple[str, Read]] = {
     "fyke_pages_total": ("Pages archived.", _of("pages")),
-    "fyke_visits_total": ("Visits that ended, whatever came of them.", _of("visits")),
-    "fyke_bytes_total": ("Bytes of bodies as the wire had them.", _of("bytes")),
+    "fyke_visits_total": ("Visits that ended, with any outcome.", _of("visits")),
+    "fyke_bytes_total": ("Bytes of bodies on the wire.", _of("bytes")),
     "fyke_links_total": ("Links found.", _of("links")),
     "fyke_seconds_total": ("Time crawled, over all runs.", _of("total_s")),
 }
 _GAUGES: dict[str, tuple[str, Read]] = {
-    "fyke_up": ("Whether the crawl runs and is heard.", lambda told: float(told.live)),
-    "fyke_paused": ("Whether it is paused.", lambda told: float(told.paused)),
-    "fyke_told_timestamp_seconds": ("When these figures were told.", lambda told: told.at),
+    "fyke_up": ("1 if the crawl runs and reports, otherwise 0.", lambda told: float(told.live)),
+    "fyke_paused": ("1 if the crawl is paused, otherwise 0.", lambda told: float(told.paused)),
+    "fyke_told_timestamp_seconds": ("Time of these figures.", lambda told: told.at),
     "fyke_in_flight": ("Downloads under way.", _of("in_flight")),
     "fyke_hosts": ("Hosts at the workbench.", _of("hosts")),
-    "fyke_hosts_asleep": ("Of those, hosts that rest.", _of("hosts_asleep")),
+    "fyke_hosts_asleep": ("Hosts at the workbench that rest.", _of("hosts_asleep")),
     "fyke_urls": ("Distinct URLs accepted.", _of("urls")),
     "fyke_waiting": ("URLs that wait to be fetched.", _of("waiting")),
     "fyke_domains": ("Pay-level domains met.", _of("domains")),
@@ -63,8 +63,8 @@ def _families(crawls: Sequence[CrawlFigures]) -> Iterator[str]:
         for name, (said, read) in table.items():
             yield _family(name, kind, said, [({"crawl": told.name}, read(told)) for told in crawls])
     outcomes, queues = _by_name(crawls, "outcome", _outcomes), _by_name(crawls, "queue", _queues)
-    yield _family("fyke_outcomes_total", "counter", "Visits by what came of them.", outcomes)
-    yield _family("fyke_queue_urls", "gauge", "URLs that wait, by where.", queues)
+    yield _family("fyke_outcomes_total", "counter", "Visits by outcome.", outcomes)
+    yield _family("fyke_queue_urls", "gauge", "URLs that wait, by queue.", queues)
 
 
 def _outcomes(told: CrawlFigures) -> dict[str, int]:

@@ -101,7 +101,7 @@ def extension(path: Path) -> str:
     written."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
-        raise ConfigurationError(f"{path}: not a picture Fyke can write; let its name end in .png, .svg or .pdf")
+        raise ConfigurationError(f"{path}: not a kind of picture Fyke writes; end the name in .png, .svg or .pdf")
     return kind
 
 

@@ -30,7 +30,7 @@ def _read(option: str, text: str, units: dict[str, float], kind: str, right: str
     match = _NUMBER.fullmatch(text)
     value = float(match[1]) * units[match[2]] if match and match[2] in units else -1.0
     if not (_LEAST <= value <= _MOST or (or_none and value == 0)):
-        raise ConfigurationError(f"{option} {text}: {'too much' if value > _MOST else f'not {kind}'}; say {right}")
+        raise ConfigurationError(f"{option} {text}: {'too much' if value > _MOST else f'not {kind}'}; write {right}")
     return value
 
 
@@ -55,7 +55,7 @@ def read_share(option: str, text: str) -> float:
     above, _, below = text.partition("/")
     value = _read(option, above, _PLAIN, *share) / (_read(option, below, _PLAIN, *share) if below else 1.0)
     if value > 1:
-        raise ConfigurationError(f"{option} {text}: not {share[0]}; say {share[1]}")
+        raise ConfigurationError(f"{option} {text}: not {share[0]}; write {share[1]}")
     return value
 
 
@@ -69,7 +69,7 @@ def read_whole(option: str, text: str) -> int:
     """Read a whole number: `1M`, `1.5k`. Raises ConfigurationError naming `option`."""
     value = read_count(option, text)
     if value != round(value):
-        raise ConfigurationError(f"{option} {text}: not a whole number; say 300k, 1M or 1234567")
+        raise ConfigurationError(f"{option} {text}: not a whole number; write 300k, 1M or 1234567")
     return round(value)
 
 

@@ -142,7 +142,7 @@ def test_missing_files_are_found(archive: Path, tmp_path: Path) -> None:
     assert [fault.what for fault in faults] == ["the index is missing"]
     shutil.rmtree(tmp_path / "copy")
     faults = faults_of(archive, tmp_path, "warc/*.warc.gz", Path.unlink)
-    assert any("which is not there" in fault.what for fault in faults)
+    assert any("which is missing" in fault.what for fault in faults)
 
 
 def test_a_row_that_points_elsewhere_is_found(folder: Path, make_exchange) -> None:
@@ -157,7 +157,7 @@ def test_a_row_that_points_elsewhere_is_found(folder: Path, make_exchange) -> No
     whats = [fault.what for fault in check_archive(folder)]
     assert len(whats) == 3
     assert "says that http://www.example.org/2 is here" in whats[0]
-    assert "warc/none, which is not there" in whats[2]
+    assert "warc/none, which is missing" in whats[2]
 
 
 def test_a_page_archived_twice_is_found(folder: Path, make_exchange) -> None:

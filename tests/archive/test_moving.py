@@ -188,4 +188,4 @@ def test_what_may_not_be(source: Path, tmp_path: Path) -> None:
     done = fyke("move", str(source), str(full))
     assert done.returncode == 3 and done.stderr.count("\n") == 1
     done = fyke("move", str(source), str(tmp_path / "new"))
-    assert done.returncode == 0 and done.stdout == f"{source} is {tmp_path / 'new'} now\n"
+    assert done.returncode == 0 and done.stdout == f"{source} was moved to {tmp_path / 'new'}\n"

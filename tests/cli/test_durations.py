@@ -20,5 +20,5 @@ def test_what_is_none(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["1e300d", "1e19"])
 def test_what_is_too_much(text: str) -> None:
-    with pytest.raises(ConfigurationError, match="too much; say 90s, 10m or 2h"):
+    with pytest.raises(ConfigurationError, match="too much; write 90s, 10m or 2h"):
         read_duration("--for", text)

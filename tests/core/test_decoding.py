@@ -268,7 +268,7 @@ def test_what_brings_nothing_is_given_up(names):
     except StopIteration as end:
         decoded = end.value
     assert decoded.content == b"" and decoded.is_cut
-    assert "bring nothing" in decoded.fault
+    assert "unfold to nothing" in decoded.fault
     assert sum(taken) < 3 * (MOST_IDLE_BYTES + (16 << 20) // 512) + len(body)
 
 

@@ -85,7 +85,7 @@ def test_a_mistake_is_one_line(text: str) -> None:
         Config(politeness={"hours": text})
     with pytest.raises(fyke.FykeError, match=r"^fyke\.Config: site\.0\.hours cannot be used"):
         Config(site=[{"match": "*", "hours": text}])
-    with pytest.raises(fyke.FykeError, match="are a host's"):
+    with pytest.raises(fyke.FykeError, match="are for whole hosts"):
         Config(site=[{"match": "https://example.org/", "hours": "1-2"}])
 
 

@@ -24,8 +24,8 @@ def test_a_name_or_a_url_is_a_seed(seed: str, url: str) -> None:
     [
         ("http://a.example/ http://b.example/", "several URLs"),
         ("a.example\thttps://b.example/", "several URLs"),
-        ("not a url", "say http://"),
-        ("http://exa mple.org/", "its host or port is none"),
+        ("not a url", "write http://"),
+        ("http://exa mple.org/", "its host or port is not valid"),
         ("http://me:secret@a.example/", "user name or password"),
         ("http://me:secret@a.example/ http://b.example/", "several URLs"),
     ],

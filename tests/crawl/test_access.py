@@ -233,7 +233,7 @@ def test_a_secret_is_for_one_origin_and_what_is_below_a_path(origin: str, path: 
         ({"match": "https://a.example/", "user": "me", "password": "hunter2"}, ["env:NAME"]),
         ({"match": "https://a.example/", "headers": {"X-Api-Key": "hunter2"}}, ["env:NAME"]),
         ({"match": "https://a.example/", "headers": {"Cookie": "hunter2"}}, ["env:NAME"]),
-        ({"match": "https://a.example/", "headers": {"Host": "x"}}, ["Fyke's own"]),
+        ({"match": "https://a.example/", "headers": {"Host": "x"}}, ["Host: Fyke sends it"]),
         ({"match": "https://a.example/", "headers": {"X-A": "x\r\nX-B: y"}}, ["one line"]),
         ({"match": "https://a.example/", "headers": {"X A": "x"}}, ["header field"]),
         ({"match": "https://a.example/", "proxy": "http://p:1"}, ["host"]),
@@ -252,7 +252,7 @@ def test_a_secret_is_for_one_origin_and_what_is_below_a_path(origin: str, path: 
             "a b", "ü" * 300, "a<b", "\u00ad"
         )),
         ({"match": "http://me:hunter2@a.example/"}, ["password"]),
-        *(({"match": none}, ["no host"]) for none in (
+        *(({"match": none}, ["not a host"]) for none in (
             "", " ", "*.", "**", "a.example:8080", " a.example", "127.0.0.*", "a.example/x", "me@a.example", "a b"
         )),
     ],
@@ -334,4 +334,4 @@ def test_a_proxy_of_the_environment_is_told_of(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("HTTP_PROXY", f"http://me:{PASSWORD}@127.0.0.1:9/")
     with site() as open_site:
         run = crawl(tmp_path / "there", settings(tmp_path, politeness=FAST), open_site.url)
-    assert run.status == 0 and "http_proxy is set, and not used" in run.errors and PASSWORD not in run.errors
+    assert run.status == 0 and "http_proxy is set, but Fyke ignores it" in run.errors and PASSWORD not in run.errors

@@ -50,10 +50,10 @@ def test_why_says_of_what_a_page_is_a_copy_and_that_it_is_not_shown(tmp_path: Pa
         site.answers["/none"] = (200, HTML, b"<meta name=robots content=noindex>what few may find")
         assert crawl(into, settings(tmp_path), site.url).status == 0
     said = {url: why(CrawlDirectory(into), url).facts for url in (first, others[0], f"{site.url}none")}
-    assert f"its bytes are those of {first} too" in said[others[0]]
-    assert f"its bytes are those of {others[0]} too" in said[first]
+    assert f"{first} has the same bytes" in said[others[0]]
+    assert f"{others[0]} has the same bytes" in said[first]
     plain = [fact for fact in said[f"{site.url}none"] if "noindex" in fact or "bytes are" in fact]
-    assert plain == ["it says noindex: search leaves it out, and exports do without --all"]
+    assert plain == ["it says noindex: search leaves it out, and so do exports without --all"]
     assert not any("noindex" in fact for fact in said[first])
 
 

@@ -214,13 +214,13 @@ def test_a_sink_that_cannot_be_closed_is_told_and_gets_its_pages_again(
 
 
 def test_mistakes_are_told(tmp_path: Path, web: RunningWeb, config: fyke.Config) -> None:
-    with pytest.raises(ConfigurationError, match="where to"):
+    with pytest.raises(ConfigurationError, match="no directory given"):
         fyke.Crawl(web.seeds)
     with pytest.raises(fyke.FykeError, match="holds no crawl"):
         fyke.Crawl(into=tmp_path / "nothing")
     with pytest.raises(BadUrl):
         fyke.Crawl("file:///etc/passwd", into=tmp_path / "crawl")
-    with pytest.raises(ConfigurationError, match=r"from Python one agent crawls.*fyke crawl --agents 4"):
+    with pytest.raises(ConfigurationError, match=r"Python runs only one agent.*fyke crawl --agents 4"):
         fyke.Crawl(web.seeds, into=tmp_path / "x", config=fyke.Config(crawl={"agents": 4}))
     with pytest.raises(ConfigurationError, match=r"unknown key crawl\.page"):
         fyke.Crawl(web.seeds, into=tmp_path / "crawl", page=3)  # type: ignore[call-arg]

@@ -118,7 +118,7 @@ def test_what_has_no_budget_waits_and_is_explained(tmp_path: Path) -> None:
     waiting = [url for url in sorted(met & expectation - got) if pay_level_domain(split(url).host) in without]
     assert len(waiting) == run.summary["over_budget"]
     said = fyke("why", str(into), waiting[0])
-    assert "waiting: since its domain is over its budget" in said.stdout, said.stdout
+    assert "waiting: because its domain is over its budget" in said.stdout, said.stdout
 
 
 def test_each_robots_is_asked_for_once(tmp_path: Path) -> None:

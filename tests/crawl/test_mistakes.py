@@ -92,7 +92,7 @@ def mended(into: Path, quick: Path, site: SmallSite) -> None:
         (["crawl", SEED, "--into", "@", "--for", "soon"], ["--for soon", "10m"]),
         (["crawl", SEED, "--into", "@", "--allow", "("], ["allow", "'('"]),
         (["crawl", SEED, "--into", "@", "--deny", "(?=x)"], ["deny", "'(?=x)'"]),
-        (["crawl", SEED, "--into", "@", "--user-agent", "My Bot/1"], ["user_agent", "letters, - and _ only"]),
+        (["crawl", SEED, "--into", "@", "--user-agent", "My Bot/1"], ["user_agent", "only letters, - and _"]),
         (["crawl", SEED, "--into", "@", "--user-agent", "bot2"], ["'bot2'", "no digit"]),
         (["crawl", SEED, "--into", "@", "--contact", "me)\r\nX-Evil: 1"], ["contact"]),
         (["crawl", SEED, "--into", "@", "--dns", "nowhere"], ["nowhere", "address:port"]),
@@ -313,7 +313,7 @@ def test_what_is_no_folder(words: str, below: str, tmp_path: Path) -> None:
     file.write_text("mine")
     for place in (file, Path("/dev/null")):
         given = words.replace("@", str(place / below)).replace("!", str(tmp_path)).split()
-        told(DIRECTORY, given, [f"{place} is no folder: name one"])
+        told(DIRECTORY, given, [f"{place} is not a folder: name a folder"])
     assert [*tmp_path.iterdir()] == [file] and file.read_text() == "mine"
 
 
@@ -421,7 +421,7 @@ def paused(
     config = settings(folder, store=FULL_SETTINGS, politeness={"host_delay_s": rest_s, "min_host_delay_s": rest_s})
     with small_site(pages=pages, page_bytes=600_000) as site, (folder / "said").open("w") as said:
         process = begin(disk / "crawl", config, site.url, *options, stderr=said)
-        wait_until(lambda: "until then it pauses" in (folder / "said").read_text())
+        wait_until(lambda: "until then the crawl pauses" in (folder / "said").read_text())
         yield process, site
 
 
@@ -589,7 +589,7 @@ def test_a_clock_that_was_years_ahead_and_is_right_again(agents: str, tmp_path: 
             (part.shard / last.name).write_bytes(replace(last, counters=ahead).encode())
         run = crawl(into, slow, site.url, "--agents", agents, "--pages", "5")
         assert run.summary["ending"] == "pages" and run.summary["rest_until"] < time.time() + 100, run
-        assert f"{round(years_s / 86400)} days ahead of the machine's" in run.errors, run
+        assert f"{round(years_s / 86400)} days ahead of the machine's clock" in run.errors, run
         run = crawl(into, slow, site.url, "--agents", agents)
         assert run.summary["ending"] == "finished", run
         whole(into, site)
@@ -675,7 +675,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
 
 def test_how_it_stands_is_in_words(stopped: Path) -> None:
     told = fyke("status", str(stopped)).stdout.splitlines()[0]
-    assert told == f"{stopped}: has the pages that were asked for; fyke crawl --into {stopped} --pages MORE goes on"
+    assert told == f"{stopped}: reached the limit of pages; fyke crawl --into {stopped} --pages MORE goes on"
     assert json.loads(fyke("status", str(stopped), "--json").stdout)["state"] == "pages"
 
 

@@ -62,7 +62,7 @@ def test_the_panel_is_whole_in_any_terminal(columns: int, now: CrawlStatistics) 
         f"{now.pages:,} pages",
         f"{now.waiting:,} waiting",
         f"{now.urls:,} URLs seen",
-        "Ctrl-C stops, and can be resumed",
+        "Ctrl-C stops; the same command resumes",
     ]
     told += [f"{name.replace('_', ' ')} {count:,}" for name, count in now.outcomes.items()]
     told += ["all hosts rest until"] if now.rest_until else []

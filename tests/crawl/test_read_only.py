@@ -108,7 +108,7 @@ def test_a_journal_that_was_left_is_no_damage_where_it_may_not_be_written(copied
         (("status",), "finished"),
         (("why", "{seed}"), "robots"),
         (("check",), "0 faults"),
-        (("links",), "none broken"),
+        (("links",), "no broken links"),
         (("search", "intitle:2"), "1 page for"),
         (("export", "--to", "csv", "--out", "{out}.csv"), "{out}.csv"),
         (("report", "--out", "{out}.html"), "{out}.html"),

@@ -150,7 +150,7 @@ def test_tables_come_back_out_of_the_archive(
         assert not strays(rows(whole, name, archived=True), after)
         lost = len(before) - len(after)
         assert bool(lost) == any(note.lost and note.place == f"tables/{name}" for note in notes), notes
-    assert all(not note.lost or "no server answered" in note.what for note in notes)
+    assert all(not note.lost or "visits without an answer" in note.what for note in notes)
     lengths = {}
     if state := saved_state(CrawlDirectory(folder).shard)["archive"]:
         lengths = {state["file"]: state["length"]}

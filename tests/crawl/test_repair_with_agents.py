@@ -44,7 +44,7 @@ def test_tables_of_each_agent_come_back_out_of_its_archive(finished: Path, tmp_p
         damage(path, dice.choice([how for how in HOWS if how != "directory"]), 0.1 + 0.8 * dice.random())
     assert fyke("check", str(folder)).returncode == 1
     notes = mended(folder)
-    assert not [note for note in notes if note.lost and "no server answered" not in note.what]
+    assert not [note for note in notes if note.lost and "visits without an answer" not in note.what]
     for name in ("pages", "links"):
         assert rows(folder, name) == rows(finished, name)
     checked = fyke("check", str(folder))

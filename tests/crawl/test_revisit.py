@@ -63,7 +63,7 @@ def test_each_page_is_visited_again_in_its_time(tmp_path: Path) -> None:
     assert run.status == 0 and run.summary["ending"] == "pages", run.errors
     assert [run.summary["again"][name] for name in ("changed", "new", "gone")] == [4, 25, 1]
     told = fyke("status", str(into)).stdout
-    assert "1 gone" in told and "fresh, as is believed" in told
+    assert "1 gone" in told and "fresh, by estimate" in told
     assert "the least time" in fyke("why", str(into), f"{site.url}p7").stdout
     found = visits(into)
     assert len(found) == 30 - 6 + 1  # those below p7, p8 and p9 are not linked
@@ -95,7 +95,7 @@ def test_killed_at_any_moment_it_loses_no_page(tmp_path: Path, agents: int, kill
     found = visits(into)
     assert len(found) == 20
     assert_none_came_early(found)
-    assert "fresh, as is believed" in fyke("status", str(into)).stdout
+    assert "fresh, by estimate" in fyke("status", str(into)).stdout
     assert fyke("check", str(into)).returncode == 0
 
 

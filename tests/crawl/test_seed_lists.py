@@ -188,7 +188,7 @@ def test_from_a_file_and_from_a_pipe(site: SmallSite, tmp_path: Path) -> None:
     run = crawl(tmp_path / "a", config, "--seeds", str(list_), "--depth", "1")
     assert run.status == 0
     (line,) = [line for line in run.errors.splitlines() if "seeds" in line]
-    assert line.startswith("fyke: of the seeds, 2 entries are no URLs and were left out; the first: ")
+    assert line.startswith("fyke: of the seeds, 2 entries are not URLs and were left out; the first: ")
     assert "line 2" in line and "hunter2" not in line
     expected = [f"{site.url}p{number}" for number in (11, 5, 6)]
     assert sorted(archived(tmp_path / "a")) == expected
@@ -212,7 +212,7 @@ def test_another_list_is_another_crawl(site: SmallSite, tmp_path: Path) -> None:
     made(tmp_path, f"{site.url}p5\n{site.url}p7\n".encode())
     run = crawl(tmp_path / "a", config, "--seeds", str(list_))
     assert run.status == 3 and run.errors.count("\n") == 1
-    assert "another list of seeds" in run.errors and "the 2. is" in run.errors
+    assert "another list of seeds" in run.errors and "(seed 2 is" in run.errors
     made(tmp_path, f"{site.url}p5\n{site.url}p6\n".encode())
     assert crawl(tmp_path / "a", config, "--seeds", str(list_), "--pages", "99").status == 0
     assert {f"{site.url}p5", f"{site.url}p6"} <= {*archived(tmp_path / "a")}
@@ -256,13 +256,13 @@ def test_killed_and_resumed(tmp_path: Path, scope: str) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", ["there is no URL in it"]),
-        (b"# nothing\n\n", ["there is no URL in it"]),
-        (b"one two\n", ["there is no URL in it", "line 1", "'one two'"]),
+        (b"", ["no URL in it"]),
+        (b"# nothing\n\n", ["no URL in it"]),
+        (b"one two\n", ["no URL in it", "line 1", "'one two'"]),
         (b"\x1f\x8b\x08nonsense", ["cannot be read"]),
         (b"PK\x03\x04nonsense", ["cannot be read"]),
         (b"<html><p>hello</html>", ["no sitemap", "'html'"]),
-        (b"x" * 200_000, ["there is no URL in it", "line 1"]),
+        (b"x" * 200_000, ["no URL in it", "line 1"]),
     ],
 )
 def test_a_list_that_is_none(tmp_path: Path, data: bytes, words: list[str]) -> None:

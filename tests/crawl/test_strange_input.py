@@ -179,7 +179,7 @@ def test_of_a_link_that_asks_not_to_be_followed_why_does_not_say_that_there_is_n
         site.answers["/shy"] = (200, HTML, b"<a rel=nofollow href=/shunned>x</a>")
         crawled(tmp_path, f"{site.url}shy")
     told = fyke("why", str(tmp_path / "crawl"), f"{site.url}shunned").stdout
-    assert "not seen: no page fetched so far has a link to it that may be followed" in told
+    assert "not seen: no fetched page has a link to it that may be followed" in told
 
 
 def test_rules_that_lie_elsewhere_are_not_said_to_be_made_up(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_what_may_not_be_read_is_not_damaged(into: Path, pattern: str, arguments
     done = as_user(*arguments, str(into), *more)
     assert done.returncode == (2 if pattern == "fyke.toml" and arguments == ["status"] else 3), done
     said = f"{done.stdout}{done.stderr}"
-    assert f"{path}, which is {path.owner()}'s: Permission denied; mend " in said and said.count("\n") == 1, said
+    assert f"{path}, which belongs to {path.owner()}: Permission denied; fix " in said and said.count("\n") == 1, said
     assert "damaged" not in said and "delete" not in said, said
     assert {path: body for path, body in contents(into).items() if path.name != "lock"} == {
         path: body for path, body in before.items() if path.name != "lock"

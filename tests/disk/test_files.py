@@ -93,12 +93,12 @@ def test_a_lock_is_held_once(tmp_path: Path) -> None:
     os.close(lock(path, "in use"))
 
 
-@pytest.mark.parametrize("what", ["it is gone", "it is a folder", "it is no file"])
+@pytest.mark.parametrize("what", ["it is gone", "it is a folder", "it is not a file"])
 def test_what_is_no_file_is_damage(what: str, tmp_path: Path) -> None:
     path = tmp_path / "urls.seg"
     if what == "it is a folder":
         path.mkdir()
-    elif what == "it is no file":
+    elif what == "it is not a file":
         os.mkfifo(path)
     with pytest.raises(StateDamaged, match=what):
         Reader(path)

@@ -45,7 +45,7 @@ def copied(crawled: Path, target: str) -> dict[str, int]:
 def test_a_crawl_is_not_copied_into_itself(crawled: Path) -> None:
     for target in (crawled, crawled / "warc" / "copy"):
         done = fyke("copy", str(crawled), str(target))
-        assert done.returncode == 3 and "is in what is to be copied: name another folder" in done.stderr
+        assert done.returncode == 3 and "is inside the crawl: name another folder" in done.stderr
     assert not (crawled / "warc" / "copy").exists()
 
 

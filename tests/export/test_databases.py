@@ -123,7 +123,7 @@ def test_the_rows_are_those_of_a_file(database, crawled: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        ("mysql://x", "say parquet, jsonl, postgresql://HOST/NAME or duckdb:FILE"),
+        ("mysql://x", "write parquet, jsonl, postgresql://HOST/NAME or duckdb:FILE"),
         ("postgresql://me:a-secret@127.0.0.1:1/x", "postgresql refused"),
         ("duckdb:/nowhere/at/all.duckdb", "duckdb refused"),
     ],

@@ -87,9 +87,9 @@ def test_in_python(site: SmallSite, tmp_path: Path) -> None:
     one = again[f"{site.url}p2"]
     assert (one.number, one.links, one.missing) == (2, [f"{site.url}p5", f"{site.url}p6"], None)
     assert repr(one).startswith("Numbered(url=")
-    with pytest.raises(fyke.FykeError, match="is no CSS selector"):
+    with pytest.raises(fyke.FykeError, match="is not a CSS selector"):
         type("Wrong", (fyke.Item,), {"a": fyke.field(">>")})
-    with pytest.raises(fyke.FykeError, match="a field is str, float, int"):
+    with pytest.raises(fyke.FykeError, match="make it str, float, int"):
         type("Wrong", (fyke.Item,), {"a": fyke.field("p"), "__annotations__": {"a": dict}})
 
 
@@ -105,7 +105,7 @@ def test_mistakes(site: SmallSite, tmp_path: Path) -> None:
     assert crawl(into, settings(tmp_path), site.url, "--pages", "3").status == 0
     told(2, str(into), words="[[extract]]")
     told(2, str(into), "--config", str(config), "--to", "csv", words="parquet, jsonl")
-    told(2, str(into), "--config", str(asked(tmp_path, ">>")), words="is no CSS selector")
+    told(2, str(into), "--config", str(asked(tmp_path, ">>")), words="is not a CSS selector")
     told(2, str(into), "--config", str(tmp_path / "none.toml"), words="No such file")
     asked(tmp_path)
     (tmp_path / "file").write_text("")

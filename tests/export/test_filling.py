@@ -106,7 +106,7 @@ def test_what_breaks_off_leaves_rows_and_place_as_they_were(database: tuple[str,
             if broken:
                 raise ZeroDivisionError
         assert len(ask("select * from numbers")) == 1
-    with pytest.raises(ConfigurationError, match="of another crawl"), PlacedDatabase(address) as opened:
+    with pytest.raises(ConfigurationError, match="belongs to another crawl"), PlacedDatabase(address) as opened:
         opened.position("numbers", schema, "numbers-1", "other-0")
 
 
@@ -129,7 +129,7 @@ def test_mistakes_are_one_line(site: SmallSite, tmp_path: Path) -> None:
     other.write_text(other.read_text() + TABLES.replace("title", "h1"))
     assert crawl(tmp_path / "third", other, site.url, "--pages", "2").status == 0
     done = run("extract", str(tmp_path / "third"), "--to", f"duckdb:{tmp_path / 'new.duckdb'}", "--follow")
-    assert done.returncode == 2 and "of another crawl" in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 2 and "belongs to another crawl" in done.stderr and done.stderr.count("\n") == 1
     plain = settings(tmp_path)
     assert crawl(tmp_path / "plain", plain, site.url, "--pages", "2").status == 0
     done = run("extract", str(tmp_path / "plain"), "--to", address, "--follow")

@@ -119,7 +119,7 @@ def test_another_crawl_or_other_options_begin_anew(site: Path, tmp_path: Path, m
 def test_a_target_that_is_there_stays(site: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.jsonl"
     out.write_text("mine")
-    with pytest.raises(ConfigurationError, match=r"x\.jsonl is there already"):
+    with pytest.raises(ConfigurationError, match=r"x\.jsonl exists already"):
         exported(site, "jsonl", out)
     out.unlink()
     part = tmp_path / "x.jsonl.part"
@@ -142,7 +142,7 @@ def test_killed_after_the_last_rename(site: Path, tmp_path: Path, monkeypatch: p
         whole, known = out.read_bytes(), (part / "progress.json").exists()
         if known:
             exported(site, "wacz", out)
-        with pytest.raises(ConfigurationError, match="is there already"):
+        with pytest.raises(ConfigurationError, match="exists already"):
             exported(site, "wacz", out)
         assert out.read_bytes() == whole and not part.exists()
         assert known or at > 1

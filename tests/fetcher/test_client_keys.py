@@ -56,7 +56,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("mine.crt", "junk", "", ["junk", "no private key", "PEM"]),
         ("mine.crt", "", "", ["mine.crt", "no private key", "key ="]),
         ("mine.key", "", "", ["mine.key", "no certificate"]),
-        ("mine.crt", "other.key", "", ["other.key", "mine.crt", "another certificate"]),
+        ("mine.crt", "other.key", "", ["other.key", "mine.crt", "is not the key of"]),
         ("torn.crt", "mine.key", "", ["torn.crt", "cannot be read"]),
     ],
 )

@@ -69,7 +69,7 @@ def test_everything_else_forbids_all_until_retried(outcome):
 )
 def test_why_there_are_no_rules_is_said_by_what_went_wrong(outcome, status, detail, reason):
     """Not by the status of an answer that broke off, which was 200."""
-    assert record_of(exchange(outcome, status, detail=detail)).reason == f"robots.txt could not be had: {reason}"
+    assert record_of(exchange(outcome, status, detail=detail)).reason == f"robots.txt could not be fetched: {reason}"
 
 
 def test_no_status_but_2xx_brings_rules():
@@ -165,7 +165,7 @@ def test_rules_at_a_port_of_another_protocol_are_unknown():
 
 def test_an_origin_that_cannot_be_asked_is_not_asked_again_and_again():
     """Each of its pages ends for the same reason. What a redirect leads to might forbid something."""
-    answer = exchange(Outcome.UNSUPPORTED, 0, detail="cannot be asked for: Bad hostname")
+    answer = exchange(Outcome.UNSUPPORTED, 0, detail="cannot be requested: Bad hostname")
     assert record_of(answer).state is RobotsState.ALLOW_ALL
     answer.visit.depth = 1
     assert record_of(answer).state is RobotsState.DISALLOW_ALL

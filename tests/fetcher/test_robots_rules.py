@@ -344,8 +344,8 @@ def test_no_pattern_is_slow():
 
 
 def test_disallow_all_says_why():
-    rules = RobotsRules.disallow_all("robots.txt could not be had: timed out")
-    assert rules.verdict("/a") == Verdict(False, 0, "robots.txt could not be had: timed out")
+    rules = RobotsRules.disallow_all("robots.txt could not be fetched: timed out")
+    assert rules.verdict("/a") == Verdict(False, 0, "robots.txt could not be fetched: timed out")
     assert RobotsRules.allow_all().verdict("/a").allowed
 
 

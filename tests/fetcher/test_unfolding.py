@@ -161,7 +161,7 @@ def test_rules_that_are_packed_and_do_not_say_so_could_not_be_had() -> None:
                 assert unfolding.read(replace(answer(0, body, *names), outcome=outcome), then)
                 while slicer:
                     slicer._slice()
-        assert met == [(Outcome.BROKEN_OFF, "it is packed in a way that it does not say", b"")] * 2 * len(bodies)
+        assert met == [(Outcome.BROKEN_OFF, "it is packed, but does not say how", b"")] * 2 * len(bodies)
         met.clear()
         for body, names in [(gzip.compress(gzip.compress(lines)), ("gzip", "gzip")), (in_zstd, ("zstd",)), (b"", ())]:
             assert unfolding.read(answer(0, body, *names), then)

@@ -245,7 +245,7 @@ def places(frontier: Frontier) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]
     rounds = (*frontier._stages.backlog.queues(), *frontier._stages.beast.queues())
     for queue in {queue.name: queue for queue in rounds}.values():
         over = queue.name.startswith("beast-over")
-        yield "since its domain is over its budget" if over else "for its turn", queue.scan()
+        yield "because its domain is over its budget" if over else "for its turn", queue.scan()
     yield "for the robots.txt of its host", frontier._stages.gate.scan()
     yield "in line, on disk", frontier._stages.ready.scan()
     yield BLOCKED, frontier._stages.blocked.scan()

@@ -86,7 +86,7 @@ def test_new_text_under_three_made_up_names_convicts_a_place_and_two_places_thei
     assert passed(asking, "/a/b/c/d/")
     assert passed(asking, "/entry/", "web.a.example"), "another host"
     told = asking.stage.explain(url_batch([locate("http://www.a.example/entry/9999")]))
-    assert "makes it up" in told
+    assert "makes pages up" in told
     asking.save()
     asking.restart()
     assert passed(asking, "/entry/") == []

@@ -119,7 +119,7 @@ def test_of_a_list_within_nth_child_what_the_standard_says() -> None:
     ],
 )
 def test_what_is_no_selector_is_refused(text: str) -> None:
-    with pytest.raises(ConfigurationError, match="no CSS selector"):
+    with pytest.raises(ConfigurationError, match="not a CSS selector"):
         extractor(text)
 
 

@@ -170,7 +170,7 @@ def test_a_sound_site(site: SmallSite, tmp_path: Path) -> None:
     into = tmp_path / "there"
     assert crawl(into, written(tmp_path), site.url).status == 0
     done = fyke("links", str(into), "--broken")
-    assert done.returncode == 0 and done.stdout == f"{into}: none broken; links lead to 2 URLs\n"
+    assert done.returncode == 0 and done.stdout == f"{into}: no broken links; links lead to 2 URLs\n"
     assert "None: of 2 URLs" in page(CrawlDirectory(into), 1_795_100_000.0)
 
 

@@ -102,7 +102,7 @@ def test_it_says_what_the_tables_say(crawled: Path, tmp_path: Path) -> None:
         "Sizes",
         "Depth",
         "Languages",
-        "Who is linked to",
+        "Links between domains",
         "Slowest to answer",
     ):
         assert title in text
@@ -162,7 +162,7 @@ def test_a_crawl_that_has_not_ended(tmp_path: Path) -> None:
     text = reported(made.folder, tmp_path / "x.html")
     made.close()
     rows = {row[0]: row[1:] for row in stands_alone(text).rows if row}
-    assert rows["HTML pages"][0] == "7" and "when a crawl stops" in text
+    assert rows["HTML pages"][0] == "7" and "when the crawl stops" in text
 
 
 def test_domains_unlike_the_others(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_domains_unlike_the_others(tmp_path: Path) -> None:
     made.close()
     indexed(made.folder)
     text = reported(made.folder, tmp_path / "x.html")
-    rows = {row[0]: row[1:] for row in stands_alone(text).rows if row and "behind these" in row[-1]}
+    rows = {row[0]: row[1:] for row in stands_alone(text).rows if row and "others link to those" in row[-1]}
     assert set(rows) == {f"f{number}.example" for number in range(12)}
     assert rows["f0.example"][:2] == ["11", "1"] and "Domains unlike the others" in text
     table = pq.read_table(made.folder / "tables" / "domainrank.parquet").select(["domain", "key", "pagerank"])

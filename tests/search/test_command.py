@@ -62,8 +62,8 @@ def test_mistakes(tmp_path: Path) -> None:
         (("search", str(tmp_path / "none"), "x"), 3, "there is no index; make it with fyke index"),
         (("index", str(tmp_path / "none")), 3, "holds no crawl: begin one with fyke crawl URL --into"),
         (("search", str(tmp_path)), 2, "missing argument"),
-        (("search", str(made), "plum site:"), 2, "site: it says nothing; write the name of a host"),
-        (("search", str(made), "plum", "after:foo"), 2, "after: 'foo' cannot be what it looks for; write a year"),
+        (("search", str(made), "plum site:"), 2, "site: it is empty; write the name of a host"),
+        (("search", str(made), "plum", "after:foo"), 2, "after: 'foo' is not valid; write a year"),
     ):
         done = fyke(*arguments)
         assert done.returncode == status, done.stderr

@@ -51,16 +51,16 @@ def test_means(text: str, clauses: tuple[Clause, ...]) -> None:
 @pytest.mark.parametrize(
     ("text", "wrong", "instead"),
     [
-        ("river site:", "site: it says nothing", "site:docs.example.org"),
-        ("river -site: x", "site: it says nothing", "site:docs.example.org"),
-        ("site:...", "site: '...' cannot be", "site:docs.example.org"),
-        ('site:""', "site: it says nothing", "site:docs.example.org"),
-        ("after:foo", "after: 'foo' cannot be", "after:2024-06-15"),
-        ("Before:2024-13-01", "before: '2024-13-01' cannot be", "before:2024-06-15"),
-        ("lang:", "lang: it says nothing", "lang:de"),
-        ("lang:42", "lang: '42' cannot be", "lang:de"),
-        ("intitle:!", "intitle: '!' cannot be", "intitle:howto"),
-        ("inurl:", "inurl: it says nothing", "inurl:library"),
+        ("river site:", "site: it is empty", "site:docs.example.org"),
+        ("river -site: x", "site: it is empty", "site:docs.example.org"),
+        ("site:...", "site: '...' is not valid", "site:docs.example.org"),
+        ('site:""', "site: it is empty", "site:docs.example.org"),
+        ("after:foo", "after: 'foo' is not valid", "after:2024-06-15"),
+        ("Before:2024-13-01", "before: '2024-13-01' is not valid", "before:2024-06-15"),
+        ("lang:", "lang: it is empty", "lang:de"),
+        ("lang:42", "lang: '42' is not valid", "lang:de"),
+        ("intitle:!", "intitle: '!' is not valid", "intitle:howto"),
+        ("inurl:", "inurl: it is empty", "inurl:library"),
     ],
 )
 def test_refuses_what_says_nothing(text: str, wrong: str, instead: str) -> None:

@@ -27,12 +27,12 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         for arguments, status, told in (
-            ((str(tmp_path / "none"),), 3, "there is no such directory"),
+            ((str(tmp_path / "none"),), 3, "no such directory"),
             ((str(tmp_path / "empty"),), 3, "holds no crawl"),
             ((made, "--port", port), 2, "is in use: choose another with --port"),
             ((made, "--token", "short"), 2, "at least 8 characters"),
-            ((made, "--host", "no.such.host.invalid"), 2, "there is no such address"),
-            ((made, "--host", "\u202e"), 2, "there is no such address"),
+            ((made, "--host", "no.such.host.invalid"), 2, "no such address"),
+            ((made, "--host", "\u202e"), 2, "no such address"),
             ((), 2, "missing argument"),
         ):
             done = fyke("serve", *arguments)

@@ -251,9 +251,7 @@ def test_a_crawl_with_nothing_but_blocked_work_waits_for_it(tmp_path: Path) -> N
         assert process.wait(15) == 0
         asked = site.asked.total()
         told = fyke("status", str(into))
-        assert (
-            f"{into}: blocked" in told.stdout and "wait for blocked hosts" in told.stdout and "127.0.0.1" in told.stdout
-        )
+        assert f"{into}: blocked" in told.stdout and "on blocked hosts" in told.stdout and "127.0.0.1" in told.stdout
         waiting = next(url for url in site.all_urls() if url not in archived(into))
         said = fyke("why", str(into), f"{site.url}p59" if f"{site.url}p59" == waiting else waiting).stdout
         assert f"fyke unblock {into} 127.0.0.1" in said, said
@@ -280,7 +278,7 @@ def test_a_block_before_the_next_run(tmp_path: Path) -> None:
             process.wait()
         asked = other.asked.total()
         assert fyke("block", str(into), other.url).returncode == 0
-        assert "blocked before" in fyke("block", str(into), other.url).stdout
+        assert "already blocked" in fyke("block", str(into), other.url).stdout
         assert AskedLater(into / "state").blocked == ["127.0.0.2"]
         done = fyke("crawl", "--into", str(into), "--json")
         assert json.loads(done.stdout)["ending"] == "blocked", done.stderr
@@ -292,7 +290,7 @@ def test_a_block_before_the_next_run(tmp_path: Path) -> None:
         with client(into) as asking:  # the dashboard's button does it as well
             order, headers = {"do": "unblock", "host": "127.0.0.2"}, {"X-Fyke-Token": TOKEN}
             answer = asking.post("/crawl/crawl/order", json=order, headers=headers)
-        assert answer.status_code == 200 and "127.0.0.2 is not blocked" in answer.text
+        assert answer.status_code == 200 and "127.0.0.2 is no longer blocked" in answer.text
         done = fyke("crawl", "--into", str(into), "--json")
         assert json.loads(done.stdout)["ending"] == "finished", done.stderr
         assert sorted(archived(into)) == sorted(site.all_urls() | other.all_urls())

@@ -37,9 +37,9 @@ def test_a_filter_that_says_nothing(plums: Path) -> None:
     with client(plums) as ask:
         page = ask.get("/", params={"q": "plum after:foo"})
         assert page.status_code == 400 and 'value="plum after:foo"' in page.text
-        assert "after: &#39;foo&#39; cannot be what it looks for; write a year, month or day" in page.text
+        assert "after: &#39;foo&#39; is not valid; write a year, month or day" in page.text
         answer = ask.get("/api/search", params={"q": "plum site:"})
-        assert answer.status_code == 400 and answer.json()["error"].startswith("site: it says nothing; write the name")
+        assert answer.status_code == 400 and answer.json()["error"].startswith("site: it is empty; write the name")
 
 
 def test_a_crawl_that_has_ended_takes_no_orders(plums: Path) -> None:

@@ -133,6 +133,6 @@ def _rows(
 def _fewer(crawl: Path, name: str, rows: int, wanted: int | None) -> StateDamaged:
     wanted_text = "more" if wanted is None else str(wanted)
     return StateDamaged(
-        f"{crawl / TABLES} holds {rows} rows of {name}, and its checkpoint {wanted_text}: fyke check --repair {crawl}"
-        " mends what can be mended"
+        f"{crawl / TABLES} holds {rows} rows of {name}, its checkpoint says {wanted_text}: fyke check --repair {crawl}"
+        " repairs what it can"
     )

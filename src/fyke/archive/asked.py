@@ -32,7 +32,7 @@ class AskedLater:
                     found = unsealed_or_old("asked", read_whole(self._path))
                 self.seeds, self.blocked = list(found["seeds"]), list(found["blocked"])
             except (OSError, ValueError, KeyError, TypeError):
-                raise damaged(self._path, "no checksum fits it") from None
+                raise damaged(self._path, "its checksum does not match") from None
 
     def __repr__(self) -> str:
         return f"AskedLater({len(self.seeds)} seeds, {len(self.blocked)} hosts blocked)"
@@ -75,5 +75,5 @@ def host_named(text: str) -> str:
     """Return the host that a person means by `text`, a name or a URL. Raises BadUrl."""
     url = canonical(text if "://" in text else f"http://{text}")
     if url is None:
-        raise BadUrl(f"{text[:200]!r} is not a host: say example.org")
+        raise BadUrl(f"{text[:200]!r} is not a host: write example.org")
     return split(url).host

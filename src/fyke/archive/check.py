@@ -282,6 +282,6 @@ def _parquet_faults(path: Path, schema: pa.Schema | None, folder: Path) -> Itera
             if "warc_file" in batch.schema.names:
                 named |= set(pc.unique(batch.column("warc_file").cast(pa.string())).to_pylist()) - {None}
         if rows != file.metadata.num_rows:
-            yield f"it holds {rows} rows and says {file.metadata.num_rows}"
+            yield f"it holds {rows} rows, but its footer says {file.metadata.num_rows}"
         gone = (name for name in sorted(named) if not (folder / name).exists())
-        yield from (f"rows name the file {name}, which is not there" for name in gone)
+        yield from (f"its rows name the file {name}, which is missing" for name in gone)

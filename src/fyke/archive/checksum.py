@@ -12,7 +12,7 @@ from fyke.disk.files import allowed, open_file, read_whole, written_whole
 
 CHUNK_BYTES = 1 << 20
 MOST_OF_LINE = 1 << 10
-OTHER_BYTES = "its bytes are not those its checksum was made of"
+OTHER_BYTES = "its bytes do not match its checksum"
 
 
 def checksum_path(path: Path) -> Path:

@@ -48,11 +48,11 @@ LEAST_ROOM_BYTES = 1 << 20  # with less room no crawl begins
 def require_folder(path: Path) -> None:
     """Raise DirectoryError if `path` is the address of an object store, is a file, or would be inside a file."""
     if path.parts[:1] and path.parts[0] in STORES:
-        raise DirectoryError(f"{path} is no folder of this machine: name one, and send it there with fyke copy")
+        raise DirectoryError(f"{path} is not a folder on this machine: crawl into one, then send it with fyke copy")
     with suppress(PermissionError):  # later reads of the folder report it
         there = next((one for one in (path, *path.parents) if one.exists()), path)
         if there.exists() and not there.is_dir():
-            raise DirectoryError(f"{there} is no folder: name one")
+            raise DirectoryError(f"{there} is not a folder: name a folder")
 
 
 class CrawlDirectory:
@@ -126,7 +126,7 @@ class CrawlDirectory:
         """A message if a crawl is here without its settings; otherwise empty."""
         if self.holds_crawl or not self.shard.is_dir() or not manifests.numbers_with_begun(self.shard):
             return ""
-        return f"{self.settings} is gone, and says what was asked of the crawl here: put it back from a copy"
+        return f"{self.settings} is gone; it holds the settings of this crawl: restore it from a copy"
 
     def require_readable(self) -> None:
         """Raise DirectoryError if this user may not read a file that is needed."""
@@ -203,7 +203,7 @@ class CrawlDirectory:
             return ""
         text, _, _ = data.decode("utf-8", "replace").rpartition(" ")
         younger = sealed_line(text).encode() == data and digests["crawl"] == self.settings_digests()["crawl"]
-        return "" if younger else "it is not what the last run wrote: it was edited since, or is damaged"
+        return "" if younger else "it differs from what the last run wrote: it was edited since, or is damaged"
 
     def withdraw(self) -> None:
         """Delete the folder of a start that broke off before `recorded`, if nothing else is in it."""
@@ -235,7 +235,7 @@ class CrawlDirectory:
 
     def _writing(self) -> AbstractContextManager[None]:
         return writing(
-            self.path, "free some space, and run the command again", "mend it, or choose another folder with --into"
+            self.path, "free some space, and run the command again", "fix that, or choose another folder with --into"
         )
 
     def compare(self, asked: Config, listed: Iterable[str] | None = None) -> None:
@@ -249,14 +249,14 @@ class CrawlDirectory:
         if there.extract != asked.extract:
             raise OtherCrawl(
                 f"{self.path} holds a crawl with other [[extract]] tables: fyke extract {self.path} --config FILE makes"
-                " new ones of what is archived"
+                " new ones from the archive"
             )
         for key in SAME_CRAWL:
             if before[key] != now[key]:
                 edited = f"; {key} may be edited in {self.settings}" if key in EDITED else ""
                 raise OtherCrawl(
                     f"{self.path} holds another crawl ({key} = {literal(before[key])}, not {literal(now[key])}): choose"
-                    f" another folder with --into, or say only fyke crawl --into {self.path} to resume that one{edited}"
+                    f" another folder with --into, or resume that one with fyke crawl --into {self.path}{edited}"
                 )
 
 

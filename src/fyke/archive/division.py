@@ -52,14 +52,14 @@ def division(state: Path) -> Division:
         with allowed(state):
             is_divided = (state / "shard-0001").is_dir()  # made after agents.json
         if is_divided:
-            raise StateDamaged(f"{path} is gone: put it back from a copy")
+            raise StateDamaged(f"{path} is gone: restore it from a copy")
         return Division()
     try:
         with allowed(path):
             found = unsealed_or_old("agents", read_whole(path))
         return Division(int(found["shards"]), int(found["agents"]))
     except (OSError, ValueError, KeyError, TypeError):
-        raise StateDamaged(f"{path} is damaged: put it back from a copy") from None
+        raise StateDamaged(f"{path} is damaged: restore it from a copy") from None
 
 
 def divide(state: Path, agents: int, *, begun: bool) -> Division:

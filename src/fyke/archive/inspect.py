@@ -140,7 +140,7 @@ def _check_parts(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
             states.append(state)
             yield from _check_journals(part, state)
             if not state and any(directory.warc.glob("*.warc.gz")):
-                yield Fault(part.place(part.shard), "there is an archive and no manifest: the state is gone")
+                yield Fault(part.place(part.shard), "there is an archive but no manifest: the state is gone")
         yield from _check_state(part)
         yield from (Fault(part.place(path), what) for path, what in hosts_faults(part))
     lengths, passes = archive_lengths(directory, *states), [begun_passes(state.get("again", {})) for state in states]
@@ -182,7 +182,7 @@ def _manifest_faults(directory: CrawlDirectory, number: int) -> Iterator[Fault]:
         yield Fault(directory.place(directory.shard / manifests.Manifest(number).name), "it is torn")
         return
     lacking = set(manifests.lacking(directory.shard, manifest))
-    what = f"it is gone or too short; {manifest.name} names it"
+    what = f"it is gone or too short; {manifest.name} lists it"
     yield from (Fault(directory.place(directory.shard / name), what) for name in sorted(lacking))
     faults = file_faults(directory, manifest)
     yield from (fault for fault in faults if Path(fault.place).name not in lacking)
@@ -229,8 +229,8 @@ def _book_fault(path: Path, writes: int) -> str:
         refused = getattr(error, "sqlite_errorcode", 0) & 0xFF in UNREADABLE
         if refused and path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK):
             raise DirectoryError(
-                f"cannot read {path} in a folder that cannot be written, since a process that was killed left a"
-                " journal beside it: check a copy of the crawl that can be written"
+                f"cannot read {path}: a killed process left a journal beside it, and the folder is read-only: check a"
+                " copy of the crawl in a folder that can be written"
             ) from None
         _require_room(path, getattr(error, "sqlite_errorcode", 0))
         return f"it cannot be read: {error}"
@@ -241,7 +241,7 @@ def _require_room(path: Path, code: int) -> None:
     journal."""
     shared = path.with_name(f"{path.name}-shm")
     if code in NO_ROOM or (code == sqlite3.SQLITE_CANTOPEN and path.is_file() and not os.path.lexists(shared)):
-        raise DiskFull(f"cannot write {shared}, without which {path.name} cannot be read; {FULL}")
+        raise DiskFull(f"cannot write {shared}, which is needed to read {path.name}; {FULL}")
 
 
 def file_faults(directory: CrawlDirectory, manifest: manifests.Manifest) -> Iterator[Fault]:

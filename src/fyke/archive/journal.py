@@ -73,7 +73,7 @@ def read_journal(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         except pa.ArrowInvalid:
             return
         if stream.schema != schema:
-            raise ValueError(f"{path} has other columns than this version of Fyke: {stream.schema.names}")
+            raise ValueError(f"{path} has other columns than this version of Fyke knows: {stream.schema.names}")
         while True:
             try:
                 batch = stream.read_next_batch()

@@ -59,7 +59,7 @@ def require_settings(directory: CrawlDirectory) -> None:
     """Raise StateDamaged if `fyke.toml` is empty or gone: nobody knows what was asked of the crawl."""
     if not _settings_are_there(directory):
         raise StateDamaged(
-            f"{directory.settings} is gone or empty, and said what is crawled here: put it back from a copy"
+            f"{directory.settings} is gone or empty; it holds the settings of this crawl: restore it from a copy"
         )
 
 
@@ -67,8 +67,8 @@ def require_state(directory: CrawlDirectory) -> None:
     """Raise StateDamaged if there is an archive, and no checkpoint."""
     if not saved_state(directory.shard) and any(directory.warc.glob("*.warc.gz")):
         raise StateDamaged(
-            f"{directory.shard} holds no manifest, yet {directory.warc} holds an archive: put the state back from a"
-            " copy, or keep this folder as it is and crawl into another with --into"
+            f"{directory.shard} holds no manifest, but {directory.warc} holds an archive: restore the state from a"
+            " copy, or leave this folder as it is and crawl into another with --into"
         )
 
 

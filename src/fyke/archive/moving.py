@@ -23,7 +23,7 @@ MARK = "moving"  # in the new folder until it is the crawl; holds the old path
 MOVED = "fyke.toml.moved"  # the name of fyke.toml when all is copied: in the new folder, then in the old
 COPIED_BYTES = 1 << 20  # at a time
 FULL = "free some space there, and run the same command again"
-REFUSED = "mend it, and run the same command again, or name another folder"
+REFUSED = "fix that and run the same command again, or name another folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +111,11 @@ def _check(source: Path, target: Path) -> None:
     """Raise DirectoryError for an impossible target."""
     inner, outer = real_path(target), real_path(source)
     if inner.is_relative_to(outer) or outer.is_relative_to(inner):
-        raise DirectoryError(f"{target} and {source} are one in the other: name another folder")
+        raise DirectoryError(f"one of {target} and {source} is inside the other: name another folder")
     if (target / MARK).is_file() and _is_ours(source, target):
         return
     if target.exists() and not (target.is_dir() and {path.name for path in target.iterdir()} <= {f"{MARK}.part"}):
-        raise DirectoryError(f"{target} is there already, and not empty: name another folder")
+        raise DirectoryError(f"{target} exists and is not empty: name another folder")
 
 
 def _files(folder: Path) -> list[Path]:
@@ -160,9 +160,7 @@ def _copy(path: Path, to: Path) -> None:
         os.utime(part, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
         part.chmod(path.stat().st_mode & 0o777)
         if _on_disk(part) != wanted:
-            raise DirectoryError(
-                f"{to} is not what was written, so that disk is not to be trusted; {path} is as it was"
-            )
+            raise DirectoryError(f"{to} differs from what was written: do not trust that disk; {path} is unchanged")
 
 
 def _on_disk(path: Path) -> str:

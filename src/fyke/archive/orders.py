@@ -138,7 +138,7 @@ def _written(directory: CrawlDirectory, name: str, blocked: bool) -> str:
     """Block or unblock in the file itself: no crawl runs, and none can begin meanwhile."""
     require_asked(directory)
     if not AskedLater(directory.state).block(name, blocked):
-        return f"{name} was {'blocked before' if blocked else 'not blocked'}"
+        return f"{name} was {'already blocked' if blocked else 'not blocked'}"
     if blocked:
-        return f"{name} is blocked: nothing is requested of it, and its URLs wait"
-    return f"{name} is not blocked; fyke crawl --into {directory.path} goes on with its URLs"
+        return f"{name} is blocked: nothing is requested from it, and its URLs wait"
+    return f"{name} is no longer blocked; fyke crawl --into {directory.path} goes on with its URLs"

@@ -18,87 +18,85 @@ PAGES = pa.schema(
     [
         _field("key", pa.uint64(), "xxh3-64 of the canonical URL."),
         _field("url", pa.string(), "The canonical URL."),
-        _field("host", pa.string(), "Its host name or address."),
-        _field("domain", pa.string(), "Its pay-level domain."),
-        _field("status", pa.uint16(), "The status code of the answer; 0 when there was none."),
+        _field("host", pa.string(), "Host name or address of the URL."),
+        _field("domain", pa.string(), "Pay-level domain of the host."),
+        _field("status", pa.uint16(), "The status code of the answer; 0 if there was no answer."),
         _field("outcome", _WORD, "What became of the visit: a fyke.core.outcomes.Outcome."),
-        _field("detail", pa.string(), "What exactly went wrong, for people."),
+        _field("detail", pa.string(), "What went wrong, in words."),
         _field("fetched_at", _TIME, "When the request was sent."),
         _field("duration_s", pa.float32(), "Seconds from the request to the end of the answer."),
-        _field("depth", pa.uint16(), "Links from a seed."),
+        _field("depth", pa.uint16(), "Number of links from a seed to this URL."),
         _field("via", pa.uint64(), "Key of the page it was found on; 0 for a seed."),
-        _field("kind", _WORD, "How it was linked to: page, requisite or seed; listing: a sitemap or feed."),
-        _field("tries", pa.uint8(), "Visits that had failed before this one."),
+        _field("kind", _WORD, "How it was found: page, requisite or seed; listing: in a sitemap or feed."),
+        _field("tries", pa.uint8(), "Number of visits that had failed before this one."),
         _field("media_type", _WORD, "The media type, without parameters."),
-        _field("charset", _WORD, "The character encoding; empty for what is not text."),
+        _field("charset", _WORD, "The character encoding; empty if the body is not text."),
         _field("title", pa.string(), "The page's title."),
         _field("body_bytes", pa.uint64(), "Bytes of the body on the wire."),
-        _field("content_bytes", pa.uint64(), "Bytes of the body once decoded."),
-        _field("digest", pa.string(), "Payload digest of the archive record, sha1: and Base32; empty without one."),
-        _field("fingerprint", pa.uint64(), "xxh3-64 of the decoded body; 0 when it was not read."),
-        _field("duplicate", pa.bool_(), "Whether the same body was met before under another URL."),
-        _field("noindex", pa.bool_(), "Whether the page asks not to be shown by search."),
-        _field("links", pa.uint32(), "Links found in it."),
+        _field("content_bytes", pa.uint64(), "Bytes of the decoded body."),
+        _field("digest", pa.string(), "Payload digest in the archive, sha1: and Base32; empty without a record."),
+        _field("fingerprint", pa.uint64(), "xxh3-64 of the decoded body; 0 if it was not read."),
+        _field("duplicate", pa.bool_(), "Whether the same body was found before under another URL."),
+        _field("noindex", pa.bool_(), "Whether the page asks search engines not to show it."),
+        _field("links", pa.uint32(), "Number of links found on the page."),
         _field("redirect_to", pa.string(), "The canonical URL it redirects to; null if it does not."),
         _field("address", pa.string(), "The server's IP address."),
-        _field("warc_file", _WORD, "File of the archive record, below the crawl directory; null without one."),
-        _field("warc_offset", pa.uint64(), "Where in that file the record begins; null without one."),
-        _field("warc_length", pa.uint64(), "Bytes of the record in that file; null without one."),
+        _field("warc_file", _WORD, "File of the archive record, below the crawl directory; null without a record."),
+        _field("warc_offset", pa.uint64(), "Byte of that file at which the record begins; null without a record."),
+        _field("warc_length", pa.uint64(), "Length of the record in bytes; null without a record."),
     ],
-    metadata={"description": "One row a visit that ended."},
+    metadata={"description": "One row for each visit that ended."},
 )
 
 LINKS = pa.schema(
     [
         _field("source", pa.uint64(), "Key of the page the link is on."),
-        _field("target", pa.uint64(), "Key of the URL it points at."),
-        _field("target_url", pa.string(), "The canonical URL it points at."),
+        _field("target", pa.uint64(), "Key of the URL that the link points at."),
+        _field("target_url", pa.string(), "The canonical URL that the link points at."),
         _field("kind", pa.uint8(), "0: page, 1: requisite, 2: nofollow, 3: redirect (a fyke.archive.LinkKind)."),
     ],
-    metadata={"description": "One row a link, as often as it was found."},
+    metadata={"description": "One row for each time that a link was found."},
 )
 
 HOSTS = pa.schema(
     [
         _field("host", pa.string(), "The host name or address."),
-        _field("domain", pa.string(), "Its pay-level domain."),
-        _field("address", pa.string(), "The server's IP address; empty when it was never resolved."),
-        _field("robots", _WORD, "What is known of its robots.txt."),
-        _field("crawl_delay_s", pa.float32(), "The Crawl-delay its robots.txt asks of us; null when none."),
-        _field("pages", pa.uint64(), "Visits that brought an answer."),
-        _field("failures", pa.uint64(), "Visits that brought none."),
-        _field("retired", pa.string(), "Why it was given up; empty when it was not."),
+        _field("domain", pa.string(), "Pay-level domain of the host."),
+        _field("address", pa.string(), "The server's IP address; empty if the name was never resolved."),
+        _field("robots", _WORD, "What is known about its robots.txt."),
+        _field("crawl_delay_s", pa.float32(), "The Crawl-delay in its robots.txt, for us; null if there is none."),
+        _field("pages", pa.uint64(), "Number of visits with an answer."),
+        _field("failures", pa.uint64(), "Number of visits without an answer."),
+        _field("retired", pa.string(), "Why it was given up; empty if it was not."),
         _field("first_seen", _TIME, "When it was first visited."),
         _field("last_seen", _TIME, "When it was last visited."),
     ],
-    metadata={"description": "One row a host, written when the crawl closes."},
+    metadata={"description": "One row for each host, written when the crawl closes."},
 )
 
 DOMAINS = pa.schema(
     [
         _field("domain", pa.string(), "The pay-level domain."),
-        _field("in_degree", pa.uint32(), "How many other domains link to it, each counted once."),
-        _field("rank", pa.uint32(), "Its place by in-degree, 1 for the highest; 0 below the ranking."),
-        _field("budget", pa.uint16(), "URLs of it that a round lets through."),
-        _field("urls", pa.uint32(), "Distinct URLs of it that were met and wanted."),
-        _field("fetched", pa.uint32(), "Pages of it that were fetched whole."),
-        _field("waiting", pa.uint32(), "URLs of it whose visit has not ended."),
-        _field("host_delay_s", pa.float32(), "Least seconds between two requests to a host of it."),
+        _field("in_degree", pa.uint32(), "Number of other domains that link to it, each counted once."),
+        _field("rank", pa.uint32(), "Its place by in-degree, 1 for the highest; 0 if it is not ranked."),
+        _field("budget", pa.uint16(), "Number of its URLs that a round lets through."),
+        _field("urls", pa.uint32(), "Number of distinct URLs of it that the crawl accepted."),
+        _field("fetched", pa.uint32(), "Number of its pages that were fetched whole."),
+        _field("waiting", pa.uint32(), "Number of its URLs whose visit has not ended."),
+        _field("host_delay_s", pa.float32(), "Least seconds between two requests to one of its hosts."),
     ],
-    metadata={"description": "One row a pay-level domain, written when the crawl closes."},
+    metadata={"description": "One row for each pay-level domain, written when the crawl closes."},
 )
 
 NEAR = pa.schema(
     [
-        _field("key", pa.uint64(), "Key of a page whose main text is nearly that of another."),
+        _field("key", pa.uint64(), "Key of a page whose main text is nearly that of another page."),
+        _field("near_of", pa.uint64(), "Key of that other page, mostly the first; it is the key of no row."),
         _field(
-            "near_of", pa.uint64(), "Key of the page, mostly the first, that said nearly this; no row has it as key."
-        ),
-        _field(
-            "distance", pa.float32(), "Estimated share of runs of four words that one of both has alone: 0 to 0.21."
+            "distance", pa.float32(), "Estimated share of runs of four words that only one of the two has: 0 to 0.21."
         ),
     ],
-    metadata={"description": "One row a page that says nearly what an earlier one said, written by fyke index."},
+    metadata={"description": "One row for each page that says nearly what an earlier one said, written by fyke index."},
 )
 
 SCHEMAS = {"pages": PAGES, "links": LINKS, "hosts": HOSTS, "domains": DOMAINS, "near": NEAR}

@@ -45,7 +45,7 @@ class SeedList:
             with self.path.open(encoding="ascii") as file:
                 yield from (line.rstrip("\n") for line in file)
         except (OSError, UnicodeDecodeError) as error:
-            raise StateDamaged(f"{self.path} cannot be read ({error}): put it back from a copy") from None
+            raise StateDamaged(f"{self.path} cannot be read ({error}): restore it from a copy") from None
 
     def fault(self) -> str:
         """Return what is wrong with the list; empty if nothing is. An earlier version wrote no checksum."""
@@ -56,7 +56,7 @@ class SeedList:
     def verify(self) -> None:
         """Raise StateDamaged if the list is not as it was written."""
         if what := self.fault():
-            raise StateDamaged(f"{self.path} is damaged ({what}): put it back from a copy")
+            raise StateDamaged(f"{self.path} is damaged ({what}): restore it from a copy")
 
     def batches(self) -> Iterator[Sequence[Locator]]:
         """Yield the seeds, `BATCH` at a time. Raises StateDamaged."""
@@ -65,7 +65,7 @@ class SeedList:
             while batch := [locate(url) for url in islice(urls, BATCH)]:
                 yield batch
         except ValueError as error:
-            raise StateDamaged(f"{self.path} is damaged ({error}): put it back from a copy") from None
+            raise StateDamaged(f"{self.path} is damaged ({error}): restore it from a copy") from None
 
     def write(self, urls: Iterable[str]) -> None:
         """Keep `urls`, which are canonical. Raises DiskFull, DirectoryError."""
@@ -79,7 +79,7 @@ class SeedList:
         for place, (ours, asked) in enumerate(zip_longest(self.urls(), urls), 1):
             if ours != asked:
                 raise OtherCrawl(
-                    f"{self._folder} holds a crawl of another list of seeds (the {place:,}. is {ours or 'missing'}, not"
-                    f" {asked or 'missing'}): choose another folder with --into, or say only fyke crawl --into"
-                    f" {self._folder} to resume that one"
+                    f"{self._folder} holds a crawl of another list of seeds (seed {place:,} is {ours or 'missing'}, not"
+                    f" {asked or 'missing'}): choose another folder with --into, or resume that one with fyke crawl"
+                    f" --into {self._folder}"
                 )

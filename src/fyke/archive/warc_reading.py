@@ -87,7 +87,7 @@ class _RecordCheck:
         for line in lines:
             name, colon, value = line.partition(":")
             if not colon or name.lower() in fields:
-                raise Broken(f"a header line that is none, or twice: {line[:80]!r}")
+                raise Broken(f"a header line without a colon, or repeated: {line[:80]!r}")
             fields[name.lower()] = value.strip()
         length = fields.get("content-length", "")
         if not length.isdecimal():
@@ -158,7 +158,7 @@ def read_block(path: Path, offset: int, length: int, most_bytes: int = 0) -> tup
         unpacker = zlib.decompressobj(31)
         record = unpacker.decompress(file.read(length), most_bytes)
     if not unpacker.eof:
-        raise Broken("a record that is cut, or longer than is wanted")
+        raise Broken("a record that is cut, or longer than asked for")
     header, _, rest = record.partition(b"\r\n\r\n")
     fields = _fields_of(header)
     if not fields.get("content-length", "").isdecimal():

@@ -67,8 +67,8 @@ def main() -> None:
                 "this process may not have as many files open as it needs: raise the limit (ulimit -n)", EXIT_UNABLE
             )
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        remedy = LIMIT if error.errno == errno.EFBIG else ROOM if full else "mend the file or its path"
-        what = f"{error.filename}{whose(Path(str(error.filename)))}" if error.filename else "what was to be printed"
+        remedy = LIMIT if error.errno == errno.EFBIG else ROOM if full else "fix the file or its path"
+        what = f"{error.filename}{whose(Path(str(error.filename)))}" if error.filename else "cannot print"
         _complain(
             f"{what}: {error.strerror or error}; {remedy}, and run the command again",
             (DiskFull if full else DirectoryError).exit_status,

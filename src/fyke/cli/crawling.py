@@ -17,7 +17,7 @@ from fyke.cli.console import Reporter, print_json, say, say_aside
 from fyke.core.choices import Scope
 from fyke.core.errors import EXIT_INTERRUPTED, EXIT_NO_PAGE, ConfigurationError, Stopped
 
-Host = Annotated[str, typer.Argument(help="A host, by its name or a URL of it.", metavar="HOST")]
+Host = Annotated[str, typer.Argument(help="A host: its name, or a URL on it.", metavar="HOST")]
 
 
 def _whole(text: str | None, option: str) -> int | None:
@@ -38,7 +38,7 @@ def _delays(delay_s: float) -> dict[str, Any]:
 
 @app.command()
 def crawl(  # noqa: PLR0913 - one parameter an option
-    urls: Annotated[list[str] | None, typer.Argument(help="URLs to begin at.", metavar="URL...")] = None,
+    urls: Annotated[list[str] | None, typer.Argument(help="URLs where the crawl begins.", metavar="URL...")] = None,
     into: Annotated[Path | None, typer.Option(help="The crawl's directory; the same one again resumes it.")] = None,
     seeds: Annotated[
         list[str] | None,
@@ -51,9 +51,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     pages: Annotated[str | None, typer.Option(help="Stop after this many pages: 300, 20k, 1M.")] = None,
     bytes_: Annotated[str | None, typer.Option("--bytes", help="Stop after this many bytes: 10GB, 500MB.")] = None,
     for_: Annotated[str | None, typer.Option("--for", help="Stop after a time: 90s, 10m, 2h.")] = None,
-    wait: Annotated[
-        str | None, typer.Option(help="How long to wait when all hosts that are left rest.  [default: 1h]")
-    ] = None,
+    wait: Annotated[str | None, typer.Option(help="Longest wait if all remaining hosts rest.  [default: 1h]")] = None,
     agents: Annotated[int | None, typer.Option(help="Number of processes that crawl.  [default: 1]", min=1)] = None,
     depth: Annotated[int | None, typer.Option(help="Follow links this many steps from a seed.", min=1)] = None,
     allow: Annotated[list[str] | None, typer.Option(help="Only URLs matching this RE2 expression.")] = None,
@@ -96,7 +94,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     """
     if into is None:
         rooms.seeds.seeds_of(urls or ())  # a seed that is not a URL is reported first
-        raise ConfigurationError("where to? give the crawl's directory with --into DIR")
+        raise ConfigurationError("no directory given: name the crawl's directory with --into DIR")
     asked: dict[str, dict[str, Any]] = {
         "crawl": {
             "seeds": urls or None, "scope": scope, "pages": _whole(pages, "--pages"), "for_s": _seconds(for_, "--for"),
@@ -172,11 +170,11 @@ def _pass(
 ) -> "rooms.passes.Pass | None":
     """Return the pass over known pages that is asked for, if any."""
     if visits is not None and not again:
-        raise ConfigurationError("--visits says how many pages to visit again: say --again too")
+        raise ConfigurationError("--visits is the number of pages that --again visits: give --again too")
     if again and not directory.holds_crawl:
         raise ConfigurationError(f"--again: {directory.path} holds no crawl yet; begin it without --again")
     if again and revisit:
-        raise ConfigurationError("--again visits all pages once, --revisit each in its time: say one of them")
+        raise ConfigurationError("--again visits all pages once, --revisit each when it is due: give one of them")
     return rooms.passes.Pass(visits, forever=revisit) if again or revisit else None
 
 
@@ -214,21 +212,21 @@ def _what_waits(now: "rooms.inspect.CrawlStatus", directory: Path) -> Iterator[s
         yield rest
     if crawled.over_budget or crawled.without_rules:
         yield (
-            f"of those that wait, {crawled.over_budget:,} are over their domain's budget,"
+            f"of the waiting URLs, {crawled.over_budget:,} are over their domain's budget,"
             f" {crawled.without_rules:,} lack their host's robots.txt"
         )
     if traps := crawled.queues.get("traps", 0):
-        yield f"of those that wait, {traps:,} come last: pages with such URLs brought no new text (fyke why URL)"
+        yield f"of the waiting URLs, {traps:,} come last: pages with URLs like them had no new text (fyke why URL)"
     if crawled.blocked:
-        yield f"of those that wait, {crawled.blocked:,} wait for blocked hosts to be unblocked"
+        yield f"of the waiting URLs, {crawled.blocked:,} are on blocked hosts"
     if now.blocked_hosts:
-        yield f"blocked: {now.blocked_hosts}; fyke unblock {directory} HOST takes it back"
+        yield f"blocked: {now.blocked_hosts}; fyke unblock {directory} HOST unblocks one"
 
 
 def _how_it_stands(now: "rooms.inspect.CrawlStatus", directory: Path) -> str:
     words = rooms.monitor.ENDED.get(now.state, now.state)
     if now.state == "killed":
-        words = f"broke off: {now.error}" if now.error else "broke off without a word, as when it is killed"
+        words = f"broke off: {now.error}" if now.error else "broke off without a message, as a killed process does"
     if now.state in ("running", "finished"):
         return words
     more = f" --{now.state} MORE" if now.state in ("pages", "bytes") else ""
@@ -292,10 +290,10 @@ def cloak(
         with rooms.owed.may_be_asked(crawled) as may_be_asked:
             urls = rooms.cloaking.sample(directory, pages, may_be_asked)
         if not urls:
-            left_out = "of hosts that rest for long, or are blocked, none is"
+            left_out = "pages of blocked hosts, and of hosts that rest for long, do not count"
             raise ConfigurationError(f"{directory} has no pages to ask for again; {left_out}")
         if aside := rooms.owed.set_aside(into):
-            say_aside(f"an earlier measurement is {aside} now")
+            say_aside(f"the earlier measurement was moved to {aside}")
         named = rooms.cloaking.named_urls(crawled, urls)
         with rooms.owed.owed(crawled, into, urls):
             into.listed.write(url for url in urls if url not in named)
@@ -312,13 +310,13 @@ def cloak(
     differing = [page for page in shown if page.differs]
     for page in differing:
         say(str(page))
-    say(f"{directory}: {len(differing)} of {len(shown)} pages differ by who asks")
+    say(f"{directory}: {len(differing)} of {len(shown)} pages answer the two names differently")
 
 
 @app.command()
 def check(
     directory: Folder,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend damage where possible, and name the rest.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired, and name the rest.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Verify checkpoint, tables and every archived record. Exit 1 with the place of each fault.
@@ -358,9 +356,9 @@ def _repair(directory: Path, *, as_json: bool) -> None:
         print_json({"notes": [note._asdict() for note in notes]})
     elif notes:
         again = "what came after the checkpoint is fetched again" if any(note.again for note in notes) else ""
-        but = f"but for {rooms.quantities.counted(lost, 'thing')} lost" if lost else ""
-        say(f"{directory}: mended, {', '.join(filter(None, (but, again))) or 'nothing is lost'}")
+        but = f"{rooms.quantities.counted(lost, 'thing')} {'is' if lost == 1 else 'are'} lost" if lost else ""
+        say(f"{directory}: repaired; {', '.join(filter(None, (but, again))) or 'nothing is lost'}")
     else:
-        say(f"{directory}: {progress.steps:,} records, tables and checkpoint are whole; there was nothing to mend")
+        say(f"{directory}: {progress.steps:,} records, tables and checkpoint are whole; there was nothing to repair")
     if lost:
         raise typer.Exit(1)

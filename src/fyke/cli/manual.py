@@ -69,8 +69,8 @@ def _section(one: Described) -> Iterator[str]:
 
 def _foot() -> str:
     return (
-        ".SH FILES\n.TP\n.I DIR/fyke.toml\nWhat a crawl was asked: everything that can be set, with a sentence for each"
-        " key.\n.TP\n.I DIR/warc, DIR/tables\nThe archive and its tables; DIR/state is what a restart needs.\n"
+        ".SH FILES\n.TP\n.I DIR/fyke.toml\nThe settings of a crawl: every key that can be set, with a sentence for each"
+        ".\n.TP\n.I DIR/warc, DIR/tables\nThe archive and its tables; DIR/state is what a restart needs.\n"
     )
 
 

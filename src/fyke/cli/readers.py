@@ -22,7 +22,7 @@ LOST_NAMED = 5  # lost files, in a line for people
 @app.command()
 def index(
     directory: Folder,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on while the crawl runs.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Keep the index up to date while the crawl runs.")] = False,
     memory_mb: Annotated[int, typer.Option(help="Memory for PageRank; with less it works on disk.", min=1)] = 1024,
     as_json: AsJson = False,
 ) -> None:
@@ -43,7 +43,9 @@ def index(
             f" {done.written:,} written, {done.deleted:,} deleted"
         )
         say(f"Next: fyke search {shlex.quote(str(directory))} WORDS")
-    _complain_of_unreadable(directory, done.unreadable, f"mend the archive, delete {directory / 'index'}, index again")
+    _complain_of_unreadable(
+        directory, done.unreadable, f"repair the archive, delete {directory / 'index'}, index again"
+    )
 
 
 @app.command()
@@ -66,8 +68,8 @@ def rewrite(directory: Folder, as_json: AsJson = False) -> None:
 def search(
     directory: Folder,
     query: Annotated[list[str], typer.Argument(metavar="QUERY...", help="Words and operators, see above.")],
-    limit: Annotated[int, typer.Option(help="How many pages to list.", min=1)] = 10,
-    offset: Annotated[int, typer.Option(help="How many of the best to skip.", min=0)] = 0,
+    limit: Annotated[int, typer.Option(help="Number of pages to list.", min=1)] = 10,
+    offset: Annotated[int, typer.Option(help="Number of best pages to skip.", min=0)] = 0,
     also: Annotated[list[Path] | None, typer.Option(help="Search this crawl too.", metavar="DIR")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -112,7 +114,7 @@ def report(
 def links(
     directory: Folder,
     broken: Annotated[bool, typer.Option("--broken", help="List broken links, with the pages they stand on.")] = False,
-    on: Annotated[int, typer.Option(help="How many pages to list for a broken link.", min=1)] = 10,
+    on: Annotated[int, typer.Option(help="Number of pages to list for a broken link.", min=1)] = 10,
     as_json: AsJson = False,
 ) -> None:
     """Find broken links, and count the URLs that links lead to.
@@ -124,7 +126,9 @@ def links(
     Exit status of --broken: 0 no link is broken, 1 some are.
     """
     if not rooms.directory.CrawlDirectory(directory).config().store.links:
-        raise ConfigurationError(f"{directory} holds no links, as its fyke.toml says store.links = false; crawl anew")
+        raise ConfigurationError(
+            f"{directory} holds no links: store.links = false in its fyke.toml; begin another crawl"
+        )
     with rooms.sql.Questions(directory) as questions:
         with rooms.progress.Progress(Reporter(stderr=True), "following links"):
             found = rooms.broken.BrokenLinks(questions)
@@ -187,14 +191,14 @@ def export(
     else:
         say(str(done))
     _complain_of_lost(directory, done.lost, "export again")
-    _complain_of_unreadable(directory, done.unreadable, "mend the archive, and export again")
+    _complain_of_unreadable(directory, done.unreadable, "repair the archive, and export again")
 
 
 def _time(text: str | None) -> datetime | None:
     try:
         found = None if text is None else datetime.fromisoformat(text)
     except ValueError:
-        raise ConfigurationError(f"--since {text}: no date; say 2026-01-31 or 2026-01-31T12:00") from None
+        raise ConfigurationError(f"--since {text}: not a date; write 2026-01-31 or 2026-01-31T12:00") from None
     return found.replace(tzinfo=UTC) if found is not None and found.tzinfo is None else found
 
 
@@ -239,7 +243,7 @@ def extract(
     if follow:
         if config or out or not to.startswith(rooms.extracting.DATABASES):
             raise ConfigurationError(
-                "--follow adds the crawl's own tables to a database: say that with --to, and no more"
+                "--follow adds the crawl's own tables to a database: name the database with --to, give nothing else"
             )
         made, unreadable = rooms.filling.follow(rooms.directory.CrawlDirectory(directory), to), 0
     else:
@@ -250,7 +254,7 @@ def extract(
     else:
         for place, rows in made.items():
             say(f"{place}: {rooms.quantities.counted(rows, 'row')}")
-    _complain_of_unreadable(directory, unreadable, "mend the archive, and extract again")
+    _complain_of_unreadable(directory, unreadable, "repair the archive, and extract again")
 
 
 @app.command()
@@ -279,7 +283,7 @@ def copy(
 @app.command()
 def move(
     directory: Folder,
-    target: Annotated[Path, typer.Argument(help="A folder that is empty or not there.", metavar="TARGET")],
+    target: Annotated[Path, typer.Argument(help="A folder that is empty or does not exist.", metavar="TARGET")],
     as_json: AsJson = False,
 ) -> None:
     """Move a crawl's directory, on this disk or to another.
@@ -297,7 +301,7 @@ def move(
     else:
         files = rooms.quantities.counted(done.files, "file")
         compared = f"; {files}, {rooms.quantities.bytes_text(done.size_bytes)}, compared" if done.files else ""
-        say(f"{directory} is {target} now{compared}")
+        say(f"{directory} was moved to {target}{compared}")
     lost = rooms.lost.lost_files(rooms.directory.CrawlDirectory(target.absolute()))
     _complain_of_lost(target, [str(path.relative_to(target.absolute())) for path in lost])
 
@@ -306,7 +310,7 @@ def _complain_of_lost(directory: Path, lost: Sequence[str], then: str = "") -> N
     """Name the crawl's files that are gone or damaged in a line on stderr; exit with 1."""
     if lost:
         more = f" and {len(lost) - LOST_NAMED:,} more" if len(lost) > LOST_NAMED else ""
-        mend = f"fyke check --repair {directory} mends what can be mended{f'; then {then}' if then else ''}"
+        mend = f"fyke check --repair {directory} repairs what it can{f'; then {then}' if then else ''}"
         say_aside(f"lost or damaged: {', '.join(lost[:LOST_NAMED])}{more}; {mend}")
         raise typer.Exit(1)
 
@@ -315,15 +319,15 @@ def _complain_of_unreadable(directory: Path, count: int, mend: str) -> None:
     """Count the pages left out because their archive record is unreadable in a line on stderr; exit with 1."""
     if count:
         told = f"{count:,} {'page' if count == 1 else 'pages'} could not be read from the archive and are left out"
-        say_aside(f"{told}: fyke check {directory} says where; {mend}")
+        say_aside(f"{told}: fyke check {directory} shows where; {mend}")
         raise typer.Exit(1)
 
 
 @app.command()
 def serve(
     directories: Annotated[list[Path], typer.Argument(help="Directories of crawls.", metavar="DIR...")],
-    port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)] = 8080,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: all of this machine's.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free port.", min=0, max=65535)] = 8080,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: all of this machine.")] = "127.0.0.1",
     token: Annotated[str | None, typer.Option(help="Word that commands to a crawl need.  [default: a new one]")] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -20,7 +20,7 @@ MOST_PAGES = 1 << 40  # of a synthetic web
 def web(
     pages: Annotated[int, typer.Option(help="Number of pages.", min=1, max=MOST_PAGES)] = 3600,
     hosts: Annotated[int, typer.Option(help="Number of hosts.", min=1)] = 120,
-    seed: Annotated[int, typer.Option(help="Which of all possible webs.", min=0, max=(1 << 63) - 1)] = 1,
+    seed: Annotated[int, typer.Option(help="Number that selects the synthetic web.", min=0, max=(1 << 63) - 1)] = 1,
     plain: Annotated[bool, typer.Option("--plain", help="A web without faults and surprises.")] = False,
     port: Annotated[int, typer.Option(help="Its HTTP port; 0: any.", min=0, max=65535)] = 0,
     dns_port: Annotated[int, typer.Option(help="Its DNS port; 0: any.", min=0, max=65535)] = 0,
@@ -29,7 +29,7 @@ def web(
 ) -> None:
     """Run a synthetic web on this machine, for any crawler. Ctrl-C ends it."""
     if hosts > pages:
-        raise ConfigurationError(f"--pages {pages} cannot be on {hosts} hosts: choose more of them, or fewer --hosts")
+        raise ConfigurationError(f"--pages {pages} cannot be on {hosts} hosts: choose more --pages, or fewer --hosts")
     kind = rooms.simweb.plain if plain else rooms.simweb.lively
     spec = kind(pages=pages, hosts=hosts, seed=seed, http_port=port, dns_port=dns_port)
 
@@ -43,23 +43,24 @@ def web(
         rooms.simweb.serve(spec, ready, ledger)
     except OSError as error:
         if error.filename is not None:
-            raise ConfigurationError(f"--ledger {ledger}: it cannot be written: {error.strerror}") from None
+            raise ConfigurationError(f"--ledger {ledger} cannot be written: {error.strerror}") from None
         raise ConfigurationError(f"the synthetic web cannot listen: {error.strerror}; choose another port") from None
 
 
 @app.command()
 def simulate(  # noqa: PLR0913 - one parameter an option
-    into: Annotated[Path, typer.Option(help="A directory; the same command again goes on.", metavar="DIR")],
+    into: Annotated[Path, typer.Option(help="A directory; the same command again resumes.", metavar="DIR")],
     policy: Annotated[str, typer.Option(help="star-beast, naive (two queues) or breadth-first.")] = "star-beast",
     order: Annotated[
-        str, typer.Option(help="What goes first in a round: breadth-first, depth, in-degree or random.")
+        str, typer.Option(help="Order of URLs in a round: breadth-first, depth, in-degree or random.")
     ] = "breadth-first",
-    pages: Annotated[str, typer.Option(help="How many pages to fetch: 300k, 1e7, 100M.")] = "1M",
-    domains: Annotated[str, typer.Option(help="Honest domains of the web.")] = "200k",
+    pages: Annotated[str, typer.Option(help="Number of pages to fetch: 300k, 1e7, 100M.")] = "1M",
+    domains: Annotated[str, typer.Option(help="Number of honest domains of the web.")] = "200k",
     farms: Annotated[
-        int | None, typer.Option(help="Spam farms, of three domains each; 0: none.  [default: domains / 1500]", min=0)
+        int | None,
+        typer.Option(help="Number of spam farms, of three domains each; 0: none.  [default: domains / 1500]", min=0),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Which of all possible webs.")] = 1,
+    seed: Annotated[int, typer.Option(help="Number that selects the synthetic web.")] = 1,
     connections: Annotated[int, typer.Option(help="Downloads at a time.", min=1)] = 1000,
     host_delay: Annotated[float, typer.Option(help="Seconds a host rests, without reputation.", min=0)] = 40.0,
     revisit: Annotated[
@@ -93,32 +94,34 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     if stopped:
         raise typer.Exit(EXIT_INTERRUPTED)
     if summary.pages != wanted:
-        more = "those under way at the end came too, or a run before fetched them"
-        reason = more if summary.pages > wanted else "links lead to no more"
+        more = "downloads under way at the end counted too, or an earlier run fetched more"
+        reason = more if summary.pages > wanted else "no link leads to another page"
         say_aside(f"--pages {wanted:,}: {summary.pages:,} were fetched; {reason}")
 
 
 @app.command()
 def plan(  # noqa: PLR0913 - one parameter an option
-    pages: Annotated[str, typer.Option(help="How many pages to crawl: 8e9, 8B, 500M.")] = "8e9",
-    rate: Annotated[str, typer.Option(help="How many pages a second to crawl.")] = "3100",
+    pages: Annotated[str, typer.Option(help="Number of pages to crawl: 8e9, 8B, 500M.")] = "8e9",
+    rate: Annotated[str, typer.Option(help="Pages to crawl a second.")] = "3100",
     memory: Annotated[str, typer.Option(help="Memory for URL checks: 8GB, 8GiB.")] = "8GB",
     disk: Annotated[str | None, typer.Option(help="Disk for DRUM's buckets.  [default: grows with pages]")] = None,
     speed: Annotated[str, typer.Option(help="The disk's mean speed of reading and writing: 675MB/s.")] = "675MB/s",
     share: Annotated[str, typer.Option(help="Share of the disk's speed for URL checks.")] = "0.15",
     network: Annotated[str, typer.Option(help="Speed of the network: 1Gbit/s, 125MB/s.")] = "1Gbit/s",
     links: Annotated[str | None, typer.Option(help="Links on a page.  [default: 59]")] = None,
-    unique: Annotated[str | None, typer.Option(help="Share of these that is new.  [default: 1/9]")] = None,
+    unique: Annotated[str | None, typer.Option(help="Share of links that are new.  [default: 1/9]")] = None,
     unique_links: Annotated[
         str | None, typer.Option(help="New links a page.  [default: 6.5, or --links times --unique if one is given]")
     ] = None,
     known: Annotated[str, typer.Option(help="URLs known before the crawl.")] = "100M",
     url: Annotated[str, typer.Option(help="Mean size of a URL in a queue.")] = "110B",
     page: Annotated[str, typer.Option(help="Mean size of a page as it is received.")] = "21.2kB",
-    archived: Annotated[str, typer.Option(help="Share of that size that compression leaves in the archive.")] = "0.2",
-    domains: Annotated[str, typer.Option(help="Domains with URLs over budget.")] = "33M",
+    archived: Annotated[str, typer.Option(help="Size of a page in the archive, as a share of --page.")] = "0.2",
+    domains: Annotated[str, typer.Option(help="Number of domains with URLs over budget.")] = "33M",
     budget: Annotated[str, typer.Option(help="Mean budget of a domain, in pages.")] = "11",
-    plot: Annotated[Path | None, typer.Option(help="Draw it too: a .png, .svg or .pdf file.", metavar="FILE")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw the plan, into a .png, .svg or .pdf file.", metavar="FILE")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Size a machine for a crawl, by IRLbot's model.

@@ -53,8 +53,8 @@ class SystemClock:
         """Raise ConfigurationError for an impossible time: all dates would be wrong, and stay wrong."""
         now = self.now()
         if not EARLIEST_S <= now < LATEST_S:
-            what = "this crawl began by a clock that was wrong: begin another" if self.wall_ahead_s else "set it"
-            raise ConfigurationError(f"by the clock it is the year {time.gmtime(now).tm_year}: {what}")
+            what = "this crawl began with a wrong clock: begin another crawl" if self.wall_ahead_s else "set it"
+            raise ConfigurationError(f"the clock says it is the year {time.gmtime(now).tm_year}: {what}")
 
     def noted(self) -> dict[str, Any]:
         since_boot_s = _since_boot()

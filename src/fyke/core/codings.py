@@ -183,7 +183,7 @@ def _collect(pieces: _Pieces, cap: int, step_bytes: int) -> Slices[Layer]:
             room -= len(piece)
             idle_bytes += size if size > 2 * len(piece) else 0
             if idle_bytes > MOST_IDLE_BYTES:
-                fault = f"has {BEYOND} {MOST_IDLE_BYTES} bytes that bring nothing"
+                fault = f"has {BEYOND} {MOST_IDLE_BYTES} bytes that unfold to nothing"
                 break
             breathe()
             yield 1 + size // step_bytes + len(piece) // _OUT_STEP_BYTES

@@ -28,7 +28,7 @@ MOST_SHOWN = 200  # characters of a value that cannot be used
 def _product_token(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z_-]+", text):
         raise ValueError(
-            "a name in robots.txt has letters, - and _ only (RFC 9309, 2.2.1): no digit, no space, no version"
+            "a name in robots.txt has only letters, - and _ (RFC 9309, 2.2.1): no digit, no space, no version"
         )
     return text
 
@@ -44,19 +44,19 @@ class CrawlSection(Section):
     pages: Count = Field(0, description="Stop after this many pages; 0: no limit.")
     bytes: Count = Field(0, description="Stop after this many bytes of bodies; 0: no limit.")
     for_s: Seconds = Field(
-        0, description="Stop after this many seconds of crawling, counted anew after a full disk; 0: no limit."
+        0, description="Stop after this many seconds of crawling, counted from 0 again after a full disk; 0: no limit."
     )
     wait_s: Seconds = Field(
-        3600, description="When all hosts that are left rest, wait for the next at most this long; else end."
+        3600, description="If all remaining hosts rest, wait at most this long for the next; otherwise end."
     )
     depth: Count = Field(0, description="Follow links this many steps from a seed; 0: no limit.")
     allow: list[str] = Field([], description="If any are given, a URL must match one of these RE2 expressions.")
     deny: list[str] = Field([], description="A URL that matches one of these RE2 expressions is left out.")
     sitemaps: bool = Field(
-        True, description="Read the sitemaps that robots.txt names; no sitemap or feed counts as a page."
+        True, description="Read the sitemaps that robots.txt names; sitemaps and feeds do not count as pages."
     )
     agents: Annotated[Whole, Field(gt=0, le=64)] = Field(
-        1, description="Number of processes that crawl; more pay if cores are idle and many hosts in scope."
+        1, description="Number of processes that crawl; several pay if cores are idle and many hosts in scope."
     )
     rewrite: str = Field(
         "",
@@ -70,7 +70,7 @@ class AgentSection(Section):
 
     user_agent: Annotated[str, AfterValidator(_product_token)] = Field(
         "fyke",
-        description="The product token: also the name looked for in robots.txt.",
+        description="The product token: also our name in robots.txt.",
     )
     contact: Line = Field(
         "",
@@ -90,17 +90,17 @@ class PolitenessSection(Section):
     delay_factor: Annotated[Real, Field(ge=0, le=1e6)] = Field(
         10.0, description="A host also waits this many times as long as its last download took."
     )
-    max_delay_s: Seconds = Field(60.0, description="Ceiling of the wait that delay_factor asks for.")
+    max_delay_s: Seconds = Field(60.0, description="Longest wait that delay_factor may ask for.")
     host_failures: Positive = Field(8, description="Failures in a row after which a host is given up.")
     failure_delay_s: Seconds = Field(
         15.0,
-        description="A host's sleep after its first failure; it doubles with each further one. After a 429 or 503"
-        " without Retry-After it is twice as long. A page that fails waits as long, twice as long each time.",
+        description="A host's sleep after its first failure; it doubles with each further one, and after a 429 or 503"
+        " without Retry-After. A page that fails waits as long, and twice as long after each further failure.",
     )
     max_sleep_s: Seconds = Field(3600.0, description="Longest sleep of a failing host; a Retry-After may be longer.")
     tries: Positive = Field(4, description="Visits to one URL before its failure is final.")
     hours: HoursText = Field(
-        "", description='Hours of the day in which hosts are asked: "22-6", or "22:30-6 Europe/Berlin"; empty: any.'
+        "", description='Hours of the day in which requests are sent: "22-6", or "22:30-6 Europe/Berlin"; empty: any.'
     )
 
 
@@ -108,7 +108,7 @@ class FetchSection(Section):
     """Limits of one download."""
 
     connections: Annotated[Whole, Field(gt=0, le=10_000)] = Field(
-        256, description="Downloads at a time; three times as many may run besides, of slow or new hosts."
+        256, description="Downloads at a time; three times as many may run in addition, from slow or new hosts."
     )
     connect_timeout_s: Seconds = Field(15.0, description="Longest time for a connection, TLS included.")
     timeout_s: Seconds = Field(300.0, description="Longest time for a whole download.")
@@ -131,7 +131,7 @@ class DnsSection(Section):
     tries: Positive = Field(3, description="Number of times a name is asked for, over all servers.")
     negative_ttl_s: Seconds = Field(600.0, description="How long a name that was not found is not asked for again.")
     private: list[str] = Field(
-        [], description="Domains whose hosts may have private addresses; the hosts of seeds may in any case."
+        [], description="Domains whose hosts may have private addresses; hosts of seeds always may."
     )
 
 
@@ -139,7 +139,9 @@ class FrontierSection(Section):
     """Memory for waiting URLs, budgets of domains, and the order of visits."""
 
     window_visits: Positive = Field(20_000, description="Visits held in memory for politeness to choose from.")
-    host_visits: Positive = Field(500, description="Visits of one host among these, at most; its others wait on disk.")
+    host_visits: Positive = Field(
+        500, description="Most of these visits that one host may have; its others wait on disk."
+    )
     table_memory_bytes: Positive = Field(
         8 << 20, description="Memory for rows that wait for each table on disk; four times as much for URLs seen."
     )
@@ -164,13 +166,13 @@ class FrontierSection(Section):
     )
     trap_pages: Annotated[Whole, Field(ge=0, le=10_000)] = Field(
         6,
-        description="After this many pages of like URLs with hardly any new text, URLs like them come last; twice as"
+        description="After this many pages with similar URLs and hardly any new text, such URLs come last; twice as"
         " many for a folder or a domain's hosts; 0: never.",
     )
     probes: bool = Field(
         False,
-        description="Rarely, ask hosts that grow faster than they are read for a page that cannot be there; hosts that"
-        " show new text each time come last.",
+        description="Now and then, ask hosts that grow faster than they are read for a page that cannot exist; hosts"
+        " that show new text each time come last.",
     )
 
 
@@ -178,7 +180,7 @@ class RevisitSection(Section):
     """How pages are visited again by a crawl that never ends: fyke crawl --revisit."""
 
     share: Annotated[Real, Field(ge=0, le=1)] = Field(
-        0.5, description="Share of visits that go to known pages while new ones wait; otherwise all do."
+        0.5, description="Share of visits that go to known pages while new ones wait; if none waits, all do."
     )
     least_s: Wait = Field(3600.0, description="Least time between two visits to a page.")
     greatest_s: Seconds = Field(
@@ -251,12 +253,12 @@ class Config(Section):
         source = info.context["source"] if info.context else "fyke.Config"
         try:
             if text := _with_nul(values):
-                raise ConfigurationError(f"{source}: {_shown(text)} holds a NUL, which nothing here may")
+                raise ConfigurationError(f"{source}: {_shown(text)} contains a NUL character, which is not allowed")
             return validated(values)
         except ValidationError as error:
             raise ConfigurationError(_explain(error, source)) from None
         except (OverflowError, RecursionError, ValueError) as error:
-            raise ConfigurationError(f"{source}: a value is too large, or too deep, to be one ({error})") from None
+            raise ConfigurationError(f"{source}: a value is too large, or nested too deeply ({error})") from None
 
 
 def build(values: dict[str, Any], source: str) -> Config:
@@ -281,7 +283,7 @@ def read(path: Path) -> dict[str, Any]:
     except ValueError as error:  # also of bytes that are not text, and of a number of thousands of digits
         raise ConfigurationError(f"{path} is not TOML: {error}") from None
     except RecursionError:
-        raise ConfigurationError(f"{path} is not TOML that can be read: tables in tables are too deep") from None
+        raise ConfigurationError(f"{path} cannot be read: its tables are nested too deeply") from None
 
 
 def _explain(error: ValidationError, source: str) -> str:
@@ -301,10 +303,10 @@ def _explain(error: ValidationError, source: str) -> str:
         if not isinstance(first["input"], dict | list):
             table = f"[[{place}]]" if place in _TABLES else f"[{place}]"
             given = place if place == "site" else f"{place} = {_shown(first['input'])}"  # which may be a secret
-            return f"{source}: {given} is no table: write {table}, and its keys below it"
+            return f"{source}: {given} is not a table: write {table}, and its keys below it"
         if place in _TABLES:
-            return f"{source}: [{place}] is one table, and there may be several: write [[{place}]]"
-        return f"{source}: [[{place}]] are several tables, and there is one: write [{place}]"
+            return f"{source}: [{place}] must be a list of tables: write [[{place}]]"
+        return f"{source}: [[{place}]] must be a single table: write [{place}]"
     if first["loc"][:1] == ("site",) or place in _TABLES or isinstance(first["input"], dict):  # a secret, or long
         return f"{source}: {place} cannot be used: {message}"
     return f"{source}: {place} = {_shown(first['input'])} cannot be used: {message}"
@@ -315,7 +317,7 @@ def _shown(value: Any) -> str:
     try:
         text = repr(value)
     except ValueError:  # a number with more digits than Python writes
-        return "so large a number"
+        return "a huge number"
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
@@ -333,7 +335,7 @@ _TABLES: dict[str, type[Section]] = {"site": SiteSection, "extract": ExtractSect
 
 def render(config: Config) -> str:
     """Return `config` as complete TOML, one sentence a key."""
-    lines = ["# What this crawl was asked. `fyke crawl --config` reads this file.\n"]
+    lines = ["# The settings of this crawl. `fyke crawl --config` reads this file.\n"]
     for name, section in config.sections:
         lines.append(f"\n# {type(section).__doc__}\n[{name}]\n")
         for key, value in section:

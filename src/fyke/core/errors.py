@@ -12,14 +12,14 @@ EXIT_UNABLE = 2  # as for wrong usage; 1 is an answer of some commands: nothing 
 EXIT_NO_PAGE = 6  # of a crawl that came to its end, and servers answered with nothing but errors (4xx, 5xx)
 EXIT_INTERRUPTED = 130  # of a command that Ctrl-C ended, as shells show it
 ROOM = "free some space"  # what to do if a disk is full
-LIMIT = "raise the limit of a file's length (ulimit -f)"  # the same if the file may not grow
-ALLOW = "mend its permissions or this process's limits, then run the command again"
+LIMIT = "raise the limit on the size of a file (ulimit -f)"  # the same if the file may not grow
+ALLOW = "fix its permissions or this process's limits, then run the command again"
 
 
 def whose(path: Path) -> str:
     """Return the owner of the file as a part of a sentence, empty if unknown."""
     try:
-        return f", which is {path.owner()}'s"
+        return f", which belongs to {path.owner()}"
     except (OSError, KeyError):  # a folder that may not be read; a user without a name
         return ""
 
@@ -48,7 +48,7 @@ class MissingExtra(FykeError):
     def __init__(self, missing: ModuleNotFoundError, extra: str) -> None:
         """`extra` of the package has the `missing` module."""
         super().__init__(
-            f"this needs {missing.name}, of the extra {extra}: {sys.executable} -m pip install 'fyke[{extra}]'"
+            f"this needs {missing.name}; install the extra {extra}: {sys.executable} -m pip install 'fyke[{extra}]'"
         )
 
 

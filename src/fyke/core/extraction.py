@@ -16,26 +16,28 @@ class FieldSection(Section):
 
     select: str = Field("", description="A CSS selector, also with ::attr(NAME), or json: and a path into JSON-LD.")
     type: FieldType = Field(FieldType.TEXT, description="text, number, integer or url.")
-    many: bool = Field(False, description="All that is found, as a list; else the first.")
+    many: bool = Field(False, description="Keep all matches, as a list; otherwise only the first.")
 
 
 class ExtractSection(Section):
     """A table of fields of pages, made while crawling; there may be many."""
 
     table: str = Field(description="Its name: tables/NAME-*.parquet.")
-    match: str = Field("", description="Pages whose URL matches this RE2 expression; empty: all.")
-    each: str = Field("", description="A CSS selector: a row for each such element; empty: one row a page.")
+    match: str = Field("", description="Only pages whose URL matches this RE2 expression; empty: all.")
+    each: str = Field(
+        "", description="A CSS selector: a row for each element that matches; empty: one row for each page."
+    )
     fields: dict[str, str | FieldSection] = Field(description="Columns: a selector, or a table with select and type.")
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
         for name in (self.table, *self.fields):
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
-                raise ValueError(f"{name!r} is no name of a table or column: small letters, digits and _")
+                raise ValueError(f"{name!r} is not a name for a table or column: use small letters, digits and _")
         if self.table in RESERVED_TABLES:
-            raise ValueError(f"there is a table {self.table} already: choose another name")
+            raise ValueError(f"the table {self.table} exists already: choose another name")
         if not self.fields or "url" in self.fields:
-            raise ValueError("say which fields; the column url is there anyway")
+            raise ValueError("name the fields; the column url is always there")
         return self
 
 
@@ -44,5 +46,5 @@ def different_tables(tables: list[ExtractSection]) -> list[ExtractSection]:
     names = [table.table for table in tables]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"there are {names.count(name)} tables {name}: give each a name of its own")
+            raise ValueError(f"{names.count(name)} tables have the name {name}: give each its own name")
     return tables

@@ -48,4 +48,4 @@ def said_of_gone(values: Mapping[str, Any], source: str) -> str:
         for key, value in section.items()
         if isinstance(values.get(name), dict) and values[name].get(key, value) != value
     ]
-    return f"{source}: no settings any more, and passed over: {', '.join(changed)}" if changed else ""
+    return f"{source}: ignored, because these settings no longer exist: {', '.join(changed)}" if changed else ""

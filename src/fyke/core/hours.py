@@ -31,13 +31,13 @@ class Hours:
         """Return the hours that `text` says. Raises ValueError."""
         found = _HOURS.fullmatch(text)
         if found is None:
-            raise ValueError("hours are such as 22-6, or 22:30-6 Europe/Berlin")
+            raise ValueError("write hours as 22-6, or as 22:30-6 Europe/Berlin")
         hours = [int(part or 0) for part in found.groups()[:4]]
         begin_min, end_min = hours[0] * 60 + hours[1], hours[2] * 60 + hours[3]
         if max(hours[1], hours[3]) > 59 or begin_min >= DAY_MIN or end_min > DAY_MIN:
-            raise ValueError("a day has the hours 0:00 to 24:00")
+            raise ValueError("hours of the day are 0:00 to 24:00")
         if begin_min == end_min:
-            raise ValueError("they end when they begin; 0-24 is the whole day")
+            raise ValueError("the hours end when they begin; write 0-24 for the whole day")
         return cls(begin_min, end_min if end_min > begin_min else end_min + DAY_MIN, _zone(found[5]))
 
     def opens_at(self, at: float) -> float:
@@ -59,7 +59,7 @@ def _zone(name: str | None) -> ZoneInfo | None:
     try:
         return None if name is None else ZoneInfo(name)
     except (OSError, ValueError, KeyError):
-        raise ValueError(f"this machine knows no time zone {name}; it is such as Europe/Berlin") from None
+        raise ValueError(f"this machine does not know the time zone {name}; write one like Europe/Berlin") from None
 
 
 def valid_hours(text: str) -> str:

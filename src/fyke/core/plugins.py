@@ -145,7 +145,7 @@ def load_plugin(reference: str, kind: str, protocol: type) -> Any:
         else:
             entries = list(entry_points(group=f"fyke.{kind}", name=reference))
             if not entries:
-                raise PluginError(f"there is no {kind[:-1]} {reference!r}: say module:Name for one of your own")
+                raise PluginError(f"there is no {kind[:-1]} {reference!r}: write module:Name for one of your own")
             factory = entries[0].load()
         plugin = factory()
         fits = isinstance(plugin, protocol) and all(map(_are_texts, _listed(plugin, protocol)))

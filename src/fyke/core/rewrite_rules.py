@@ -23,18 +23,19 @@ MOST_RULES = 100_000  # in a file
 LEAST_TOKEN = 8  # characters of a session id in a path
 
 _HEAD = """\
-# The same page under many URLs: rules learned from what a crawl fetched, one a table. Delete those you do not want.
-# Nothing uses them but fyke crawl --rewrite FILE, and of these only those with use = true.
-# drop-key: the query does without `key` (where its value is `value`, and at the path `path`, if these are given).
+# The same page under many URLs: rules learned from the pages of a crawl, one in a table. Delete those you do not want.
+# Only fyke crawl --rewrite FILE uses these rules, and only those with use = true.
+# drop-key: remove `key` from the query (only with the value `value`, and at the path `path`, if these are given).
 # sort-keys: the order of the keys of the query does not matter.
-# index-page: the path does without a last segment `key`, where no query is left.
-# drop-parameter: segments of the path do without ;key=...
-# drop-segment: the path does without segment `place` (from 0), where that is `prefix`, then `length` (least, most)
-#   letters and digits with a digit among them, then `suffix`.
+# index-page: remove the last segment `key` from the path, if no query is left.
+# drop-parameter: remove ;key=... from segments of the path.
+# drop-segment: remove segment `place` (from 0) from the path, if it is `prefix`, then `length` (least, most) letters
+#   and digits with a digit among them, then `suffix`.
 # host: pages of `host` are at the host `to`.
-# support: contents that were found under several URLs which the rule makes one; contradictions: such URLs that
-# differed. example: what becomes of a URL. against: two URLs that the rule makes one, and that differed: look whether
-# they are two pages, which the rule would lose one of, or one that changed meanwhile.
+# support: number of contents that were found under several URLs which the rule makes one; contradictions: number of
+# times that the contents of such URLs differed. example: a URL before and after the rule. against: two URLs that the
+# rule makes one, although their contents differed. Look at them: if they are two pages, the rule would lose one; if
+# they are one page that changed meanwhile, the rule is right.
 """
 
 
@@ -77,16 +78,16 @@ class Rule(BaseModel):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if not _is_host(self.host):
-            raise ValueError(f"host = {self.host!r} is no host's name as URLs have it")
+            raise ValueError(f"host = {self.host!r} is not a host: write its name as it stands in URLs")
         if self.shape is Shape.HOST and (not _is_host(self.to) or self.to == self.host):
             raise ValueError(f"to = {self.to!r} is not the name of another host")
         if self.shape in _NEEDS_KEY and (not self.key or any(sign in self.key for sign in "/?#&;=")):
-            raise ValueError(f"key = {self.key!r} is none: it has to be as URLs have it")
+            raise ValueError(f"key = {self.key!r} is not a key: write it as it stands in URLs")
         if self.path and (self.shape is not Shape.DROP_KEY or not _is_path(self.path)):
-            raise ValueError(f"path = {self.path!r} is none: drop-key has it as URLs do, without the first slash")
+            raise ValueError(f"path = {self.path!r} is only for drop-key: write it as in URLs, without the first slash")
         whole = "/" not in self.prefix + self.suffix and LEAST_TOKEN <= self.length[0] <= self.length[1]
         if self.shape is Shape.DROP_SEGMENT and not whole:
-            raise ValueError(f"length has to be least and most, {LEAST_TOKEN} at least; prefix, suffix without /")
+            raise ValueError(f"write length = [least, most], from {LEAST_TOKEN}; prefix and suffix without /")
         return self
 
     @property
@@ -115,7 +116,7 @@ def load(path: Path) -> list[Rule]:
     values = read(path)
     tables = values.pop("rule", [])
     if values or not isinstance(tables, list):
-        raise ConfigurationError(f"{path}: a file of rules has tables [[rule]], and nothing else")
+        raise ConfigurationError(f"{path}: a file of rules holds tables [[rule]] and nothing else")
     if len(tables) > MOST_RULES:
         raise ConfigurationError(f"{path}: more than {MOST_RULES:,} rules")
     rules = []
@@ -127,7 +128,7 @@ def load(path: Path) -> list[Rule]:
             place = ".".join(str(step) for step in first["loc"])
             message = first["msg"].removeprefix("Value error, ")
             if first["type"] == "extra_forbidden":
-                message = "a rule has no such key"
+                message = "unknown key"
             of = f" of {table['host']!r}" if isinstance(table, dict) and "host" in table else ""
             raise ConfigurationError(f"{path}: rule {number}{of}: {f'{place}: ' if place else ''}{message}") from None
     return rules

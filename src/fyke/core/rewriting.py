@@ -62,7 +62,7 @@ class Rewriter:
         path: dict[str, Rule] = {}
         while (rule := self._moves.get(host)) is not None:
             if host in path or len(path) == MOST_MOVES:
-                what = "lead in a circle" if host in path else f"lead on through more than {MOST_MOVES} hosts"
+                what = "lead in a circle" if host in path else f"lead through more than {MOST_MOVES} hosts"
                 raise ConfigurationError(f"rewrite rules {what}: {' '.join(islice(path, 10))} … {host}")
             path[host] = rule
             host = rule.to

@@ -23,17 +23,17 @@ def seed_url(seed: str, schemes: Collection[str] | None = None) -> str:
     Raises BadUrl if that is not a URL, has a user name or password, or has none of `schemes` (None: any scheme).
     """
     if _SEVERAL.search(seed):
-        raise BadUrl(f"{_shown(seed)} are several URLs: give each as an argument, or on a line, of its own")
+        raise BadUrl(f"{_shown(seed)} are several URLs: give each as its own argument, or on its own line")
     url = canonical(f"http://{seed}" if _SCHEMELESS.match(seed) else seed)
     if url is None or (schemes is not None and url.partition(":")[0] not in schemes):
         *others, last = (f"{scheme}://" for scheme in dict.fromkeys([*DEFAULT_PORTS, *sorted(schemes or ())]))
         if seed.lower().startswith((*others, last)):
-            raise bad_url(seed, "its host or port is none, or it is too long")
-        raise bad_url(seed, f"say {', '.join(others)} or {last} and a host")
+            raise bad_url(seed, "its host or port is not valid, or it is too long")
+        raise bad_url(seed, f"write {', '.join(others)} or {last} and a host")
     if "@" in seed and has_credentials(seed):
         raise BadUrl(
-            f"{url} was given with a user name or password: leave them out, also in fyke.toml; a [[site]]"
-            " table of the settings has a place for them"
+            f"{url} contains a user name or password: leave them out, also in fyke.toml; put them into a"
+            " [[site]] table of the settings"
         )
     return url
 

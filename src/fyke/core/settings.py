@@ -16,19 +16,19 @@ class Section(BaseModel):
 
 def one_line(text: str) -> str:
     if re.search(r"[\x00-\x1f\x7f]", text):
-        raise ValueError("it is sent in a header, so it has to be one line without control characters")
+        raise ValueError("it is sent in a header: write one line without control characters")
     return text
 
 
 def _ascii_line(text: str) -> str:
     if not text.isascii():
-        raise ValueError("it is sent in the User-Agent, so it has to be ASCII: an address, or a URL, with no accents")
+        raise ValueError("it is sent in the User-Agent: write an address or a URL in ASCII, without accents")
     return one_line(text)
 
 
 def _number(value: Any) -> Any:
     if isinstance(value, bool):
-        raise ValueError("a number is asked, not true or false")
+        raise ValueError("write a number, not true or false")
     return value
 
 

@@ -19,7 +19,7 @@ _SECRET_FIELD = re.compile(r"auth|token|key|secret|cookie|session|password", re.
 
 def _media_range(text: str) -> str:
     if not re.fullmatch(r"\*|[a-z0-9!#$&^_.+-]+/(?:\*|[a-z0-9!#$&^_.+-]+)", text):
-        raise ValueError("a media type is text/html, or video/* for all such, or * for all; in small letters")
+        raise ValueError("write a media type like text/html, video/* for all videos, or * for all; in small letters")
     return text
 
 
@@ -27,15 +27,15 @@ def _match(text: str) -> str:
     """Return `text` with its host in canonical form. Raises ValueError if it is neither a host nor a URL."""
     if "://" in text:
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#@]+(?:/[^?#]*)?", text):
-            raise ValueError(
-                "a URL here has no query, and no user or password: user and password have keys of their own"
-            )
+            raise ValueError("write the URL without a query, user or password; the last two have their own keys")
         return text
     name = text.removeprefix("*.")
     url = canonical(f"http://{name}/") if name and not re.search(r"[*@\s\\]", name) else None
     host = split(url).host if url else ""
     if text != "*" and url != f"http://{host}/":
-        raise ValueError("it is no host: say www.example.org, *.example.org, * for all, or a URL where there is a port")
+        raise ValueError(
+            "not a host: write www.example.org, *.example.org, * for all hosts, or a URL if there is a port"
+        )
     return text if text == "*" else text[: len(text) - len(name)] + host
 
 
@@ -47,23 +47,23 @@ def _proxy(text: str) -> str:
     url = canonical(f"http://{parts[2]}/") if parts else None
     host = split(url).host if url else ""
     if not parts or not 0 < int(parts[3]) < 65536 or not host or url != f"http://{host}/":
-        raise ValueError("say proxy = http://host:port, https:// or socks5://; who it is for goes in proxy_user")
+        raise ValueError("write proxy = http://host:port, https:// or socks5://; the user name goes into proxy_user")
     return f"{parts[1]}://{host}:{parts[3]}"
 
 
 def _secret(text: str) -> str:
     if text and not text.startswith(SECRET_PLACES):
-        raise ValueError("a secret does not stand in settings: say env:NAME or file:PATH, where it is")
+        raise ValueError("do not write a secret into settings: write env:NAME or file:PATH, where it is")
     return text
 
 
 def _field_value(name: str, value: str) -> str:
     if not _FIELD_NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a header field")
+        raise ValueError(f"{name!r} is not a name for a header field")
     if name.lower() in _OUR_FIELDS:
-        raise ValueError(f"{name} is Fyke's own to send; user_agent_suffix adds to the User-Agent")
+        raise ValueError(f"leave out {name}: Fyke sends it; user_agent_suffix adds to the User-Agent")
     if not value.strip():
-        raise ValueError(f"{name} is empty, and would not be sent")
+        raise ValueError(f"{name} is empty: give a value, or leave the field out")
     return _secret(value) if _SECRET_FIELD.search(name) else one_line(value)
 
 
@@ -78,10 +78,10 @@ class SiteSection(Section):
     """
 
     match: Annotated[str, AfterValidator(_match)] = Field(
-        description="A host, *.domain, * for all, or a URL: it and what is below it."
+        description="A host, *.domain, * for all, or a URL, which stands for all URLs below it too."
     )
     headers: dict[str, str] = Field({}, description="Header fields to send; secrets as env:NAME or file:PATH.")
-    cookies: str = Field("", description="Cookies to send: a file as browsers export them (Netscape format).")
+    cookies: str = Field("", description="Cookies to send: a file in Netscape format, as browsers export it.")
     user: str = Field("", description="User name for Basic authentication.")
     password: Secret = Field("", description="Its password.")
     bearer: Secret = Field("", description="A bearer token to send.")
@@ -95,13 +95,15 @@ class SiteSection(Section):
     proxy_password: Secret = Field("", description="Its password.")
     user_agent_suffix: Line = Field("", description="Added to the User-Agent.")
     delay_s: Seconds | None = Field(
-        None, description="Rest between two requests to the host, in place of all of [politeness] but Crawl-delay."
+        None, description="Rest between two requests to the host; replaces all of [politeness], but not Crawl-delay."
     )
 
-    hours: HoursText = Field("", description='Hours of the day in which it is asked, as in [politeness]; "0-24": any.')
-    pages: Count | None = Field(None, description="Most pages of each such host; 0: no limit.")
+    hours: HoursText = Field(
+        "", description='Hours of the day in which requests are sent, as in [politeness]; "0-24": any.'
+    )
+    pages: Count | None = Field(None, description="Most pages of each host; 0: no limit.")
     media_bytes: dict[MediaRange, Count] = Field(
-        {}, description='Longest answers of media types, such as "video/*" = 0; longer ones are broken off.'
+        {}, description='Longest answer in bytes by media type, such as "video/*" = 0; longer ones are broken off.'
     )
 
     @model_validator(mode="after")
@@ -110,11 +112,11 @@ class SiteSection(Section):
             _field_value(name, value)
         of_hosts = self.proxy or self.hours or self.delay_s is not None or self.pages is not None
         if of_hosts and "://" in self.match:
-            raise ValueError("proxy, delay_s, hours and pages are a host's: let match be a host, *.domain or *")
+            raise ValueError("proxy, delay_s, hours and pages are for whole hosts: let match be a host, *.domain or *")
         if self.has_secrets and not re.fullmatch(r"https?://[^/?#@]+(?:/[^?#]*)?", self.match):
-            raise ValueError("secrets go to one origin: let match be a URL, such as https://example.org/")
+            raise ValueError("a secret is for one origin: let match be a URL, such as https://example.org/")
         if self.password and not self.user:
-            raise ValueError("it has a password and no user: give both")
+            raise ValueError("it has a password but no user: give both")
         if self.bearer and self.user:
             raise ValueError("it has both bearer and user: give one of them")
         return self

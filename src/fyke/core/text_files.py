@@ -14,7 +14,7 @@ def require_writer(path: Path) -> None:
     """Raise OSError if `path` is a named pipe: opening it waits for a writer, maybe for ever. The pipe of a shell's
     `<(command)` or of stdin has a writer and no name of its own."""
     if path.is_fifo() and os.path.lexists(os.path.realpath(path)):
-        raise OSError(errno.EINVAL, "it is a named pipe, into which nobody may ever write: name a file", str(path))
+        raise OSError(errno.EINVAL, "it is a named pipe, which may never end: name a file", str(path))
 
 
 def text_of(path: Path, most: int = MOST_TEXT) -> str:

@@ -84,8 +84,8 @@ class Agent:
             directory.prepare(config)
             if division(directory.state).agents > 1:
                 raise ConfigurationError(
-                    f"{directory.path} is crawled by several agents, and from Python one crawls: fyke crawl --into"
-                    f" {directory.path} goes on with it"
+                    f"{directory.path} is a crawl of several agents, and Python runs only one: resume it with fyke"
+                    f" crawl --into {directory.path}"
                 )
         try:
             self._checkpoint = Checkpoint(directory.shard)
@@ -146,8 +146,8 @@ class Agent:
             return False
         if before["crawl"] != now["crawl"]:
             raise OtherCrawl(
-                f"{self.directory.settings} asks for another crawl than the one that is here: it was edited (only allow"
-                " and deny may be), or is damaged; put back what it said"
+                f"{self.directory.settings} differs from the settings of this crawl: it was edited (only allow and deny"
+                " may be), or is damaged; restore what it said"
             )
         return True
 
@@ -298,10 +298,10 @@ class Agent:
     def block(self, host: str, blocked: bool) -> str:
         """Request nothing more of `host`, also after a restart, or go on with it; return what was done, in words."""
         if blocked:
-            return f"{host} is blocked" if self._steering.block(host) else f"{host} was blocked before"
+            return f"{host} is blocked" if self._steering.block(host) else f"{host} was already blocked"
         released = self._steering.unblock(host)
         self._news.set()
-        return f"{host} is not blocked; {released:,} of its URLs go on"
+        return f"{host} is no longer blocked; {released:,} of its URLs go on"
 
     def figures(self) -> dict[str, Any]:
         """Return everything that can be watched."""

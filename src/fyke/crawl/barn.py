@@ -128,7 +128,7 @@ class Barn:
                 failed[f"{type(sink).__name__}: {error!r}"] = error
         if failed:
             raise PluginError(
-                f"a sink failed as it was closed ({'; '.join(failed)}): mend it, then resume; the crawl goes on from"
+                f"a sink failed as it was closed ({'; '.join(failed)}): fix it, then resume; the crawl goes on from"
                 " its last checkpoint"
             ) from next(iter(failed.values()))
 

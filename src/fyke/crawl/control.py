@@ -244,7 +244,7 @@ class Control:
             number = order.get("id")
             act = self._orders[order["do"]]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return {"id": number, "ok": False, "said": "this is no order that Fyke knows"}
+            return {"id": number, "ok": False, "said": "unknown order"}
         try:
             return {"id": number, "ok": True, "said": act(order)}
         except FykeError as error:
@@ -252,11 +252,11 @@ class Control:
 
     def _hold(self, held: bool) -> str:
         self._agent.hold(held)
-        return "paused: no request is started" if held else "going on"
+        return "paused: no new request starts" if held else "going on"
 
     def _stop(self, order: dict[str, Any]) -> str:
         self._agent.stop()
-        return "stopping; the same command goes on with the crawl"
+        return "stopping; the same command resumes the crawl"
 
     def _seeds(self, order: dict[str, Any]) -> str:
         given = order.get("urls")

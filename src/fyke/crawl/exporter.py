@@ -22,7 +22,7 @@ def address_of(text: str) -> tuple[str, int]:
     """Return host and port of `9464`, `0.0.0.0:9464` or `[::1]:9464`. Raises ConfigurationError."""
     host, colon, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16) or (colon and not host):
-        raise ConfigurationError(f"--metrics {text}: not an address; say a port, or HOST:PORT")
+        raise ConfigurationError(f"--metrics {text}: not an address; write a port, or HOST:PORT")
     return host.strip("[]") or HOST, int(port)
 
 

@@ -64,7 +64,7 @@ class ForkServer:
             self._asking.sendall(asked)
         except OSError as error:
             raise AgentFailed(
-                f"the process that starts agents is gone ({error.strerror}): look for its end in the system's log (too"
+                f"the process that starts agents is gone ({error.strerror}): see the system's log for the cause (too"
                 f" little memory?); fyke crawl --into {directory} goes on from the last checkpoint"
             ) from None
 

@@ -84,7 +84,7 @@ class Crawl:
         **asked: Unpack[CrawlOptions],
     ) -> None:
         if not str(into):
-            raise ConfigurationError('where to? give the crawl\'s directory: Crawl(seeds, into="there")')
+            raise ConfigurationError('no directory given: name the crawl\'s directory, Crawl(seeds, into="there")')
         self._directory = CrawlDirectory(Path(into))
         self._config = _settings([seeds] if isinstance(seeds, str) else list(seeds), self._directory, config, asked)
         self._reader = _PageBuffer()
@@ -135,7 +135,7 @@ class Crawl:
 
     async def __aenter__(self) -> Self:
         if self._running is not None:
-            raise RuntimeError("a Crawl is opened once: make another with the same arguments to resume")
+            raise RuntimeError("a Crawl can be opened only once: make another with the same arguments to resume")
         await self._agent.__aenter__()
         self._reader.hold = self._agent.hold
         self._running = asyncio.get_running_loop().create_task(self._agent.run())
@@ -171,7 +171,7 @@ class Crawl:
     def __enter__(self) -> Self:
         with suppress(RuntimeError):
             asyncio.get_running_loop()
-            raise ConfigurationError("an event loop is running here: say `async with fyke.Crawl(...)`, `async for`")
+            raise ConfigurationError("an event loop is running here: use `async with fyke.Crawl(...)` and `async for`")
         self._runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
         try:
             self._runner.run(self.__aenter__())
@@ -295,7 +295,7 @@ def _settings(seeds: list[str], directory: CrawlDirectory, config: Config | None
         raise ConfigurationError("nothing to crawl: give a URL, or the directory of a crawl to resume")
     if (agents := settings.crawl.agents) > 1:
         raise ConfigurationError(
-            f"crawl.agents = {agents}: from Python one agent crawls; leave it out, or run fyke crawl --agents {agents}"
+            f"crawl.agents = {agents}: Python runs only one agent; leave it out, or run fyke crawl --agents {agents}"
         )
     return settings
 
@@ -305,5 +305,7 @@ def _fitting(plugins: Iterable[_Plugin], protocol: type) -> list[_Plugin]:
     found = list(plugins)
     for plugin in found:
         if isinstance(plugin, type) or not isinstance(plugin, protocol):
-            raise PluginError(f"{plugin!r} is not a {protocol.__name__}: give an object; see fyke.core.plugins")
+            raise PluginError(
+                f"{plugin!r} is not a {protocol.__name__}: give an object, not a class; see fyke.core.plugins"
+            )
     return found

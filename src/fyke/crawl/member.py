@@ -183,7 +183,7 @@ def _fault(directory: CrawlDirectory, numbers: list[int], error: Exception) -> s
         traceback.print_exception(error, file=file)
     what = f"{type(error).__name__}: {error}"
     return (
-        f"an agent failed ({what}), which is a fault of Fyke: please report it, with {path}; fyke crawl --into"
+        f"an agent failed ({what}); this is a fault of Fyke: please report it, with {path}; fyke crawl --into"
         f" {directory.path} goes on from the last checkpoint"
     )
 

@@ -77,11 +77,11 @@ def progress(asked: CrawlSection, now: CrawlStatistics) -> tuple[float, float]:
 
 ENDED = {  # by the ending of a crawl
     "finished": "finished: nothing is left to fetch",
-    "resting": "only hosts that rest for long are left",
-    "blocked": "blocked: all that is left waits for hosts that are blocked",
-    "pages": "has the pages that were asked for",
-    "bytes": "has the bytes that were asked for",
-    "time": "has run the time that was asked for",
+    "resting": "all remaining hosts rest for long",
+    "blocked": "blocked: all remaining URLs are on blocked hosts",
+    "pages": "reached the limit of pages",
+    "bytes": "reached the limit of bytes",
+    "time": "reached the limit of time",
     "stopped": "stopped",
     "unreached": "could reach nothing",
 }
@@ -129,10 +129,10 @@ def panel(
         return Panel(
             Group(*parts, bar),
             title=Text(f"fyke  {seeds}"),
-            subtitle=f"{foot}   Ctrl-C stops, and can be resumed",
+            subtitle=f"{foot}   Ctrl-C stops; the same command resumes",
             width=width,
         )
-    parts.append(Text(f"{foot}\nCtrl-C stops, and can be resumed", style="dim"))
+    parts.append(Text(f"{foot}\nCtrl-C stops; the same command resumes", style="dim"))
     return Panel(Group(Text(seeds, overflow="ellipsis", no_wrap=True), *parts, bar), title="fyke", width=width)
 
 

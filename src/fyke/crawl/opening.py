@@ -110,7 +110,7 @@ class Prepared:
         for server in config.dns.servers:
             server_of(server)
         if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
-            raise ConfigurationError(f"fetch.ca_file = {config.fetch.ca_file!r}: there is no such file")
+            raise ConfigurationError(f"fetch.ca_file = {config.fetch.ca_file!r}: no such file; name a PEM file")
         self.weights = read_weights(config.revisit.weights)
         self.rules = load(Path(config.crawl.rewrite)) if config.crawl.rewrite else []
         Rewriter(self.rules)

@@ -50,7 +50,7 @@ from fyke.frontier.quota import PageLimits
 from fyke.progress import Progress
 from fyke.quantities import duration
 
-OPENED = "stopped while the crawl was opened, before anything was requested; the same command goes on"
+OPENED = "stopped while the crawl was opened, before the first request; the same command goes on"
 ROOM_BYTES = 16 << 20  # free, with which a paused crawl goes on; doubled each time that it was too little
 ROOM_BEAT_S = 1.0
 SWITCH_S = 0.0005  # for which a thread that reads a large page keeps the loop waiting
@@ -98,7 +98,7 @@ def _tune() -> None:
 
 def _reading(sources: SeedSources, console: Console) -> Iterator[str]:
     """Yield the URLs of `sources`; show the progress, and at the end what was left out. Raises Stopped."""
-    stopped = "stopped while seeds were read, before anything was requested; the same command begins again"
+    stopped = "stopped while seeds were read, before the first request; the same command begins again"
     with stopped_at_once(stopped), Progress(console, "reading seeds") as progress:
         for count, url in enumerate(sources):
             if not count % 10_000:
@@ -174,7 +174,7 @@ class _CrawlRun:
         wait_s = min(self._config.crawl.wait_s, self._time_is_up_at - clock())
         if isinstance(error, LimitMet) or wait_s <= 0:
             return False
-        told = f"fyke: {error}; until then it pauses, for {duration(wait_s)} at most"
+        told = f"fyke: {error}; until then the crawl pauses, for {duration(wait_s)} at most"
         self._console.print(told, highlight=False, soft_wrap=True, markup=False)
         came = _obey_signals(stop.set)
         deadline = clock() + wait_s
@@ -245,8 +245,8 @@ class _CrawlRun:
         days = round(clock.wall_ahead_s / 86_400)
         if days and not self._told_of_clock:
             ahead = "behind" if days > 0 else "ahead of"
-            told = f"fyke: the clock by which this crawl began is {abs(days)} days {ahead} the machine's"
-            remedy = "its dates go on by that; if the machine's is right, begin another crawl"
+            told = f"fyke: the clock of this crawl is {abs(days)} days {ahead} the machine's clock"
+            remedy = "the crawl keeps its own clock; if the machine's is right, begin another crawl"
             self._console.print(f"{told}: {remedy}", highlight=False, soft_wrap=True)
         self._told_of_clock = True
 

@@ -73,12 +73,12 @@ class SeedSources:
                     yield url
             if self.seeds == before:
                 why = f": {self._first_refused}" if self._first_refused else ""
-                raise ConfigurationError(f"--seeds {name}: there is no URL in it{why}")
+                raise ConfigurationError(f"--seeds {name}: no URL in it{why}")
 
     def _url(self, name: str, place: str, text: str) -> str:
         try:
             if isinstance(text, _NoUrl):
-                raise bad_url(text, "it is too long, or stands where none is")
+                raise bad_url(text, "it is too long, or the entry has no URL")
             return seed_url(text, self._schemes)
         except BadUrl as error:
             self.refused += 1
@@ -90,7 +90,9 @@ class SeedSources:
         """What was left out, in a line; empty if nothing was."""
         if not self.refused:
             return ""
-        lines = "1 entry is no URL and was" if self.refused == 1 else f"{self.refused:,} entries are no URLs and were"
+        lines = (
+            "1 entry is not a URL and was" if self.refused == 1 else f"{self.refused:,} entries are not URLs and were"
+        )
         return f"of the seeds, {lines} left out; the first: {self._first_refused}"
 
 
@@ -116,7 +118,7 @@ def _texts_of(name: str) -> Iterator[tuple[str, str]]:
     except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError) as error:
         # RuntimeError: a ZIP file with a password, or packed in an unknown way
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ConfigurationError(f"--seeds {name}: it cannot be read: {reason}") from None
+        raise ConfigurationError(f"--seeds {name} cannot be read: {reason}") from None
 
 
 def _of_stream(file: BufferedReader, name: str, *, packed: bool = False) -> Iterator[tuple[str, str]]:
@@ -199,11 +201,13 @@ def _page_of(capture: str) -> str:
 def _of_sitemap(content: bytes, name: str) -> Iterator[tuple[str, str]]:
     root = root_of(content)
     if root not in ROOTS:
-        raise ConfigurationError(f"--seeds {name}: XML or HTML, but no sitemap: its outermost element is {root!r}")
+        raise ConfigurationError(f"--seeds {name}: XML or HTML, but not a sitemap: its outermost element is {root!r}")
     found = sitemap_links(lambda: iter([content]), "")[0]
     if found and not re.search(rb"</(?:[\w.-]+:)?%s\s*>" % root.encode(), content):
         most = f", or is longer than {MAX_UNFOLDED_BYTES >> 20} MB" * (len(content) == MAX_UNFOLDED_BYTES)
-        raise ConfigurationError(f"--seeds {name}: it breaks off before </{root}>{most}: get all of it, or close it")
+        raise ConfigurationError(
+            f"--seeds {name} breaks off before </{root}>{most}: get the whole file, or close the element"
+        )
     for number, url in enumerate(found, 1):
         yield f"entry {number:,}", url
 
@@ -211,7 +215,7 @@ def _of_sitemap(content: bytes, name: str) -> Iterator[tuple[str, str]]:
 def _of_wacz(bundle: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
     pages = [name for name in bundle.namelist() if name.startswith("pages/") and name.endswith(".jsonl")]
     if not pages:
-        raise ConfigurationError(f"--seeds {bundle.filename}: it is a ZIP file without a list of pages, and no WACZ")
+        raise ConfigurationError(f"--seeds {bundle.filename}: a ZIP file without a list of pages, so not a WACZ")
     for name in pages:
         with bundle.open(name) as file:
             for number, line, _ in _lines(file, PAGE_BYTES):

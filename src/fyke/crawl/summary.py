@@ -68,13 +68,13 @@ def _lines(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
     rate = now.visits / now.total_s if now.total_s else 0.0
     yield f"  {counted(now.pages, 'page')}, {size(now.bytes)} in {duration(now.total_s)} ({rate:,.1f} visits/s)"
     if summary.ending is Ending.FINISHED and now.over_budget:
-        yield f"  {now.over_budget:>9,}  URLs stay unfetched: the budget function gives their domains nothing"
+        yield f"  {now.over_budget:>9,}  URLs stay unfetched: the budget of their domains is 0"
     yield from passes(now)
     for kind, count in sorted(now.outcomes.items(), key=lambda item: -item[1]):
         if kind != "ok":
             yield f"  {count:>9,}  {kind.replace('_', ' ')}"
     if now.cut:
-        yield f"  {now.cut:>9,}  of the pages have an end that was not read for links: it would have cost too much"
+        yield f"  {now.cut:>9,}  pages whose end was not read for links, because it would have cost too much"
     if now.listings:
         yield f"  {now.listings:>9,}  sitemaps and feeds read"
     for rule, count in sorted(now.left_out.items(), key=lambda item: -item[1]):
@@ -100,7 +100,7 @@ def _nothing_more(summary: Summary, path: Path) -> str:
     """Say that there was nothing to do in the crawl at `path`."""
     now, again = summary.statistics, f"fyke crawl --into {shlex.quote(str(path))}"
     if summary.ending is Ending.FINISHED:
-        return f"{path}: finished before, {counted(now.pages, 'page')}; {again} --again looks what is new"
+        return f"{path}: finished before, {counted(now.pages, 'page')}; {again} --again looks for changes"
     what = f"{now.pages:,}" if summary.ending is Ending.PAGES else size(now.bytes)
     return f"{path}: {ENDED[summary.ending]}, {what}; {again} --{summary.ending} MORE goes on"
 
@@ -130,17 +130,17 @@ def _freshness(freshness: Mapping[str, Any]) -> str:
     if not freshness["pages"]:
         return f"no page was fetched before the last plan; next plan at {then}"
     copies = counted(freshness["pages"], "copy")
-    return f"{share_text(freshness['fresh'])} of {copies} fresh, as is believed; {due}; next plan at {then}"
+    return f"{share_text(freshness['fresh'])} of {copies} fresh, by estimate; {due}; next plan at {then}"
 
 
 def _waiting(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
     """Say what a crawl waits for that did not finish."""
     now = summary.statistics
     if summary.ending is Ending.BLOCKED:
-        yield f"  {now.blocked:>9,}  wait until {AskedLater(directory.state).blocked_in_words} may be asked again"
+        yield f"  {now.blocked:>9,}  URLs are on blocked hosts: {AskedLater(directory.state).blocked_in_words}"
     if summary.ending is Ending.RESTING:
         until = f"{datetime.fromtimestamp(now.rest_until):%Y-%m-%d %H:%M:%S}"
-        yield f"  {now.waiting:>9,}  wait for hosts that rest, the first of them until {until}"
+        yield f"  {now.waiting:>9,}  URLs wait for hosts that rest, the first host until {until}"
 
 
 def _next(ending: Ending, directory: CrawlDirectory) -> str:
@@ -152,6 +152,6 @@ def _next(ending: Ending, directory: CrawlDirectory) -> str:
     if ending is Ending.FINISHED:
         return f"fyke check {typed}; the archive is {directory.warc}, the tables are {directory.tables}"
     if ending is Ending.RESTING:
-        return f"fyke crawl --into {typed} goes on then; with --wait 2d it waits so long for the next host"
+        return f"fyke crawl --into {typed} goes on then; with --wait 2d it waits up to 2 days for the next host"
     more = f" --{ending} MORE" if ending in (Ending.PAGES, Ending.BYTES) else ""
     return f"fyke crawl --into {typed}{more} goes on where it stopped"

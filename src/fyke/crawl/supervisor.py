@@ -168,9 +168,9 @@ class Supervisor:
         first.statistics = replace(first.statistics, deaths=dict(process.deaths))
         if self._deaths > MOST_DEATHS:
             raise errors.AgentFailed(
-                f"the process of agent {process.agents[0]} ended {MOST_DEATHS} times without a checkpoint, at last by"
-                f" {how}: look for its end in the system's log (too little memory?); fyke crawl --into"
-                f" {self._directory.path} goes on from the last checkpoint"
+                f"the process of agent {process.agents[0]} ended {MOST_DEATHS} times without a checkpoint, at last by {how}:"
+                f" see the system's log for the cause (too little memory?); fyke crawl --into {self._directory.path}"
+                " goes on from the last checkpoint"
             )
 
     def _heard(self, process: _Process, said: dict[str, Any]) -> None:
@@ -365,9 +365,9 @@ class Supervisor:
     def block(self, host: str, blocked: bool) -> str:
         """Request nothing more of `host`, or go on with it; return what was done, in words."""
         if not self._asked.block(host, blocked) and blocked:
-            return f"{host} was blocked before"
+            return f"{host} was already blocked"
         self._tell_all(do="block", host=host, blocked=blocked)
-        return f"{host} is blocked" if blocked else f"{host} is not blocked; its URLs go on"
+        return f"{host} is blocked" if blocked else f"{host} is no longer blocked; its URLs go on"
 
     def figures(self) -> dict[str, Any]:
         """Return everything that can be watched."""

@@ -29,7 +29,7 @@ def read_weights(asked: str) -> Weights:
     if not asked or asked == IN_DEGREE:
         return Weights(by_in_degree=asked == IN_DEGREE)
     if not Path(asked).is_file():
-        raise ConfigurationError(f"revisit.weights = {asked!r}: there is no such file; or say {IN_DEGREE!r}")
+        raise ConfigurationError(f"revisit.weights = {asked!r}: no such file; name a file, or write {IN_DEGREE!r}")
     keys, weights = [NO_KEYS], [np.empty(0, np.float32)]
     rows = 0
     try:
@@ -43,10 +43,10 @@ def read_weights(asked: str) -> Weights:
             weights.append(batch.column("weight").to_numpy(zero_copy_only=False)[there])
     except (pa.ArrowException, KeyError, OSError) as error:
         reason = str(error).strip("'\"").partition("\n")[0]
-        raise ConfigurationError(f"revisit.weights = {asked!r}: it cannot be read: {reason}") from None
+        raise ConfigurationError(f"revisit.weights = {asked!r} cannot be read: {reason}") from None
     weighed = np.concatenate(weights)
     if not (np.isfinite(weighed) & (weighed >= 0)).all():
-        raise ConfigurationError(f"revisit.weights = {asked!r}: weights are numbers, 0 or more")
+        raise ConfigurationError(f"revisit.weights = {asked!r}: every weight must be a number, 0 or more")
     return Weights(keys=np.concatenate(keys), weights=weighed)
 
 

@@ -206,11 +206,11 @@ def _require_last(directory: Path, kept: Sequence[Manifest], last_number: int) -
     files.
     """
     if directory.is_dir() and (number := manifests.lone(directory)):
-        gone = f"{Manifest(number + 1).name} is gone, or {Manifest(number - 1).name}"
-        raise damaged(directory, f"{gone}, and to go on may delete what came since")
+        gone = f"{Manifest(number + 1).name} or {Manifest(number - 1).name} is gone"
+        raise damaged(directory, f"{gone}; going on could delete what came later")
     newest = kept[0] if kept else Manifest(0)
     if newest.number != last_number:  # no crash does this: a manifest is written in one step, after its files
-        what = "this checkpoint is not whole, and to go on from the one before would delete what came since"
+        what = "this checkpoint is not whole, and going on from the one before would delete what came later"
         raise damaged(directory / Manifest(last_number).name, what)
     return newest
 

@@ -83,7 +83,7 @@ class ColumnReader(Closing):
         start = place * self._block
         items = self.items(start, min(self._block, self._count - start))
         if self._checked and xxhash.xxh3_64_intdigest(raw(items)) != self._digest(place):
-            raise damaged(self._reader.path, f"block {place} is not as it was written")
+            raise damaged(self._reader.path, f"block {place} differs from what was written")
         return items
 
     def _digest(self, place: int) -> int:

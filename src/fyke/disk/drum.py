@@ -245,7 +245,7 @@ class Drum(Closing):
 
     def _merge(self, *, with_keys: bool) -> Iterator[Answers]:
         if self._merging:
-            raise RuntimeError(f"{self!r}: the merge before was not read to its end")
+            raise RuntimeError(f"{self!r}: the last merge was not read to its end")
         if not self.pending:
             return
         self._merging = True

@@ -39,7 +39,7 @@ from fyke.core.errors import (
 
 Bytes = bytes | memoryview
 FULL = f"{ROOM}, then run the same command again"
-REFUSED = "mend the folder's permissions or disk, then run the same command again"
+REFUSED = "fix the folder's permissions or disk, then run the same command again"
 MOVED_AWAY = "its folder was moved or deleted: put it back, then run the same command again"
 READ_BYTES = 1 << 20  # at a time, when a file is read to its end
 MOST_BYTES = 1 << 28  # of a file that is read into memory whole
@@ -63,7 +63,7 @@ def no_room(path: Path) -> DiskFull:
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     is_limited = limit != resource.RLIM_INFINITY and shutil.disk_usage(path.parent).free > limit
     kind, remedy = (LimitMet, LIMIT) if is_limited else (DiskFull, ROOM)
-    return kind(f"no room to write {path}: {remedy}, and begin again; what was saved is safe")
+    return kind(f"no room to write {path}: {remedy}, and run the command again; what was saved is safe")
 
 
 @contextmanager
@@ -109,7 +109,7 @@ def require_file(path: Path) -> None:
 
 def _what(mode: int) -> str:
     kind = "pipe" if S_ISFIFO(mode) else "device" if S_ISCHR(mode) else "socket"
-    return f"is a {kind}, and no file"
+    return f"is a {kind}, not a file"
 
 
 def _opened_at_once(path: str, flags: int) -> int:
@@ -223,7 +223,7 @@ def cut(path: Path, length: int) -> None:
 def damaged(path: Path, what: str) -> StateDamaged:
     """Return the error for the damaged file `path` of a crawl, which says what to do."""
     folder = path.parent.parent if path.parent.name.startswith("shard-") else path.parent  # in state/, tables/ or warc/
-    return StateDamaged(f"{path} is damaged: {what}; fyke check --repair {folder.parent} mends what can be mended")
+    return StateDamaged(f"{path} is damaged: {what}; fyke check --repair {folder.parent} repairs what it can")
 
 
 def raw(array: npt.NDArray[Any]) -> memoryview:
@@ -340,7 +340,7 @@ class Reader(Opened):
         mode = os.fstat(self._descriptor).st_mode
         if not S_ISREG(mode):
             self.close()
-            raise damaged(path, "it is a folder" if S_ISDIR(mode) else "it is no file")
+            raise damaged(path, "it is a folder" if S_ISDIR(mode) else "it is not a file")
 
     def __repr__(self) -> str:
         return f"Reader({str(self.path)!r})"

@@ -53,8 +53,8 @@ def decode(reader: Reader, offset: int, schema: pa.Schema) -> tuple[pa.RecordBat
     try:
         return pa.ipc.read_record_batch(pa.py_buffer(body), schema), end
     except pa.ArrowInvalid:
-        what = "is of another version of Fyke, whose columns this one does not know"
-        raise OtherVersion(f"{reader.path} {what}: go on with that version, or begin anew in another folder") from None
+        what = "was written by another version of Fyke, with columns that this one does not know"
+        raise OtherVersion(f"{reader.path} {what}: use that version, or begin a new crawl in another folder") from None
 
 
 def verify(reader: Reader, length: int) -> None:

@@ -14,8 +14,8 @@ import xxhash
 from fyke.core.clock import BOOT_ID
 from fyke.disk.files import read_whole
 
-LOST_WRITES = "it was written more often than it says"
-OTHER_LAYOUT = "its layout is not what was written"
+LOST_WRITES = "its last writes are missing"
+OTHER_LAYOUT = "its layout differs from what was written"
 UNREADABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
 # No room to write, also for the shared memory between writers and readers of a database.
 NO_ROOM = (
@@ -163,7 +163,7 @@ def database_fault(connection: sqlite3.Connection, writes: int = 0) -> str:
         fields = columns.removesuffix(", digest")
         found = connection.execute(f"SELECT 1 FROM {table} WHERE digest IS NOT row_digest({fields}) LIMIT 1").fetchone()
         if found:
-            return f"a row of {table} is not what was written"
+            return f"a row of {table} differs from what was written"
     return ""
 
 

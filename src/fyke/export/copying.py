@@ -64,7 +64,7 @@ def copy(directory: CrawlDirectory, target: str, console: Console) -> Copied:
     """
     directory.config()
     if "://" not in target and real_path(Path(target)).is_relative_to(real_path(directory.path)):
-        raise DirectoryError(f"{target} is in what is to be copied: name another folder")
+        raise DirectoryError(f"{target} is inside the crawl: name another folder")
     paths = list(_finished(directory))
     with ExitStack() as held:
         with _explained(target):
@@ -96,7 +96,7 @@ def _copied_to(store: Any, directory: CrawlDirectory, target: str, paths: list[P
 
 def _made(folder: Path) -> Path:
     if folder.exists() and not folder.is_dir():
-        raise ConfigurationError(f"{folder} is no folder: name another, or an address such as s3://BUCKET/PREFIX")
+        raise ConfigurationError(f"{folder} is not a folder: name another, or an address such as s3://BUCKET/PREFIX")
     return folder.absolute()
 
 
@@ -160,7 +160,7 @@ def _sent(store: Any, path: Path, name: str, there: dict[str, int]) -> bool:
     for chunk in obstore.get(store, name).stream():
         digest.update(chunk)
     if not line_holds(line, path.name, digest.hexdigest()):
-        raise DirectoryError(f"{name} came back other than it was sent: run the same command again")
+        raise DirectoryError(f"{name} arrived other than it was sent: run the same command again")
     obstore.put(store, f"{name}{SUFFIX}", line.encode())
     return True
 
@@ -173,4 +173,4 @@ def _explained(target: str) -> Iterator[None]:
         said = " ".join(str(error).partition("\n\nDebug source")[0].split())[:SAID_CHARS]
         if any(os.strerror(number) in said for number in (errno.ENOSPC, errno.EDQUOT)):
             raise DiskFull(f"{target}: {said}; {ROOM}, and run the same command again") from None
-        raise DirectoryError(f"{target}: {said}; mend that, and run the same command again") from None
+        raise DirectoryError(f"{target}: {said}; fix that, and run the same command again") from None

@@ -90,8 +90,8 @@ class PlacedDatabase(Database):
                 self._cursor.adbc_ingest(table, schema.remove_metadata().empty_table(), mode="create")
             if {found[0] for found in known.values()} - {crawl}:
                 raise ConfigurationError(
-                    f"the table {table} is of another crawl, or of before this one's tables were mended: drop it, and"
-                    " what fyke_followed has of it"
+                    f"the table {table} belongs to another crawl, or was filled before this crawl was repaired: drop"
+                    " it, and delete its rows in fyke_followed"
                 )
             if name not in known:
                 self._cursor.execute(f"insert into fyke_followed values ('{table}', '{name}', '{crawl}', 0, 0)")
@@ -154,7 +154,7 @@ def _explained(kind: str) -> Iterator[None]:
         yield
     except adbc_driver_manager.Error as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        refused = f"{kind} refused: {' '.join(lines[:2])}; what it did not take whole is not in it"
+        refused = f"{kind} refused: {' '.join(lines[:2])}; unfinished changes were rolled back"
         if os.strerror(errno.ENOSPC) in refused:
             raise DiskFull(f"{refused}: free some space, and run the command again") from None
         raise ConfigurationError(refused) from None

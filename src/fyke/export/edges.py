@@ -28,10 +28,10 @@ _WORD = pa.dictionary(pa.int8(), pa.string())
 SCHEMA = pa.schema(
     [
         pa.field("source", pa.string(), metadata={"description": "URL of the page the link is on."}),
-        pa.field("target", pa.string(), metadata={"description": "URL it points at."}),
+        pa.field("target", pa.string(), metadata={"description": "URL that the link points at."}),
         pa.field("kind", _WORD, metadata={"description": "page, requisite, nofollow or redirect."}),
     ],
-    metadata={"description": "One row a link, as often as it was found."},
+    metadata={"description": "One row for each time that a link was found."},
 )
 _PLAIN = pa.schema([field.with_type(pa.string()) for field in SCHEMA])
 

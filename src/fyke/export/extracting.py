@@ -172,7 +172,7 @@ def extract(
     where = _target(directory, out, to)
     if not sections:
         raise ConfigurationError(
-            "which fields? write an [[extract]] table with table and fields into a file, and name it with --config"
+            "no fields given: write an [[extract]] table with table and fields into a file, name it with --config"
         )
     extractors = [Extractor(section) for section in sections]
     pages = ArchivedPages(directory)
@@ -193,9 +193,9 @@ def _target(directory: Path, out: Path | None, to: str) -> ExtractTarget:
     if to in FORMATS:
         return _Files(out or directory / FOLDER, to)
     if not to.startswith(DATABASES):
-        raise ConfigurationError(f"--to {to}: say {', '.join(FORMATS)}, postgresql://HOST/NAME or duckdb:FILE")
+        raise ConfigurationError(f"--to {to}: write {', '.join(FORMATS)}, postgresql://HOST/NAME or duckdb:FILE")
     if out is not None:
-        raise ConfigurationError("--out is for files: a database is named whole with --to")
+        raise ConfigurationError("--out is for files: name a database with --to alone")
     try:
         from fyke.export.databases import Database  # noqa: PLC0415 - nothing else needs the extra
     except ModuleNotFoundError as error:

@@ -112,8 +112,8 @@ class _CrawledTable:
     def _check(self, position: TablePosition) -> None:
         if position.rows > self._rows_of(position.file) or position.file > len(self._rows_by_file):
             raise ConfigurationError(
-                f"the database has more rows of {self.extractor.name} than the crawl: drop that table, and what"
-                " fyke_followed has of it"
+                f"the database has more rows of {self.extractor.name} than the crawl: drop that table, and delete"
+                " its rows in fyke_followed"
             )
 
     def _rows_of(self, file: int) -> int:

@@ -31,7 +31,7 @@ def named(text: str) -> Format:
     try:
         return Format(text.lower())
     except ValueError:
-        raise ConfigurationError(f"--to {text}: not a format; say {', '.join(Format)}") from None
+        raise ConfigurationError(f"--to {text}: not a format; write {', '.join(Format)}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ def target_of(directory: CrawlDirectory, format: Format, out: Path | None) -> Ta
     path = directory.path / FOLDER / names.default if out is None else out
     ending = next((ending for ending in _ENDINGS if path.name.lower().endswith(ending)), "")
     if ending not in names.endings:
-        wanted = " or ".join(ending or "no such ending, for a folder" for ending in names.endings)
-        raise ConfigurationError(f"--out {path}: an export to {format} has a name with {wanted}")
+        wanted = " or ".join(ending or "no ending, for a folder" for ending in names.endings)
+        raise ConfigurationError(f"--out {path}: name an export to {format} with {wanted}")
     if out is not None:
         _check(directory, out)
     return Target(format, path, ending)
@@ -81,4 +81,4 @@ def _check(directory: CrawlDirectory, out: Path) -> None:
         raise ConfigurationError(f"--out {out}: there is no folder {out.parent}; make it, or name another")
     for own in (directory.warc, directory.tables, directory.state, directory.logs, directory.path / "index"):
         if where.is_relative_to(real_path(own)):
-            raise ConfigurationError(f"--out {out}: {own} is the crawl's own; name a file outside of it")
+            raise ConfigurationError(f"--out {out}: {own} belongs to the crawl; name a file outside of it")

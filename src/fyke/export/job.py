@@ -91,9 +91,9 @@ def export(
     DirectoryInUse, DirectoryError, DiskFull.
     """
     if changes and format not in (Format.JSONL, Format.CSV):
-        raise ConfigurationError(f"--changes is a line for each: say --to jsonl or --to csv, not {format}")
+        raise ConfigurationError(f"--changes writes lines: give --to jsonl or --to csv, not {format}")
     if since is not None and format in (Format.WACZ, Format.LINKS):
-        raise ConfigurationError(f"--since is for pages: {format} has all of the crawl")
+        raise ConfigurationError(f"--since selects pages, and {format} holds the whole crawl: leave out --since")
     crawl = CrawlDirectory(directory)
     source = Source(crawl, part_rows)
     target = target_of(crawl, format, out)

@@ -28,7 +28,7 @@ from fyke.disk import files
 PROGRESS = "progress.json"
 LOCK = "lock"
 FULL = "free some space, and the same command goes on where it was"
-REFUSED = "mend it, or choose another place with --out"
+REFUSED = "fix that, or choose another place with --out"
 _AT_ONCE = 1 << 20  # rows of a column that is begun: at most 8 MiB of zeros
 
 
@@ -82,7 +82,7 @@ class Staging(files.Opened):
         if there and not renamed:
             if self.folder.exists() and not begun.exists() and not files.is_locked(self.folder / LOCK):
                 shutil.rmtree(self.folder)  # killed when only this was left to do
-            raise ConfigurationError(f"{self.target} is there already: delete it, or choose another place with --out")
+            raise ConfigurationError(f"{self.target} exists already: delete it, or choose another place with --out")
         self.folder.mkdir(parents=True, exist_ok=True)
         self._descriptor = files.lock(
             self.folder / LOCK, f"{self.target} is being written by another fyke export: wait for it"

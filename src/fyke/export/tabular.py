@@ -29,15 +29,17 @@ FILE_PAGES = 20_000
 GROUP_BYTES = 16 << 20  # of text
 MERGE_ROWS = 8_192
 
-_TEXT = pa.field("text", pa.string(), metadata={"description": "The main content; null where there is none to read."})
-_LANGUAGE = pa.field("language", pa.string(), metadata={"description": "Of the text, ISO 639-1; null without one."})
-_SAID = "Key of the page that had this text first, or nearly; null where none had, or no index says so."
+_TEXT = pa.field("text", pa.string(), metadata={"description": "The main content; null if the page has none."})
+_LANGUAGE = pa.field(
+    "language", pa.string(), metadata={"description": "Language of the text, ISO 639-1; null if it has none."}
+)
+_SAID = "Key of the page that had this text, or nearly this, first; null if no page had, or without an index."
 _NEAR_OF = pa.field("near_of", pa.uint64(), metadata={"description": _SAID})
 SCHEMA = (
     PAGES.append(_TEXT)
     .append(_LANGUAGE)
     .append(_NEAR_OF)
-    .with_metadata({"description": "One row a visit, with what it brought."})
+    .with_metadata({"description": "One row for each visit, with the text of the page."})
 )
 
 

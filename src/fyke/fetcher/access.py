@@ -164,7 +164,7 @@ def unused_proxies(tables: Sequence[SiteSection]) -> str:
     named = [name for name in _ENVIRONMENT if os.environ.get(name) or os.environ.get(name.upper())]
     if not named or any(table.proxy for table in tables):
         return ""
-    return f"{named[0]} is set, and not used: name a proxy in the settings, under [[site]]"
+    return f"{named[0]} is set, but Fyke ignores it: name a proxy in the settings, under [[site]]"
 
 
 def _site(table: SiteSection, environment: Mapping[str, str]) -> _SiteAccess:
@@ -172,7 +172,7 @@ def _site(table: SiteSection, environment: Mapping[str, str]) -> _SiteAccess:
     if "://" in match:
         url = canonical(table.match)
         if url is None or "?" in url:
-            raise _wrong(table, f"{table.match!r} is no URL that others can be below")
+            raise _wrong(table, f"{table.match!r} is not a URL that others can be below")
         match, origin = url, split(url).origin
     fields = [(name, *_value(table, value, environment)) for name, value in table.headers.items()]
     if table.bearer:
@@ -211,7 +211,7 @@ def _read(table: SiteSection, place: str, environment: Mapping[str, str]) -> str
         raise _wrong(table, f"the environment has no variable {name}: set it, and run the command again")
     text = environment[name] if kind == "env" else _text_of(table, Path(name)).rstrip("\r\n")
     if not text or not text.isprintable():
-        raise _wrong(table, f"what {place} holds is empty, or not one line of text")
+        raise _wrong(table, f"{place} is empty, or not one line of text")
     return text
 
 
@@ -234,7 +234,8 @@ def _cookies(table: SiteSection) -> list[Cookie]:
         columns = line.split("\t")
         if len(columns) != 7 or not _EXPIRES.fullmatch(columns[4]) or not "".join(columns).isprintable():
             raise _wrong(
-                table, f"line {number} of {table.cookies} is no cookie: export them in Netscape format, seven columns"
+                table,
+                f"line {number} of {table.cookies} is not a cookie: export them in Netscape format, seven columns",
             )
         domain, below, path, secure, expires, name, value = columns
         if int(expires) <= 0 or int(expires) > time.time():

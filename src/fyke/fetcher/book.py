@@ -125,7 +125,7 @@ class HostBook(Closing):
         self._unwritten: dict[str, tuple[Any, ...]] = {}  # rows of rules, by origin
         self._unwritten_bytes = 0
         if read_only and not path.is_file():
-            raise NotACrawl(f"{path} does not exist: no crawl has remembered hosts here")
+            raise NotACrawl(f"{path} does not exist: no crawl has run here")
         with self._explained():
             self._connection = self._opened()
             self._prepare()
@@ -224,7 +224,7 @@ class HostBook(Closing):
         if not self._digested:
             return row
         if row_digest(*row[:-1]) != row[-1]:
-            raise self._error(sqlite3.DataError(f"the row of {str(row[1])[:100]} is not what was written"))
+            raise self._error(sqlite3.DataError(f"the row of {str(row[1])[:100]} differs from what was written"))
         return row[:-1]
 
     def save_hosts(self, hosts: Iterable[Host]) -> None:

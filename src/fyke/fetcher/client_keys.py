@@ -27,16 +27,16 @@ def why_unusable(certificate: str, key: str, password: str) -> str:
     if _CERTIFICATE not in Path(certificate).read_text(encoding="utf-8-sig"):
         return f"{certificate} holds no certificate in PEM form"
     if _PRIVATE_KEY not in Path(key_file).read_text(encoding="utf-8-sig"):
-        elsewhere = "" if key else ", and no key = names another file"
+        elsewhere = "" if key else ": name its file with key ="
         return f"{key_file} holds no private key in PEM form{elsewhere}"
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(certificate, key_file, given_password)
     except (ssl.SSLError, ValueError) as error:  # ValueError: a password that is longer than OpenSSL takes
         if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
-            return f"{key_file} is the key of another certificate than {certificate}: name the one it was made with"
+            return f"{key_file} is not the key of {certificate}: name the certificate that belongs to it"
         if asked and not password:
-            return f"{key_file} is behind a password: say where that is, key_password = env:NAME or file:PATH"
+            return f"{key_file} has a password: write where that is, key_password = env:NAME or file:PATH"
         if asked:
-            return f"{key_file} is not opened by what key_password names: the password is wrong"
+            return f"{key_file} cannot be opened: the password that key_password names is wrong"
         return f"{certificate} and {key_file} cannot be read as a certificate and its key, in PEM form"
     return ""

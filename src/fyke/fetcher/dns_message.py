@@ -73,7 +73,7 @@ def read(message: bytes, number: int, question: bytes) -> DnsAnswer:
         raise Malformed("it ends too early")
     got, flags, questions, answers, authorities, _ = _HEADER.unpack_from(message)
     if got != number or not flags & _RESPONSE or flags & _OPERATION or questions != 1:
-        raise Malformed("it is no answer to this query")
+        raise Malformed("it does not answer this query")
     if message[_HEADER.size : begin].lower() != question:  # lengths of labels are below the capitals
         raise Malformed("it answers another question")
     code, cut = flags & _CODE, bool(flags & _CUT)
@@ -196,7 +196,7 @@ class _Names:
         if not length:
             return _Rest(place, b"", 0, place + 1)
         if length < 192:
-            raise Unreadable("a label of a kind nobody knows")
+            raise Unreadable("a label of an unknown kind")
         target = int.from_bytes(self.message[place : place + 2], "big") & 0x3FFF
         if target >= place or pointers == MOST_POINTERS:
             raise Unreadable("a name points nowhere")

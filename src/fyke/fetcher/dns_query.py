@@ -133,7 +133,7 @@ class NameServers:
             return UNREACHED
         except dns.Malformed as error:
             return f"the name server's answer is malformed: {error}"
-        return "the name server cut its answer also over TCP" if said.cut else said
+        return "the name server cut its answer over TCP too" if said.cut else said
 
     async def close(self) -> None:
         """Break off the questions under way."""
@@ -166,5 +166,5 @@ def server_of(text: str) -> ServerAddress:
     address, port = (match[1] or match[3], int(match[2] or match[4] or _PORT)) if match else (text, _PORT)
     known = literal(address)
     if known is None or not 0 < port < 65536:
-        raise ConfigurationError(f"dns.servers: {text!r} is not an address or address:port, as 9.9.9.9 or [::1]:5353")
+        raise ConfigurationError(f"dns.servers: {text!r} is not an address or address:port like 9.9.9.9 or [::1]:5353")
     return ServerAddress(known, port)

@@ -213,7 +213,7 @@ class Fetcher:
         self._places.fit(self._rooms.room(len(self.bench)))
         for slow in self._places.sort_out(now, self._admission.newcomers):
             if slow.request is not None:
-                self._rooms.cut(slow.request, "cut, since it was slow and others waited")
+                self._rooms.cut(slow.request, "cut, because it was slow and other requests waited")
         for _ in range(STARTS):
             host = self._admission.next(now) if self._may_start else None
             if host is None:

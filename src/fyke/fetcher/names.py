@@ -170,7 +170,7 @@ class Resolver:
         if not self._by_proxy(name) or not (answer is None or answer.ok):
             return answer
         if is_local_name(name) and not (self._trusted(name) or self._in_private_domain(name)):
-            why = "is a name of the proxy's own network, and no seed named it: --private allows a domain"
+            why = "is a name in the proxy's own network, and no seed names it: --private allows a domain"
             return Resolution(name, Outcome.ADDRESS_REFUSED, (), inf, f"{name} {why}")
         return Resolution(name, Outcome.OK, (f"{PROXIED}{name}",), inf)
 
@@ -227,7 +227,7 @@ class Resolver:
             if not public and (name in self._were_public or not self._trusted(name)):
                 ttl = min(ttl_s, self._config.negative_ttl_s)
                 what = f"{name} is" if literal(name) else f"{name} is at {addresses[0]},"
-                unnamed = "no seed named it: --private allows a domain"
+                unnamed = "no seed names it: --private allows a domain"
                 why = "it was public before" if name in self._were_public else unnamed
                 detail = f"{what} not a public address, and {why}"
                 return Resolution(name, Outcome.ADDRESS_REFUSED, (), now + ttl, detail)

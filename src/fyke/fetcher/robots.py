@@ -146,14 +146,14 @@ def _judged(exchange: Exchange) -> tuple[RobotsState, str]:
     if outcome is Outcome.REDIRECTED:
         target = _target_of(exchange) if exchange.visit.depth < MAX_REDIRECTS else None
         if target and (port := split(target).port) in OTHERS_PORTS:
-            return RobotsState.DISALLOW_ALL, f"robots.txt redirects to port {port}, which is one of another protocol"
-        return RobotsState.ALLOW_ALL, f"robots.txt leads nowhere: redirected more than {MAX_REDIRECTS} times or in vain"
+            return RobotsState.DISALLOW_ALL, f"robots.txt redirects to port {port}, which belongs to another protocol"
+        return RobotsState.ALLOW_ALL, f"robots.txt leads nowhere: over {MAX_REDIRECTS} redirects, or one without target"
     if outcome is Outcome.CLIENT_ERROR and status != 429:
         return RobotsState.ALLOW_ALL, f"no robots.txt: the server answered {status or exchange.detail or outcome}"
     if outcome in (Outcome.ADDRESS_REFUSED, Outcome.UNSUPPORTED) and not exchange.visit.led:  # as its pages will say
-        return RobotsState.ALLOW_ALL, f"robots.txt was not asked for: {exchange.detail}"
+        return RobotsState.ALLOW_ALL, f"robots.txt was not requested: {exchange.detail}"
     what = exchange.detail or (f"the server answered {status}" if status else outcome.value)  # a 200 may break off
-    return RobotsState.DISALLOW_ALL, f"robots.txt could not be had: {what}"
+    return RobotsState.DISALLOW_ALL, f"robots.txt could not be fetched: {what}"
 
 
 def _retry_s(exchange: Exchange, failures: int, now: float, retry_s: tuple[float, float]) -> float:

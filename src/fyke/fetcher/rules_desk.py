@@ -34,8 +34,8 @@ from fyke.fetcher.robots_rules import Verdict
 from fyke.fetcher.unfolding import Unfolding
 from fyke.fetcher.workbench import Workbench
 
-_TOO_MANY = "it takes long to unfold, and so do those of too many others"
-_LED_TOO_LATE = "it redirects to a host that rests, or to which too many do"
+_TOO_MANY = "it takes long to unfold, and too many others do so too"
+_LED_TOO_LATE = "it redirects to a host that rests, or that too many others redirect to"
 MOST_LED = 256  # robots visits that redirects led to one host and that wait there
 MOST_SITEMAPS = 5_000  # taken from one robots.txt
 

@@ -89,14 +89,14 @@ class Unfolding:
 def _what_lacks(exchange: Exchange, decoded: Decoded, most_bytes: int) -> str:
     """Return why `exchange` may hold other rules than were `decoded`, of at most `most_bytes`; empty if it does not."""
     if decoded.content.startswith(_PACKED):
-        return "it is packed in a way that it does not say"
+        return "it is packed, but does not say how"
     is_as_it_came = decoded.fault and not decoded.is_broken and not decoded.is_cut
     if is_as_it_came and not _is_text(decoded.content):
         return decoded.fault
     if len(decoded.content) >= most_bytes:
         return ""
     if exchange.outcome is Outcome.TOO_LARGE or decoded.is_broken or decoded.is_cut:
-        return decoded.fault or f"{WIRE_BYTES} bytes of it are few when they are unfolded"
+        return decoded.fault or f"its first {WIRE_BYTES} bytes unfold to too little"
     return ""
 
 

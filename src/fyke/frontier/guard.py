@@ -228,15 +228,17 @@ class TrapGuard:
         if reason < 0:
             return ""
         if reason == MADE_UP:
-            return "its host, or domain, makes it up: it showed new text under several names that nobody can know"
+            return "its host or domain makes pages up: it showed new text under several made-up names"
         if reason >= VARIED:
             what = [*VARIANTS, *names_left_out(texts(urls)[0])][reason - VARIED]
-            return f"it is like one that was read, but for {what}, and hardly any such there had new text"
+            return (
+                f"it differs from a page that was read only in {what}, and hardly any page there that does had new text"
+            )
         found = shapes(skeleton(texts(urls)[0]))
         words = (*sharp_of(found), *found.coarse, found.hosts)[reason]
         return (
-            f"of the pages there whose URLs are like {words}, {counts['pages'][reason]} were read, and of the last"
-            " ones hardly any had text that was not met before"
+            f"{counts['pages'][reason]} pages there with URLs like {words} were read, and hardly any of the last ones"
+            " had new text"
         )
 
     def state(self) -> dict[str, Any]:

@@ -34,9 +34,9 @@ from fyke.frontier.star import Star
 from fyke.frontier.told import Told
 from fyke.frontier.traps import Traps
 
-BLOCKED = "since its host is blocked"  # a place where URLs wait
-YOUNGER = "its fate is younger than the last checkpoint"
-OVER_QUOTA = "since its host has all the pages that it may"  # a place as well; its URLs are left out
+BLOCKED = "because its host is blocked"  # a place where URLs wait
+YOUNGER = "its outcome is younger than the last checkpoint"
+OVER_QUOTA = "because its host has reached its limit of pages"  # a place as well; its URLs are left out
 TRAPPED = "behind everything else, as a trap"  # a place as well; see `trap`
 
 
@@ -80,7 +80,7 @@ class FrontierSeen(Closing):
         yield "for the budget of its domain to be known", self._domains().unchecked()
         for name, rows in {**state.get("backlog", {}), **self._rounds()}.items():
             over = name.startswith("beast-over")
-            yield "since its domain is over its budget" if over else "for its turn", self._queue(name, rows)
+            yield "because its domain is over its budget" if over else "for its turn", self._queue(name, rows)
         gate = state.get("gate", {})
         yield "for the robots.txt of its host", self._queue("robots-waiting", gate.get("waiting"))
         yield "for the robots.txt of its host", self._unchecked_rules(gate.get("cache"))
@@ -88,7 +88,7 @@ class FrontierSeen(Closing):
             yield "in line, on disk", self._queue(name, rows)
         yield BLOCKED, self._queue("blocked", state.get("blocked"))
         for name, rows in state.get("asleep", {}).get("queues", {}).items():
-            yield "for its host to wake, which rests for long", self._queue(name, rows, WAITING)
+            yield "for its host, which rests for long", self._queue(name, rows, WAITING)
         yield TRAPPED, self._queue("traps", state.get("traps", {}).get("queue"))
         yield OVER_QUOTA, self._queue("quota", state.get("quota", {}).get("queue"))
         yield "for its host's turn", self._queue("leased", state.get("leased"))

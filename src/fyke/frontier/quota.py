@@ -74,7 +74,9 @@ class Quota:
     ) -> None:
         """`new`: the crawl begins now. Raises ConfigurationError for limits of a crawl that began without them."""
         if not (new or state) and PageLimits(tables):
-            raise ConfigurationError("[[site]] pages: this crawl began without it, and did not count; begin a new one")
+            raise ConfigurationError(
+                "[[site]] pages: this crawl began without it and has not counted; begin another crawl"
+            )
         saved = state or {}
         self._limits = PageLimits(tables)
         self._pages = Drum(

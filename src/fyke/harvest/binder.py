@@ -24,7 +24,7 @@ from fyke.harvest.sheaf import NO_POINTERS, Pointers, Reaped, Sheaf, Times
 
 FEW_LINKS = 64
 LINK_BYTES = 128  # for a link as a string in a list, and as columns
-CUT_SHORT = "its end was not read for links: it would have cost too much"
+CUT_SHORT = "its end was not read for links, because it would have cost too much"
 
 
 class PendingPage(NamedTuple):
@@ -68,7 +68,7 @@ class Binder:
         hops = self._redirects.followed(exchange.visit.key)
         if hops > MOST_HOPS:
             exchange.outcome = Outcome.REDIRECTED_TOO_OFTEN
-            exchange.detail = f"it is redirect {hops} in a row, and no more are followed"
+            exchange.detail = f"redirect {hops} in a row; further ones are not followed"
         return hops
 
     def resolved(self, pending: PendingPage) -> PendingPage:

@@ -85,7 +85,7 @@ class Documents:
             return {"fault": f"{MOST_FAULTS} documents of its domain could not be read"}
         if self._taken_s.get(domain, 0.0) > MOST_S:
             self._note_time(domain, 0.0)
-            return {"fault": "documents of its domain take too long, so not all of them are read"}
+            return {"fault": "documents of its domain take too long, so only some of them are read"}
         process = self._process or self._begin()
         deadline = time.monotonic() + self._patience_s
         try:

@@ -181,7 +181,7 @@ def _selector(table: str, name: str, selector: str) -> Selector:
         LexborHTMLParser("<p>").css(selector)
         return Selector(selector)
     except (SelectolaxError, ValueError):
-        raise ConfigurationError(f"[[extract]] {table}: {name} = {selector!r} is no CSS selector") from None
+        raise ConfigurationError(f"[[extract]] {table}: {name} = {selector!r} is not a CSS selector") from None
 
 
 def _chars_of(value: Any) -> int:

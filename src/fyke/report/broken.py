@@ -28,7 +28,7 @@ BROKEN = (
 _BROKEN = ", ".join(f"'{outcome}'" for outcome in BROKEN)
 _SAYING = ", ".join(f"'{each}'" for each in (Outcome.OK, Outcome.TOO_LARGE, Outcome.REDIRECTED, Outcome.GONE))
 CIRCLE = "redirects in a circle"
-NOWHERE = "redirects to what cannot be fetched"
+NOWHERE = "redirects to a URL that cannot be fetched"
 
 
 class BrokenLink(NamedTuple):
@@ -78,7 +78,9 @@ class BrokenLinks:
 
     def __str__(self) -> str:
         found = (
-            f"{counted(self.count, 'broken link')} on {counted(self.pages, 'page')}" if self.count else "none broken"
+            f"{counted(self.count, 'broken link')} on {counted(self.pages, 'page')}"
+            if self.count
+            else "no broken links"
         )
         unknown = f", {self.unvisited:,} of them not visited" if self.unvisited else ""
         return f"{found}; links lead to {counted(self.targets, 'URL')}{unknown}"

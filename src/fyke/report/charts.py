@@ -80,7 +80,7 @@ def of_outcomes(found: Survey) -> Iterator[Chart]:
         good = {"ok": BLUE, "redirected": GREEN, "robots forbade": FAINT}
         figure = _bars(rows, lambda name: good.get(name, RED))
         ok = found.totals.pages / found.totals.visits
-        yield Chart("What became of the visits", f"{share_text(ok)} brought a page.", svg(figure, "outcomes"))
+        yield Chart("Outcomes of visits", f"{share_text(ok)} brought a page.", svg(figure, "outcomes"))
 
 
 def of_media_types(found: Survey) -> Iterator[Chart]:
@@ -88,7 +88,7 @@ def of_media_types(found: Survey) -> Iterator[Chart]:
     rows = [(name or "(none)", count) for name, count in found.media_types]
     if rows:
         figure = _bars(rows, lambda name: BLUE if "html" in name else ORANGE)
-        yield Chart("Media types", "Of answers that came whole.", svg(figure, "types"))
+        yield Chart("Media types", "Of complete answers.", svg(figure, "types"))
 
 
 def of_languages(rows: Rows, sample: int) -> Iterator[Chart]:
@@ -166,7 +166,7 @@ def of_depth(found: Survey) -> Iterator[Chart]:
     axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: count_mark(value)))
     mean = float((depth * pages).sum() / pages.sum())
-    deeper = f" The last bar is of {DEEPEST} and more." if depth[-1] == DEEPEST else ""
+    deeper = f" The last bar is for {DEEPEST} and more." if depth[-1] == DEEPEST else ""
     yield Chart("Depth", f"A page was {number(mean)} links from a seed, on average.{deeper}", svg(figure, "depth"))
 
 
@@ -186,8 +186,8 @@ def of_degrees(degrees: Rows) -> Iterator[Chart]:
     axes.set_xlim(0.8, max(12.0, float(x.max()) * 1.6))
     axes.set_ylim(min(0.8, float(y.min()) * 0.7), max(12.0, float(y.max()) * 1.8))
     total = sum(row[1] for row in degrees)
-    sentence = f"Of {count_text(total)} domains that another links to; beyond ten, means of neighbouring degrees."
-    yield Chart("Who is linked to", sentence, svg(figure, "degrees"))
+    sentence = f"Of {count_text(total)} domains with links from another; beyond ten, means of neighbouring degrees."
+    yield Chart("Links between domains", sentence, svg(figure, "degrees"))
 
 
 def binned(degree: Floats, domains: Floats) -> tuple[Floats, Floats]:

@@ -59,10 +59,10 @@ class PageShown:
         parts = [
             f"{share:.0%} of {what}"
             for share, what in (
-                (self.added_words, "the words under that name are for it alone"),
-                (self.missing_words, "the words for us are not for it"),
-                (self.added_links, "the links under that name are for it alone"),
-                (self.missing_links, "the links for us are not for it"),
+                (self.added_words, "the words shown to that name are shown only to it"),
+                (self.missing_words, "the words shown to us are not shown to it"),
+                (self.added_links, "the links shown to that name are shown only to it"),
+                (self.missing_links, "the links shown to us are not shown to it"),
             )
             if share
         ]

@@ -89,11 +89,11 @@ def _of_pages(found: Survey) -> Iterator[Measure]:
     )
     yield Measure("Sent compressed", _share(totals.packed, totals.pages), share_text(papers.IRLBOT_PACKED), "")
     yield Measure(
-        "Compression, where it was", _times(totals.packed_content_bytes, totals.packed_body_bytes),
+        "Compression of these", _times(totals.packed_content_bytes, totals.packed_body_bytes),
         f"1 : {papers.IRLBOT_RATIO}", "",
     )  # fmt: skip
     yield Measure(
-        "Copies of a body met before", _share(totals.bodies - totals.distinct, totals.bodies), "",
+        "Copies of an earlier body", _share(totals.bodies - totals.distinct, totals.bodies), "",
         share_text(1 - papers.MERCATOR_DOCUMENTS / papers.MERCATOR_STATUSES[200]),
     )  # fmt: skip
 
@@ -110,7 +110,10 @@ def _of_domains(found: Survey) -> Iterator[Measure]:
         (99, hosts.pages_99, papers.IRLBOT_PAGES_99),
     ):
         yield Measure(
-            f"Pages of {share} % of domains, at most", f"{pages:,}" if hosts.domains else "", f"{theirs:,}", ""
+            f"Most pages of a domain, for {share} % of domains",
+            f"{pages:,}" if hosts.domains else "",
+            f"{theirs:,}",
+            "",
         )
 
 

@@ -89,7 +89,7 @@ def _check(crawl: CrawlDirectory, out: Path) -> None:
     if out.is_dir():
         raise ConfigurationError(f"--out {out} is a folder: name a file in it, such as {out / NAME}")
     if out.suffix.lower() not in (".html", ".htm"):
-        raise ConfigurationError(f"--out {out}: a report is HTML; let its name end in .html")
+        raise ConfigurationError(f"--out {out}: a report is HTML; end its name in .html")
 
 
 def page(crawl: CrawlDirectory, now_s: float) -> str:

@@ -77,7 +77,7 @@ class Questions:
                 raise
             if "space" in str(error):
                 raise DiskFull(
-                    f"no room in {tempfile.gettempdir()}: free some, or set TMPDIR to another folder"
+                    f"no room in {tempfile.gettempdir()}: free some space, or set TMPDIR to another folder"
                 ) from None
             raise DirectoryError(f"{self.crawl}: {error}") from None
         finally:

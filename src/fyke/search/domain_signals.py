@@ -123,8 +123,8 @@ def reasons(support: Table, content: Table, usual: dict[str, tuple[float, float]
     for at in np.flatnonzero(dependent).tolist():
         linkers, behind, share = support[at].item()
         words[at].append(
-            f"{linkers:,} domains link to it, and behind these are about {behind:,.0f} others, {share:.0%} of what is"
-            " usual"
+            f"{linkers:,} domains link to it, and about {behind:,.0f} others link to those, {share:.0%} of the usual"
+            " number"
         )
     known = content["pages"] >= LEAST_PAGES
     for name, phrase in MEASURES.items():

@@ -120,7 +120,7 @@ class IndexFolder:
             raise NotACrawl(f"{self.crawl} holds no crawl: begin one with fyke crawl URL --into {self.crawl}")
         with writing(self.path):
             self.lots.mkdir(parents=True, exist_ok=True)
-        held = lock(self.lock_file, f"{self.path} is being written by another fyke index: wait for it, or end it")
+        held = lock(self.lock_file, f"{self.path} is being written by another fyke index: wait for it, or stop it")
         try:
             yield
         finally:

@@ -181,7 +181,7 @@ def _filter(field: str, value: str, begin: int) -> Part:
 
 def _refused(field: str, value: str) -> BadQuery:
     shown = "".join(letter if letter.isprintable() else " " for letter in value[:60])
-    what = f"{shown!r} cannot be what it looks for" if value else "it says nothing"
+    what = f"{shown!r} is not valid" if value else "it is empty"
     return BadQuery(f'{field}: {what}; write {_INSTEAD[field]}, or "{field}:{shown}" in quotes to find it as words')
 
 

@@ -23,10 +23,10 @@ from fyke.serve.rendering import Templates
 from fyke.serve.search_form import MOST, PER_PAGE, SearchForm
 from fyke.serve.shelf import Shelf, ShelvedCrawl
 
-Url = Annotated[str, Query(description="The address of a page, with its scheme.", examples=["https://example.org/"])]
-Limit = Annotated[int, Query(ge=1, le=MOST, description="How many at most.")]
+Url = Annotated[str, Query(description="The URL of a page, with its scheme.", examples=["https://example.org/"])]
+Limit = Annotated[int, Query(ge=1, le=MOST, description="Most results to return.")]
 CrawlName = Annotated[str, Query(max_length=200, description="The name of one crawl; empty: all.")]
-Within = Annotated[str, Query(max_length=200, description="Only names that have this in them.")]
+Within = Annotated[str, Query(max_length=200, description="Only names that contain this.")]
 Filter = Annotated[str, Query(max_length=200)]
 
 
@@ -104,7 +104,7 @@ class CrawlDomain:
 
 
 _MISTAKES: dict[int | str, dict[str, Any]] = {
-    400: {"model": Mistake, "description": "It cannot be understood."},
+    400: {"model": Mistake, "description": "The request cannot be understood."},
     404: {"model": Mistake, "description": "There is no such crawl, or no index yet."},
     422: {"model": Mistake, "description": "A value is of the wrong kind or size."},
 }
@@ -139,7 +139,7 @@ class _Endpoints:
 
     def search(
         self,
-        q: Annotated[str, Query(max_length=2000, description="Words, and what the search box understands.")] = "",
+        q: Annotated[str, Query(max_length=2000, description="Words and operators, as in the search box.")] = "",
         offset: Annotated[int, Query(ge=0, le=FARTHEST)] = 0,
         limit: Limit = PER_PAGE,
         site: Filter = "",
@@ -210,7 +210,7 @@ class _Endpoints:
             return list(self._shelf)
         if name not in self._shelf.crawls:
             raise HTTPException(
-                404, f"there is no crawl {name[:200]!r} here; there are: {', '.join(self._shelf.crawls)}"
+                404, f"there is no crawl {name[:200]!r} here; the crawls are: {', '.join(self._shelf.crawls)}"
             )
         return [self._shelf.crawls[name]]
 
@@ -219,5 +219,5 @@ def _canonical(url: str) -> str:
     """Return `url` in its canonical form. Raises BadUrl."""
     found = canonical(url)
     if found is None:
-        raise BadUrl(f"{url[:200]!r} is not a URL: say http://, https://, ftp:// or gopher:// and a host")
+        raise BadUrl(f"{url[:200]!r} is not a URL: write http://, https://, ftp:// or gopher:// and a host")
     return found

@@ -46,8 +46,8 @@ QUEUES = {
     "ready": "ready, on disk",
     "spilled": "for room at their host, on disk",
     "memory": "in memory, for their host's turn",
-    "blocked": "since their host is blocked",
-    "asleep": "for their host to wake, on disk",
+    "blocked": "because their host is blocked",
+    "asleep": "for their host, which rests for long",
     "traps": "behind everything else, as traps",
 }
 
@@ -176,7 +176,7 @@ class Dashboard:
             raise HTTPException(403, "The token is missing or wrong: fyke serve printed it when it started.")
         what = fields.get("do", "")
         if what not in ORDERS:
-            raise HTTPException(400, f"do: one of {', '.join(ORDERS)}")
+            raise HTTPException(400, f"do must be one of {', '.join(ORDERS)}")
         if what in ("block", "unblock"):
             done, said = await crawl.watch.block(fields.get("host", "").strip(), what == "block")
             return self._answered(request, crawl, done, said)
@@ -184,7 +184,9 @@ class Dashboard:
         try:
             done, said = await crawl.watch.order(what, **more)
         except NotACrawl:
-            raise HTTPException(409, "No crawl is running here; fyke crawl --into its directory goes on.") from None
+            raise HTTPException(
+                409, "No crawl is running here: resume it with fyke crawl --into its directory."
+            ) from None
         return self._answered(request, crawl, done, str(said))
 
     def _answered(self, request: Request, crawl: ShelvedCrawl, done: bool, said: str) -> Response:
@@ -201,7 +203,7 @@ async def _fields(request: Request) -> dict[str, str]:
     async for piece in request.stream():
         body += piece
         if len(body) > ORDER_BYTES:
-            raise HTTPException(413, "That is more than an order may have; give fewer seeds at a time.")
+            raise HTTPException(413, "The order is too long: give fewer seeds at a time.")
     try:
         if "json" in request.headers.get("content-type", ""):
             return {str(name): str(value) for name, value in dict(json.loads(body)).items()}

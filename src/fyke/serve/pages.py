@@ -105,7 +105,7 @@ class ArchivePages:
         chosen = self._chosen(request, url)
         if chosen is None:
             return self._pages.wrong(
-                404, f"There is no copy of {url}", f"/page{query_string(url=url)}", "What is known of it"
+                404, f"There is no copy of {url}", f"/page{query_string(url=url)}", "Facts of this page"
             )
         crawl, capture = chosen
         others = [one for _, one in found if one.stamp != capture.stamp][:20]
@@ -137,7 +137,9 @@ class ArchivePages:
         found = _versions(one for one in self._shelf.captures(url) if one[1].whole)
         if len(found) < 2:
             there = "one version" if found else "no copy"
-            return self._pages.wrong(404, f"There is {there} of {url}", f"/page{query_string(url=url)}", "Facts of it")
+            return self._pages.wrong(
+                404, f"There is {there} of {url}", f"/page{query_string(url=url)}", "Facts of this page"
+            )
         old_at, new_at = (_moment(request.query_params.get(name, "")) for name in ("old", "new"))
         new = _as_of(found, new_at)
         old = _as_of(found, old_at) if old_at else found[min(found.index(new) + 1, len(found) - 1)]
@@ -176,7 +178,7 @@ class ArchivePages:
         asked = request.query_params.get("url", "").strip()
         url = canonical(asked) or (canonical(f"http://{asked}") if asked and "://" not in asked else None)
         if url is None:
-            raise BadUrl(f"{asked[:200]!r} is not a URL: say http://, https://, ftp:// or gopher:// and a host")
+            raise BadUrl(f"{asked[:200]!r} is not a URL: write http://, https://, ftp:// or gopher:// and a host")
         return url
 
 

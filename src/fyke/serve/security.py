@@ -42,7 +42,9 @@ class Token:
 
     def __init__(self, given: str | None = None) -> None:
         if given is not None and len(given) < LEAST_TOKEN:
-            raise ConfigurationError(f"--token: give at least {LEAST_TOKEN} characters, or none to have one made")
+            raise ConfigurationError(
+                f"--token: give at least {LEAST_TOKEN} characters, or leave it out to get a new one"
+            )
         self.text = given if given is not None else secrets.token_urlsafe(24)
 
     def __repr__(self) -> str:
@@ -71,7 +73,7 @@ class Guard:
             await send(message)
 
         if self._local and not _is_loopback(_name_of(Headers(scope=scope).get("host", ""))):
-            refusal = PlainTextResponse("This server answers to the names of this machine only.\n", 421)
+            refusal = PlainTextResponse("This server answers only to the names of this machine.\n", 421)
             await refusal(scope, receive, guarded)
             return
         await self._app(scope, receive, guarded)

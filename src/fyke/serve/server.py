@@ -69,7 +69,7 @@ class FirstFaults(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         self._left -= 1
         if self._left == 0:
-            record.msg, record.args, record.exc_info = "there were more faults; they are not said any more", (), None
+            record.msg, record.args, record.exc_info = "there were more faults; they are no longer shown", (), None
         return self._left >= 0
 
 
@@ -105,7 +105,7 @@ def listen(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family)
     except (socket.gaierror, UnicodeError):  # UnicodeError for text that is no name
-        raise ConfigurationError(f"--host {host}: there is no such address; say 127.0.0.1 or 0.0.0.0") from None
+        raise ConfigurationError(f"--host {host}: no such address; write 127.0.0.1 or 0.0.0.0") from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise ConfigurationError(f"port {port} of {host} is in use: choose another with --port") from None

@@ -147,6 +147,6 @@ class Shelf:
 def _require_crawl(folder: Path) -> None:
     require_folder(folder)
     if not folder.is_dir():
-        raise DirectoryError(f"{folder}: there is no such directory; give that of a crawl")
+        raise DirectoryError(f"{folder}: no such directory; name the directory of a crawl")
     if not any((folder / part).exists() for part in ("fyke.toml", "tables", INDEX)):
         raise NotACrawl(f"{folder} holds no crawl: begin one with fyke crawl URL --into {folder}")

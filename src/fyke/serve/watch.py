@@ -132,7 +132,7 @@ class Watch:
         try:
             return await ordered(self._directory.state, what, **more)
         except (OSError, TimeoutError, ValueError):
-            raise NotACrawl(f"{self._directory.path}: no crawl is running here that could be told") from None
+            raise NotACrawl(f"{self._directory.path}: no running crawl answers here") from None
 
     async def block(self, host: str, blocked: bool) -> tuple[bool, str]:
         """Block `host`, or unblock it, also if no crawl runs. Returns whether it was done, and what was said."""

@@ -25,8 +25,8 @@ LANGUAGES = {
 
 STATES = {
     "none": "archive",
-    "pages": "has the pages asked for",
-    "time": "has run its time",
+    "pages": "reached the limit of pages",
+    "time": "reached the limit of time",
     "unreached": "could reach nothing",
 }
 

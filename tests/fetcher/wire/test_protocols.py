@@ -85,15 +85,15 @@ async def test_a_304_that_nobody_asked_for_is_no_page():
     async with web(saying(b'HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n')) as server, Client() as client:
         answer = await client.get(server.url())
         assert (answer.outcome, answer.status) == (Outcome.BAD_ANSWER, 304)
-        assert answer.detail == "status 304 ends no request of ours"
+        assert answer.detail == "status 304 is not an answer to this request"
 
 
 @pytest.mark.parametrize(
     ("fields", "outcome", "detail"),
     [
-        (b"Content-Range: bytes 0-1/9", Outcome.BAD_ANSWER, "a part that was not asked for: bytes 0-1/9"),
-        (b"Content-Range: bytes 7-8/9", Outcome.BAD_ANSWER, "a part that was not asked for: bytes 7-8/9"),
-        (b"Content-Range: bytes 0-1/*", Outcome.BAD_ANSWER, "a part that was not asked for: bytes 0-1/*"),
+        (b"Content-Range: bytes 0-1/9", Outcome.BAD_ANSWER, "a part that was not requested: bytes 0-1/9"),
+        (b"Content-Range: bytes 7-8/9", Outcome.BAD_ANSWER, "a part that was not requested: bytes 7-8/9"),
+        (b"Content-Range: bytes 0-1/*", Outcome.BAD_ANSWER, "a part that was not requested: bytes 0-1/*"),
         (b"Content-Range: bytes 0-1/2", Outcome.OK, ""),
         (b"content-type: multipart/byteranges; boundary=x", Outcome.BAD_ANSWER, "several in one body"),
     ],

@@ -54,12 +54,12 @@ def test_what_is_given_is_said_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--memory", "8Q"], "--memory 8Q: not a size; say 8GB"),
+        (["--memory", "8Q"], "--memory 8Q: not a size; write 8GB"),
         (["--pages", "many"], "--pages many: not a number"),
-        (["--speed", "675"], "--speed 675: not a speed; say 675MB/s"),
+        (["--speed", "675"], "--speed 675: not a speed; write 675MB/s"),
         (["--share", "15"], "--share 15: not a share"),
-        (["--plot", "plan.gif"], "plan.gif: not a picture Fyke can write; let its name end in .png, .svg or .pdf"),
-        (["--plot", "plan"], "plan: not a picture"),
+        (["--plot", "plan.gif"], "plan.gif: not a kind of picture Fyke writes; end the name in .png, .svg or .pdf"),
+        (["--plot", "plan"], "plan: not a kind of picture"),
         (["--plot", "nowhere/plan.png"], "nowhere/plan.png: No such file or directory; name a file"),
         (["--speeed", "1MB/s"], "no such option"),
     ],

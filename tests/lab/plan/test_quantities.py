@@ -58,13 +58,13 @@ def test_shares() -> None:
 )
 @pytest.mark.parametrize("reader", [read_count, read_bytes, read_speed, read_share])
 def test_nonsense_is_named(reader: object, text: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"^--it {re.escape(text)}: .*; say "):
+    with pytest.raises(ConfigurationError, match=f"^--it {re.escape(text)}: .*; write "):
         reader("--it", text)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("text", ["99999999999999999999999", "1e30", "1e999"])
 def test_what_is_too_much_is_no_nonsense(text: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"^--pages {text}: too much; say 8e9"):
+    with pytest.raises(ConfigurationError, match=f"^--pages {text}: too much; write 8e9"):
         read_count("--pages", text)
 
 

@@ -84,7 +84,7 @@ def test_who_makes_pages_up_is_found_out_and_what_was_asked_on_purpose_is_no_pag
     assert all(any(url.endswith(path) for url in held) for _, path in probes)
     path = max(path for _, path in probes)
     url = next(url for url in held if url.endswith(path))
-    assert "its name is made up" in fyke("why", str(crawl), url).stdout
+    assert "fyke made this URL up" in fyke("why", str(crawl), url).stdout
     for path in crawl.glob("tables/pages-*"):  # so that the archive alone says what there is
         path.unlink()
     pages = archived(crawl)

@@ -134,7 +134,7 @@ def test_frames_that_hold_nothing_hold_nobody_up(tmp_path: Path) -> None:
     patient = {**HASTE, "fetch": {**HASTE["fetch"], "timeout_s": 60.0, "stall_s": 50}}
     done = judged(Cast(names), tmp_path, patient, options=["--for", "40s"], patience_s=150, ask=why)
     assert done.ending == "finished", "it waited until they stalled"
-    assert all("nothing of an answer" in verdict for verdict in done.verdicts.values()), done.verdicts
+    assert all("keeps sending, but no answer" in verdict for verdict in done.verdicts.values()), done.verdicts
 
 
 @pytest.mark.timeout(120)

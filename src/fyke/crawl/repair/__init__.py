@@ -86,7 +86,7 @@ def _mended_together(cases: list[Case]) -> Iterator[Note]:
     if not fit:
         write_whole(folder / TABLES / GENERATION, f"{generation(folder) + 1}\n".encode())
         write_turns(folder, recorded)
-        yield Note(f"{TABLES}/turns", "in which order rows of several agents came is written anew")
+        yield Note(f"{TABLES}/turns", "the order of the rows of several agents is rebuilt")
 
 
 def _asked(directory: CrawlDirectory) -> Iterator[Note]:
@@ -102,8 +102,8 @@ def _asked(directory: CrawlDirectory) -> Iterator[Note]:
         if os.path.lexists(path):
             DamagedFolder(directory.path).move_here(path)
         AskedLater(directory.state).keep()
-        what = "which hosts were blocked and which seeds were added is not known any more: say it again"
-        yield Note(f"state/{ASKED}", f"{what}, or put the file back from a copy", lost=True)
+        what = "the lists of blocked hosts and of added seeds are lost: block and add them again"
+        yield Note(f"state/{ASKED}", f"{what}, or restore the file from a copy", lost=True)
 
 
 def _not_mended(directory: CrawlDirectory) -> Iterator[Note]:
@@ -112,7 +112,7 @@ def _not_mended(directory: CrawlDirectory) -> Iterator[Note]:
     for fault in (*(Fault(directory.place(path), GONE) for path in lost), *asked_faults(directory, lost)):
         path = directory.path / fault.place
         if directory.warc not in (path, path.parent):
-            what = fault.what if "copy" in fault.what else f"{fault.what}; put it back from a copy"
+            what = fault.what if "copy" in fault.what else f"{fault.what}; restore it from a copy"
             yield Note(fault.place, what, lost=True)
 
 
@@ -141,16 +141,16 @@ def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
         elif case.manifest is None:
             case.manifest = manifest
     if manifests.lone(shard):
-        what = "a checkpoint is gone; what came after the one that is here is fetched again"
+        what = "a checkpoint is gone; what came after the remaining one is fetched again"
         yield Note(case.place(shard), what, again=True)
     if case.manifest is None:
-        what = "no checkpoint is whole: the crawl cannot go on; what it brought can be read, searched and exported"
+        what = "no checkpoint is whole: the crawl cannot go on; its archive can be read, searched and exported"
         yield Note(case.place(shard), what, lost=True)
     elif case.manifest.number != numbers[0]:
         what = f"checkpoint {case.manifest.number} is the newest whole one; what came after it is fetched again"
         yield Note(case.place(shard), what, again=True)
         if len(case.directory.parts) > 1:
-            what = "this agent went back behind what others had told it: links that it had from them since are lost"
+            what = "this agent went back to an older checkpoint: links that other agents sent it since then are lost"
             yield Note(case.place(shard), what, lost=True)
     return bad
 
@@ -173,7 +173,7 @@ def _commit(case: Case, bad: list[Path]) -> Iterator[Note]:
         elif os.path.lexists(path):
             case.aside.link_here(path)
     if bad or case.mended:
-        yield Note("damaged", "what was damaged is here now")
+        yield Note("damaged", "damaged files were moved here")
 
 
 def _hosts(case: Case) -> Iterator[Note]:
@@ -184,7 +184,7 @@ def _hosts(case: Case) -> Iterator[Note]:
         for one in book.parent.glob(f"{book.name}*"):
             case.aside.move_here(one)
         HostBook(book).close()
-        what = "what was known of hosts is lost: their robots.txt is fetched again, how long they rest is not known"
+        what = "the facts about hosts are lost, also how long each rests: robots.txt files are fetched again"
         yield Note(case.place(book), what, lost=True)
     if damaged:
         if os.path.lexists(rests):

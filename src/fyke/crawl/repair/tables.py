@@ -78,7 +78,7 @@ class TableRepair:
         if fits(found, state):
             return
         self._new_generation()
-        anew = ", and made anew out of the archive" if name in SCHEMAS else ""
+        anew = "; it is rebuilt from the archive" if name in SCHEMAS else ""
         for serial in sorted({piece.serial for piece in found if not piece.whole and piece.path is None}):
             yield Note(f"{TABLES}/{own}-{serial:05d}", f"it is damaged or gone{anew}")
         after = write_anew(self._case.folder, own, found, lambda at: fill(spans, at), self._case.aside)
@@ -93,10 +93,10 @@ class TableRepair:
     def _lost_rows(self, name: str) -> str:
         """Say which rows of the table `name` do not come back."""
         if name == "pages":
-            return "of visits that no server answered, or whose records are lost cannot come back"
+            return "of visits without an answer, or with lost records, cannot be restored"
         if name == "links":
-            return "of pages whose records are lost cannot come back"
-        return f"are lost here; fyke extract {self._case.folder} makes the table once more out of the archive"
+            return "of pages with lost records cannot be restored"
+        return f"are lost here; fyke extract {self._case.folder} makes the whole table again from the archive"
 
     def _put_aside_what_came_after(self, name: str, state: dict[str, Any]) -> Iterator[Note]:
         """Put aside Parquet files younger than the checkpoint, which are read before their journals: damaged ones, and
@@ -243,7 +243,7 @@ class TableRepair:
                 if checksum_holds(path) is None:
                     write_checksum(path, path)
                     self._case.mended = True
-                    yield Note(self._case.place(path), "its checksum is made anew; every row is whole")
+                    yield Note(self._case.place(path), "its checksum is rebuilt; every row is whole")
             except StateDamaged:
                 if name in again:
                     self._case.changed["summaries"] = []
@@ -253,5 +253,5 @@ class TableRepair:
                     self._case.aside.move_here(path)
                 self._case.drop_checksum(path)
                 self._case.mended = True
-                what = f"it is damaged or gone, and written again {again.get(name, 'by fyke index')}"
+                what = f"it is damaged or gone; it is written again {again.get(name, 'by fyke index')}"
                 yield Note(self._case.place(path), what)

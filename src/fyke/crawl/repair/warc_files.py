@@ -57,7 +57,7 @@ class ArchiveRepair:
             place = self._case.place(path)
             if not path.is_file():
                 self._case.aside.move_here(path)
-                yield Note(place, "this is no file; it is put aside, and its records are lost", lost=True)
+                yield Note(place, "this is not a file; it is put aside, and its records are lost", lost=True)
                 continue
             size = path.stat().st_size
             end = min(size, recorded[serial][0] if serial in recorded else lengths.get(place, size))
@@ -66,13 +66,13 @@ class ArchiveRepair:
             if serial in recorded:
                 if size < recorded[serial][0]:
                     missing = recorded[serial][0] - size
-                    yield Note(place, f"its last {missing:,} bytes are gone, and the records in them", lost=True)
+                    yield Note(place, f"its last {missing:,} bytes and the records in them are gone", lost=True)
                 fit = fit and size >= recorded[serial][0] and self._index_fits(warc, recorded[serial][1])
             warcs.append(warc)
         there = {serial_of(warc.path.name)[0] for warc in warcs}
         last = state.get("serial", 0) - (0 if state.get("length") else 1) if state else max(there, default=-1)
         for serial in sorted(set(range(last + 1)) - there):
-            yield Note(FOLDER, f"file {serial:05} is gone, and its records", lost=True)
+            yield Note(FOLDER, f"file {serial:05} and its records are gone", lost=True)
             fit = fit and serial not in unfinished
         if state and not fit:
             yield from self._close(warcs, state)
@@ -152,15 +152,15 @@ class ArchiveRepair:
             if not path.is_file() or file_hash(path) != file_hash(part):
                 self._case.aside.replace(part, path)
                 self._case.mended = True
-                yield Note(self._case.place(path), "the index is made anew")
+                yield Note(self._case.place(path), "the index is rebuilt")
             if not checksum_holds(path):
                 self._case.drop_checksum(path)
                 write_checksum(path, path)
-                yield Note(self._case.place(path), "its checksum is made anew")
+                yield Note(self._case.place(path), "its checksum is rebuilt")
             if warc.sound and not checksum_holds(warc.path):
                 self._case.drop_checksum(warc.path)
                 write_checksum(warc.path, warc.path)
-                yield Note(self._case.place(warc.path), "its checksum is made anew; every record is whole")
+                yield Note(self._case.place(warc.path), "its checksum is rebuilt; every record is whole")
 
     def _is_cut(self, warc: WarcFile) -> bool:
         """Return whether the index, or a row of the pages, names a record behind the end of a finished file."""

@@ -140,7 +140,7 @@ class CurlEngine:
             else:
                 self._line.join(self._aimed(request, done, started))
         except (pycurl.error, ValueError) as error:
-            why = f"cannot be asked for: {error}"
+            why = f"cannot be requested: {error}"
             refused = Exchange(request.visit, Outcome.UNSUPPORTED, started, 0.0, request.address, why)
             self._refused.append((done, refused))
 
@@ -178,7 +178,7 @@ class CurlEngine:
         """Cut slots that hold up others whose certificates are as large."""
         self._overtime = self._loop.call_later(ALONE_S, self._cut_overdue) if len(self._line) else None
         for slot in self._line.overdue(self._clock.now()):
-            self.cut(slot.request.visit, "cut, since its certificates are large and others like it waited")
+            self.cut(slot.request.visit, "cut, because its certificates are large and other such servers waited")
 
     def _take_back(self, slot: Slot) -> None:
         """Remove `slot` from libcurl."""
@@ -326,7 +326,9 @@ class CurlEngine:
 
     def _note_disk(self, slot: Slot) -> None:
         if slot.disk_error is not None:
-            self._failure = DiskFull(f"cannot write a body to {self._folder or 'the temporary folder'}: free some room")
+            self._failure = DiskFull(
+                f"cannot write a body to {self._folder or 'the temporary folder'}: free some space"
+            )
             self._failure.__cause__ = slot.disk_error
 
     def _ended_beside(self, slot: Slot, exchange: Exchange) -> None:

@@ -92,7 +92,7 @@ def _refused(lines: list[bytes]) -> str:
     if named is None:
         return ""
     port = int(named[3]) if named[3] else (int(named[1]) << 8) + int(named[2])
-    return "" if _is_for_data(port) else f"it says that its data are at port {port}, which is for another service"
+    return "" if _is_for_data(port) else f"the server names port {port} for its data, which is for another service"
 
 
 def _is_for_data(port: int) -> bool:

@@ -107,7 +107,10 @@ class Http:
             length.isascii() and length.isdigit() and int(length[:18]) > most
             for length in headers_of(head, "content-length")
         )
-        return -1 if too_long else most, f"{media_type} may have {most:,} bytes, by media_bytes of a [[site]] table"
+        return (
+            -1 if too_long else most,
+            f"longer than the {most:,} bytes that media_bytes of a [[site]] table allows for {media_type}",
+        )
 
     def request_head(self, url: str, fields: Sequence[str]) -> bytes:
         """Return the request for a canonical `url` with header `fields`, as on the wire except for secrets."""
@@ -149,7 +152,7 @@ class Http:
         if protocol is None:  # libcurl takes "http/" too, and calls its status 200
             if exchange.outcome.answered:
                 exchange.outcome = Outcome.BAD_ANSWER
-                exchange.detail = "the answer has no head: no status line, or no end"
+                exchange.detail = "the answer has no complete head: its status line or its end is missing"
             return
         exchange.head = head
         exchange.effective_protocol = protocol
@@ -232,11 +235,11 @@ def _judge(exchange: Exchange) -> None:
         asked = code == 304 and condition_of(exchange.visit)
         exchange.outcome = Outcome.UNCHANGED if asked else by_head
         if exchange.outcome is Outcome.BAD_ANSWER:
-            exchange.detail = f"status {code} ends no request of ours"
+            exchange.detail = f"status {code} is not an answer to this request"
     elif by_head in BY_HEAD and exchange.outcome is not Outcome.CONNECT_FAILED:  # that is a proxy's answer
         exchange.outcome = by_head
     elif code == 206 and exchange.outcome.answered and (part := _part_of(exchange)):
-        exchange.outcome, exchange.detail = Outcome.BAD_ANSWER, f"a part that was not asked for: {part[:80]}"
+        exchange.outcome, exchange.detail = Outcome.BAD_ANSWER, f"a part that was not requested: {part[:80]}"
 
 
 def outcome_of(code: int, exchange: Exchange) -> Outcome:

@@ -57,7 +57,7 @@ class Registry:
         """Have `visit` fetched from the server at `address`; `done` is called later, on the loop."""
         scheme = visit.url.partition(":")[0]
         if address.startswith(PROXIED):
-            refusal = "" if scheme in Http.schemes else f"no proxy asks for {scheme}"
+            refusal = "" if scheme in Http.schemes else f"proxies are not used for {scheme}"
         else:
             refusal = self._refusal(visit, address) if scheme in SCHEMES and not is_public(address) else ""
         if refusal:
@@ -76,7 +76,7 @@ class Registry:
         host, port = visit.parts.host, visit.parts.port
         if self._may_be_private is None or self._may_be_private(host, port):
             return ""
-        return f"{host} is at {address}, not a public address, and no seed named port {port} of it"
+        return f"{host} is at {address}, not a public address, and no seed names its port {port}"
 
     def _by_plugin(self, plugin: ProtocolModule, visit: Visit, address: str, done: Done) -> None:
         waiting = [done]

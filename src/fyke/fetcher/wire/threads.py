@@ -34,7 +34,7 @@ LONG_S = 30.0
 RATE_BYTES_S = 1 << 20  # of a body: more would hold the interpreter, or the processors, when the loop wants them
 PIECE_S = 0.005  # between two pieces, however small, for the same reason
 
-_OVERDUE = TransferEnd(Outcome.STALLED, "cut, since it took long and others waited for its thread")
+_OVERDUE = TransferEnd(Outcome.STALLED, "cut, because it took long and other requests waited for its thread")
 
 
 class _BlockingSlot(Slot):

@@ -34,9 +34,9 @@ MOST_STEPS_AT_ONCE = 100  # before libcurl returns; an ordinary answer takes som
 MOST_TUNNEL_STEPS = 24 << 10  # of a proxy's answer to CONNECT, which libcurl takes byte by byte
 MOST_DETAIL_CHARS = 300  # servers of FTP and Gopher say what went wrong
 PIECE_STEPS = 4  # that brought nothing, cancelled by a piece of a body
-_KEPT_BROKE = "the connection broke, or the server would not answer on it"
-ENDLESS = "it sends and sends, and nothing of an answer"
-_ENDLESS_TUNNEL = "the proxy sends and sends, and its answer to CONNECT does not end"
+_KEPT_BROKE = "the connection broke, or the server did not answer on it"
+ENDLESS = "the server keeps sending, but no answer"
+_ENDLESS_TUNNEL = "the proxy keeps sending, and its answer to CONNECT does not end"
 ANY = pycurl.SOCKET_TIMEOUT  # in place of a descriptor: all that waited
 NO_CALL = -2  # in place of a descriptor: no call of libcurl is under way
 MOST_NOTED = 10_000  # keys in a set
@@ -303,7 +303,7 @@ class Slot:
     def endless_head(self) -> str:
         """The excess of the head, or of the conversation on a control connection; empty if there is none."""
         if len(self.lines) > MOST_LINES:
-            return f"more than {MOST_LINES} lines, and no answer in them"
+            return f"more than {MOST_LINES} header lines without an answer"
         return f"more than {MOST_HEAD_BYTES >> 10} KB before its body" if self._head_bytes > MOST_HEAD_BYTES else ""
 
     def _limit(self, longest: tuple[int, str] | None) -> None:

@@ -186,7 +186,7 @@ def _garbage_kept() -> Iterator[None]:
 
 def _require_ours(directory: Path) -> None:
     """Raise DirectoryError if `directory` holds anything but a simulation or the start of one."""
-    with writing(directory, refused="mend it, or choose another folder with --into"):
+    with writing(directory, refused="fix that, or choose another folder with --into"):
         directory.mkdir(parents=True, exist_ok=True)
         ours = {directory / STATE, directory / STATE / "lock", directory / f"{SETTINGS}.part"}
         if not (directory / SETTINGS).is_file() and not all(path in ours for path in directory.rglob("*")):

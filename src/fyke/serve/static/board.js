@@ -85,7 +85,7 @@
     fill("outcome-rows", outcomes.map(([name, count]) => row([name.replaceAll("_", " "), number(count)])), 2, "None has ended yet.");
     fill("slowest-rows", figures.slowest.slice(0, SLOWEST).map((host) => row(
       [clean(host.host), number(host.waiting) + (host.more_on_disk ? "+" : ""), `${host.delay_s.toFixed(1)} s`, duration(host.left_s)],
-      `${base}/host/${encodeURIComponent(host.host)}`)), 4, latest.live ? "None waits." : "Only a running crawl tells.");
+      `${base}/host/${encodeURIComponent(host.host)}`)), 4, latest.live ? "No host waits." : "Shown only while the crawl runs.");
     speak(latest, now);
     if (latest.live) sample([latest.at, latest.pages_s, latest.bytes_s, now.waiting, now.hosts - now.hosts_asleep, now.memory_bytes]);
   }
@@ -154,7 +154,7 @@
       const order = Object.fromEntries(new FormData(form, event.submitter));
       order.token = token.value;
       if (!order.token) { said("Give the token first.", true); token.focus(); return; }
-      if (order.do === "stop" && !confirm("Stop the crawl? The same command goes on with it.")) return;
+      if (order.do === "stop" && !confirm("Stop the crawl? The same command resumes it.")) return;
       const answer = await fetch(form.action, {
         method: "POST",
         headers: { Accept: "application/json", "Content-Type": "application/json", "X-Fyke-Token": order.token },
