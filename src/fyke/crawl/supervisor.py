@@ -168,8 +168,8 @@ class Supervisor:
         first.statistics = replace(first.statistics, deaths=dict(process.deaths))
         if self._deaths > MOST_DEATHS:
             raise errors.AgentFailed(
-                f"the process of agent {process.agents[0]} ended {MOST_DEATHS} times without a checkpoint, at last by {how}:"
-                f" see the system's log for the cause (too little memory?); fyke crawl --into {self._directory.path}"
+                f"the process of agent {process.agents[0]} ended {MOST_DEATHS} times without a checkpoint, at last by"
+                f" {how}: see the system's log for the cause (too little memory?); fyke crawl --into {self._directory.path}"
                 " goes on from the last checkpoint"
             )
 

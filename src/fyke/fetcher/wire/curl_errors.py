@@ -33,7 +33,8 @@ _BY_CODE = {
 # libcurl's words with E_RECV_ERROR if the connection, and not the answer, is at fault.
 _CONNECTION_WORDS = ("reset", "recv failure", "ssl_read", "closed abruptly", "connection died", "unexpected eof")
 
-_SILENT = {16: "it speaks no HTTP/2, as it said it would", 100: "a header line is too long"}  # errors libcurl has no message for
+# Errors for which libcurl has no message.
+_SILENT = {16: "it does not speak the HTTP/2 that it agreed to", 100: "a header line is too long"}
 
 _TRUNCATED = {
     Outcome.TOO_LARGE: "length",
