@@ -169,8 +169,8 @@ class Supervisor:
         if self._deaths > MOST_DEATHS:
             raise errors.AgentFailed(
                 f"the process of agent {process.agents[0]} ended {MOST_DEATHS} times without a checkpoint, at last by"
-                f" {how}: see the system's log for the cause (too little memory?); fyke crawl --into {self._directory.path}"
-                " goes on from the last checkpoint"
+                f" {how}: see the system's log for the cause (too little memory?); fyke crawl --into"
+                f" {self._directory.path} goes on from the last checkpoint"
             )
 
     def _heard(self, process: _Process, said: dict[str, Any]) -> None:
