@@ -65,7 +65,7 @@ def test_a_folder_that_may_not_be_read(copied: Path, tmp_path: Path, name: str, 
     done = bound(command, str(copied), *more.get(command, []))
     assert done.returncode == 3 and not done.stdout, done
     assert done.stderr.count("\n") == 1 and f"cannot read {folder}, " in done.stderr, done
-    assert "Permission denied; mend" in done.stderr and "damaged" not in done.stderr, done
+    assert "Permission denied; fix" in done.stderr and "damaged" not in done.stderr, done
 
 
 def test_a_folder_that_may_not_be_written_is_whole(copied: Path) -> None:

@@ -261,7 +261,7 @@ def test_killed_and_resumed(tmp_path: Path, scope: str) -> None:
         (b"one two\n", ["no URL in it", "line 1", "'one two'"]),
         (b"\x1f\x8b\x08nonsense", ["cannot be read"]),
         (b"PK\x03\x04nonsense", ["cannot be read"]),
-        (b"<html><p>hello</html>", ["no sitemap", "'html'"]),
+        (b"<html><p>hello</html>", ["not a sitemap", "'html'"]),
         (b"x" * 200_000, ["no URL in it", "line 1"]),
     ],
 )

@@ -158,7 +158,7 @@ def test_a_crawl_delay_of_31_years_is_cut_to_a_day_and_why_says_so(tmp_path: Pat
     assert run.summary["ending"] == "resting" and 86300 < run.summary["rest_until"] - time.time() <= 86400
     assert not got and run.summary["waiting"] == 1
     told = fyke("why", str(tmp_path / "crawl"), site.url).stdout
-    assert "asks for 1e+09 s between requests; at most 86400 s are kept" in told
+    assert "asks for 1e+09 s between requests; fyke waits 86400 s at most" in told
     assert "\x1b" not in fyke("why", str(tmp_path / "crawl"), f"{site.url}p1%1B[2J").stdout
 
 
