@@ -14,6 +14,7 @@ from urllib.request import Request, urlopen
 from crawl.runs import begin, fyke, settings, wait_for
 from crawl.small_site import small_site
 from fyke.archive.orders import SOCKET
+from fyke.crawl.loop import Ending
 from fyke.serve.server import MOST_FAULTS, FirstFaults
 from fyke.serve.wording import state
 from loaded import COMMAND, Loaded
@@ -150,3 +151,9 @@ def _order(base: str, **fields: str) -> dict[str, Any]:
     request = Request(f"{base}crawl/crawl/order", json.dumps(fields).encode(), headers)
     with urlopen(request, timeout=15) as answer:
         return dict(json.load(answer))
+
+
+def test_every_end_of_a_crawl_has_words() -> None:
+    """One word says enough of a crawl that is finished or was stopped."""
+    bare = {ending for ending in Ending if state(ending.value) == ending.value}
+    assert bare == {Ending.FINISHED, Ending.STOPPED}

@@ -25,7 +25,10 @@ LANGUAGES = {
 
 STATES = {
     "none": "archive",
+    "blocked": "only blocked hosts are left",
+    "bytes": "reached the limit of bytes",
     "pages": "reached the limit of pages",
+    "resting": "only resting hosts are left",
     "time": "reached the limit of time",
     "unreached": "could reach nothing",
 }
