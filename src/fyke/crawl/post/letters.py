@@ -16,8 +16,8 @@ Why not send after the checkpoint? Then nothing would have to be taken back, but
 the next checkpoint, ten seconds away, or need one of its own. A small crawl is many steps of few pages.
 
 Invariants. A letter is applied when all before it in its lane were, and never twice within what survives of its reader.
-A kept letter that a checkpoint of its sender has is applied in the end, whoever dies. No letter is applied of a sender
-that does not know the reader's present life: the reader went back since, and must first be told what it lost.
+A kept letter that a checkpoint of its sender has is applied in the end, whoever dies. No letter is applied if its
+sender does not know the reader's present life: the reader went back since, and must first be told what it lost.
 """
 
 from collections import deque
