@@ -12,8 +12,8 @@ the tree builder (13.2.6). The estimate is an upper bound, except for the depth 
 believed.
 
 Tokens depend on the tree in one case: in SVG, MathML, `<select>` and `<frameset>`, the text of elements such as
-`<style>` may be markup. A page could hide its cost there. So behind the first of them each `<` in that text is
-written as a reference. It means the same, and the text has no tags either way.
+`<style>` may be markup. A page could hide its cost there. So behind the first SVG, MathML, `<select>` or `<frameset>`,
+each `<` in such text is replaced by a reference. It means the same, and the text has no tags, whichever way it is read.
 
 `walker`, in C, is the same walk, a hundred times as fast. This one is used if that was not compiled.
 """
