@@ -36,7 +36,7 @@ class ScopeFilter:
 
     def __init__(self, scope: Scope, seeds: Sequence[Locator]) -> None:
         self.scope = scope
-        self._hosts = NO_KEYS  # sorted, as all of these
+        self._hosts = NO_KEYS  # sorted, like the arrays below
         self._domains = NO_KEYS
         self._urls: set[bytes] = set()  # of seeds, if their folders matter
         self._folders: list[bytes] = []  # none of them within another

@@ -7,8 +7,9 @@ fresh pages for each *shape* of their URLs (`fyke.core.shapes`, `fyke.frontier.t
 hardly one of its latest `after` pages was fresh (`fyke.frontier.yields`).
 
 A URL is a trap if one of its shapes is barren. *Sharp* shapes are its own shape (the path without its numbers, and the
-names in the query), each such name, a repeated part, depth and length. *Coarse* shapes are its folders, its host, and
-the number of labels of its host's name. They find traps in which no two URLs are alike.
+names in the query), each such name, also with a short word as its value, a repeated part, depth and length. *Coarse*
+shapes are the kinds of its path's parts, its folders, its host, and the number of labels of its host's name. They find
+traps in which no two URLs are alike.
 - Coarse shapes are counted apart for URLs met on fresh pages and on others. One page of each own shape counts for them.
 - Their pages have less in common, so it takes `PATIENCE` times as many to make a coarse shape barren.
 - A barren host says nothing of a folder that brings something.
@@ -32,7 +33,8 @@ folders, or in the order of its parts (`fyke.frontier.variants`).
 - The first variants in some places are read, whatever others brought (`fyke.frontier.tries`).
 
 A host that makes up new text is found by probes (`fyke.frontier.probes`). All its URLs are traps, as long as hosts are
-probed. That hosts with names of as many labels are barren says nothing of a host that brought some fresh pages itself.
+probed. If hosts with names of as many labels are barren, that says nothing of a host that brought some fresh pages
+itself.
 
 Bounded by `MOST_SHAPES` counters; those with the fewest pages are forgotten.
 """

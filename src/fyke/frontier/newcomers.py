@@ -1,4 +1,4 @@
-"""How many hosts of a domain are begun at a time, until visits there end.
+"""How many hosts of a domain may begin before visits there end?
 
 The robots gate asks before it has the rules of an origin brought. A domain may have a host for every name. Each host
 costs its rules and a page before it is known what it brings, and all would begin long before the first was read. So a

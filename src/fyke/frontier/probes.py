@@ -1,12 +1,12 @@
 """Which hosts make up a page for any URL? A few requests for pages that cannot be there tell.
 
 Every page of a site that makes up its text is fresh, so what pages bring never tells it from an archive. A *probe*
-does: a visit to a page that cannot be there. Bar-Yossef et al. ("Sic transit gloria telae", WWW 2004) so find pages
-that are gone. A *place* is the kinds of the parts of a URL's path and the names in its query (`fyke.core.shapes`). If
-`ASK_AFTER` pages of a place were fresh and its host has *grown*, the host is asked for a page there whose name nobody
-can know. The place is cleared by no answer, an error, a redirect, a page met before, or one that says what an earlier
-answer to a probe said (`fyke.harvest.new_text`). New text leads to another probe. `TRIES` in a row convict the place;
-`MANY` places convict their host.
+does: a visit to a page that cannot be there. Bar-Yossef et al. ("Sic transit gloria telae", WWW 2004) find pages that
+are gone in this way. A *place* is the kinds of the parts of a URL's path and the names in its query
+(`fyke.core.shapes`). If `ASK_AFTER` pages of a place were fresh and its host has *grown*, the host is asked for a page
+there whose name nobody can know. The place is cleared by no answer, an error, a redirect, a page met before, or one
+that says what an earlier answer to a probe said (`fyke.harvest.new_text`). New text leads to another probe. `TRIES` in
+a row convict the place; `MANY` places convict their host.
 
 A host has grown if, since its first fresh page, `GROWN` URLs of it were found and `GROWTH` more for each visit. Waiting
 traps count as found, because lists that each lead to the next and to copies are as endless. Only `grown`, by which

@@ -1,9 +1,9 @@
 """For each domain, how many URLs wait as traps, how many pages were read, and how many traps were tried.
 
-Some traps must go out: all if nothing else is left, a share beside sites without an end (`fyke.frontier.traps`).
-Domains go first whose *claim*, the number of URLs that ever waited, is small: a site wrongly taken for a trap has some
-pages that wait; a trap has as many as were found, and finds more as it is read. Let-go pages that bring nothing tell
-them apart too: every `VAIN` of them in a row double the claim.
+Some traps must go out: all if nothing else is left, a share beside sites without an end (`fyke.frontier.traps`). The
+domain with the smallest *claim*, the number of its URLs that ever waited, goes first: a site wrongly taken for a trap
+has some pages that wait; a trap has as many as were found, and finds more as it is read. Let-go pages that bring
+nothing tell them apart too: each `VAIN` of them in a row double the claim of their domain.
 
 A trap is tried now and then: it goes out to see what it brings. Pages that were read bound these tries, and not URLs
 that were found, because each page of a trap leads to a hundred others. `TRIED` pages of a domain pay for one try, and
@@ -26,7 +26,7 @@ from fyke.disk.store import Store
 PLACES = 1 << 16
 TRIED = 32
 TRIED_ALIKE = 2 * TRIED  # the same for a shape
-FREE = 2  # tries that nothing pays for: a site of which little was read may have been misjudged
+FREE = 2  # tries that need no pages to pay for them: a site may be misjudged while little of it was read
 FEW = 64  # the largest claim that is small in any case
 TIMES = 4  # a claim of up to this many times the least one is small, too
 VAIN = 8
@@ -95,7 +95,7 @@ class TrapTally:
 
     @property
     def least(self) -> int:
-        """The least claim of a domain of which URLs wait."""
+        """Least claim of a domain with waiting URLs."""
         return int(self._claims_at(np.flatnonzero(self._records["waits"])).min(initial=1 << 30))
 
     def _claims_at(self, places: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:

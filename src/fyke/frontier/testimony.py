@@ -139,8 +139,7 @@ class Testimony:
 
     def _told_by_query(self, found: Shapes, sharp: Sequence[int], *, fresh: bool) -> list[int]:
         """Return for which names in the query, and names with words, a page counts: some of the keys `sharp` of the
-        shapes `found`. If the page brought nothing, it does not count for a name of which pages with the same word were
-        counted before."""
+        shapes `found`. If the page brought nothing, it does not count for a name whose word was counted before."""
         ends = 1 + len(found.names), 1 + len(found.names) + len(found.words)
         names, words = sharp[1 : ends[0]], sharp[ends[0] : ends[1]]
         if not fresh:

@@ -72,7 +72,7 @@ class Traps:
         self._exempted: set[int] = set()  # keys that were let go lately
         self._exempted_before: set[int] = set()
         self._owed = 0.0  # URLs that are due as the share of traps
-        self._lately: deque[int] = deque(maxlen=LATELY)  # domains of these visits
+        self._lately: deque[int] = deque(maxlen=LATELY)  # domains of the latest visits to URLs not let go
         self._grown = 0.0  # share of the latest visits to hosts that grow
         self._left = int(saved.get("left", 0))  # rows still to be looked at, because fewer shapes are barren
         self._looks = int(saved.get("looks", 0))  # rows that may be looked at

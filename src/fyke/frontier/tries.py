@@ -51,8 +51,8 @@ class FirstTries:
         return go
 
     def query(self, found: Shapes, host: int) -> bool:
-        """Return whether a page of these shapes is one of the first of its folder with one name in the query. Counts
-        it."""
+        """Count a page of these shapes; return whether it is one of the first of its folder and name. False unless its
+        query has one name only."""
         if len(found.names) != 1:
             return False
         return self._count(f"{found.coarse[1]}{found.names[0]}", host) <= TRIED

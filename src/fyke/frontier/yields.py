@@ -1,4 +1,4 @@
-"""How many pages whose URLs have a shape in common brought something new? A row for each shape.
+"""How many pages with a shape in common brought something new? A row for each shape.
 
 The latest pages count most. A shape begins as if all its pages were fresh. It is barren once less than one in `BARREN`
 is, and barren no longer with one in `FERTILE`. If every page was fresh, a few stale ones in a row show that there are

@@ -80,7 +80,7 @@ def changed(belief: Belief, since: Column) -> Belief:
 
 
 def faded(belief: Belief, before: Belief) -> Belief:
-    """Return `belief`, of which 1 - `KEPT` is given back to the belief `before` anything was seen."""
+    """Return `belief` with a part 1 - `KEPT` given back to the belief `before` anything was seen."""
     return Belief(*(KEPT * own + (1 - KEPT) * common for own, common in zip(belief, before, strict=True)))
 
 

@@ -40,7 +40,7 @@ Counts = npt.NDArray[np.int64]
 
 
 class Terms(NamedTuple):
-    """What is asked of a plan. The defaults ask for visits to all pages."""
+    """The terms of a plan. The defaults ask for visits to all pages."""
 
     least_s: float = 0.0  # between two visits to a page
     greatest_s: float = 0.0

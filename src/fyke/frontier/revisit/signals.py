@@ -46,7 +46,7 @@ Evidence = npt.NDArray[Any]  # dtype `EVIDENCE`
 
 
 class Trust(NamedTuple):
-    """How far signals of n pages are believed, by their hosts."""
+    """The trust in signals of n pages, by their hosts."""
 
     recall: Column  # share of the changes that are announced
     false: Column  # signals without a change in a unit of time
