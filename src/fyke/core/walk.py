@@ -2,7 +2,7 @@
 
 lexbor has no limits, and kilobytes can cost it gigabytes or hours:
 
-- An element looks through all open ones.
+- For each element it looks through all open elements.
 - An attribute is compared with all others of its tag.
 - Formatting elements left open are made again in each later block, with all their attributes
   (`<b x1 x2 … x900><p>x<p>x…`: 30 KB took 2 GB).
