@@ -28,7 +28,7 @@ _own = threading.local()  # `share`: counts the time of this thread; `hasty`: wh
 
 
 class Pace:
-    """Whether light work is going on, by `clock`."""
+    """The pace of a crawl: whether light work is going on, by `clock`."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -48,7 +48,7 @@ class Pace:
 
     @property
     def busy(self) -> bool:
-        """Whether light work is going on."""
+        """True if light work is going on."""
         return self._clock.now() - self._ended[0] < LIGHT_S
 
     def note_busy(self) -> None:
@@ -93,7 +93,7 @@ class Share:
 
     @property
     def busy(self) -> bool:
-        """Whether light work is going on."""
+        """True if light work is going on."""
         return self._pace.busy
 
     def wait_s(self, expected_s: float = 0.0) -> float:

@@ -2,7 +2,7 @@
 
 lexbor has no limits, and kilobytes can cost it gigabytes or hours:
 
-- An element looks through all open ones.
+- For each element it looks through all open elements.
 - An attribute is compared with all others of its tag.
 - Formatting elements left open are made again in each later block, with all their attributes
   (`<b x1 x2 … x900><p>x<p>x…`: 30 KB took 2 GB).
@@ -12,8 +12,8 @@ the tree builder (13.2.6). The estimate is an upper bound, except for the depth 
 believed.
 
 Tokens depend on the tree in one case: in SVG, MathML, `<select>` and `<frameset>`, the text of elements such as
-`<style>` may be markup. A page could hide its cost there. So behind the first of them each `<` in that text is
-written as a reference. It means the same, and the text has no tags either way.
+`<style>` may be markup. A page could hide its cost there. So behind the first SVG, MathML, `<select>` or `<frameset>`,
+each `<` in such text is replaced by a reference. It means the same, and the text has no tags, whichever way it is read.
 
 `walker`, in C, is the same walk, a hundred times as fast. This one is used if that was not compiled.
 """

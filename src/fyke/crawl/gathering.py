@@ -78,7 +78,7 @@ class Gathering:
     def gather(self, fetched: Fetched, outbox: Outbox) -> Steps[int]:
         """Keep the results of visits, and put what the frontier is to know into `outbox`.
 
-        Returns the number of visits begun as pages that brought sitemaps, feeds or no news.
+        Returns how many visits were begun as pages and brought none: a sitemap, a feed, or nothing new.
         """
         without_page = 0
         for sheaf in self._harvest.reap(fetched.exchanges):
@@ -147,13 +147,14 @@ class Gathering:
 
 
 def leads_to_its_like(url: str, target: str) -> bool:
-    """Return whether a redirect from `url` to `target` leads to a URL like it, and so shows nothing."""
+    """Return whether a redirect from `url` to `target` leads to a URL of the same own shape and host, and so shows
+    nothing."""
     one, other = skeleton(url), skeleton(target)
     return one.host == other.host and shapes(one).own == shapes(other).own
 
 
 def dates_of(pointers: Pointers) -> pa.RecordBatch:
-    """Return what lists among `pointers` say of when pages of their own domains changed (schema `DATED`)."""
+    """Return the dates of changes that lists among `pointers` give for pages of their own domains (schema `DATED`)."""
     said = (pointers.dated > 0) & (pointers.found.domain == pointers.source)
     columns = [pa.array(pointers.found.key[said]), pa.array(pointers.source[said]), pa.array(pointers.dated[said])]
     return pa.RecordBatch.from_arrays(columns, schema=DATED)

@@ -12,8 +12,8 @@
                                    ▼
         harvest: decode ─► content-seen ─► parse ─► links, outcome ─► barn: records, rows, sinks
 
-If a crawl has several agents, the arrows between frontier and fetcher may lead to another: `post` takes out the rows
-for other agents, and `remote` moves the rows that came from them.
+If a crawl has several agents, the arrows between frontier and fetcher may lead to another agent: `post` takes out the
+rows for other agents, and `remote` moves the rows that came from them.
 
 `steps` is the figure, once around. It runs when visits have ended and on a slow beat. Between its steps, and between
 turns, the fetcher moves on its own. Everything is on one thread. The barn keeps what a visit brought before the outbox
@@ -258,8 +258,8 @@ class Loop:
             yield
 
     def _move_on(self, now: float, *, may_merge: bool) -> Steps[None]:
-        """Let the frontier merge, and less than a full batch too if it `may_merge`. An early merge wastes its time on
-        URLs known before: the more it wastes, the later the next."""
+        """Let the frontier take its steps, which may include an early merge. That wastes its time on URLs known before:
+        the more it wastes, the later the next."""
         waste = self._frontier.known_share
         self.moved, spent_s = yield from self._timed(self._frontier.steps(now, may_merge=may_merge, quiet=self._quiet))
         if may_merge:
@@ -305,7 +305,7 @@ class Loop:
         self._post.flush()
 
     def _deliver(self) -> Steps[None]:
-        """Give the frontier all outcomes and a portion of the links that wait, and the post those for other shards."""
+        """Give the frontier all outcomes and a portion of the waiting links, and the post the rows of other shards."""
         now = self._clock.now()
         links, outcomes = self._post.post(self._outbox.take_links(self._link_bytes), self._outbox.take_outcomes(), now)
         if self._rewriting is not None:
@@ -325,7 +325,7 @@ class Loop:
             self._frontier.put_links(links)
 
     def _ours(self, made: Links, now: float) -> Links:
-        """Return the links of `made`, by rules, that are of this shard; post the others."""
+        """Return those of the links `made` by rules that are of this shard; post the others."""
         return self._post.post(made, Outcomes(), now)[0] if made.urls.num_rows else made
 
     def _may_merge(self, now: float) -> bool:

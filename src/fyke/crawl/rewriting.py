@@ -3,8 +3,9 @@
 A rewritten URL is *put aside*: it waits in a queue on disk, so that it stays known. Rules are tried:
 
 - Of the URLs that a rule would change, the first few, and then one in `ONE_IN` by its key, are fetched as they are,
-  beside what the rule makes of them. Pages that do not say the same contradict the rules that had a part in it. More
-  URLs of these rules are then tried, also from the queue, until each is cleared or revoked (`verdicts`).
+  beside what the rule makes of them. If the two pages do not say the same, they contradict the rules that took part in
+  the change. More URLs of these rules are then tried, also from the queue, until each rule is cleared or revoked
+  (`verdicts`).
 - If a URL that a rule made is no page, a URL it was made from is fetched to see whether that is one.
 - If a rule is revoked, or the file has other rules than before, the queue is gone through, and URLs that no rule puts
   aside any more go on as they were met.
@@ -12,11 +13,11 @@ A rewritten URL is *put aside*: it waits in a queue on disk, so that it stays kn
 Never rewritten are seeds, targets of redirects, pages that are visited again, and links that would become URLs which
 the filters refuse, such as at a host beyond the scope.
 
-The loop hands in links on their way to the frontier, and facts of pages (`printing`). Of several agents each shard does
-so with the links to its domains, and tries the rules by these.
+The loop hands in links on their way to the frontier, and facts of pages (`printing`). With several agents, each shard
+does this with the links to its own domains, and tries the rules on them.
 
 Invariants: a URL that was met is on its way to the frontier or aside. The rules in use would rewrite a URL that is
-aside, or it is about to be looked at. The same checkpoint and pages have the same results. Bounded: memory holds
+aside, or it is about to be looked at. The same checkpoint and pages give the same results. Bounded: memory holds
 `MOST_TRIALS` trials, the keys of pages that failed lately, and what the drums take.
 """
 
@@ -198,7 +199,7 @@ class Rewriting:
     # --- trials
 
     def note_prints(self, printed: pa.RecordBatch) -> None:
-        """Note what the pages say (schema `PRINTED`) that visits brought."""
+        """Note what pages say that visits brought (schema `PRINTED`)."""
         columns = (printed.column(name).to_pylist() for name in ("key", "outcome", "content", "prints"))
         for key, outcome, content, prints in zip(*columns, strict=True):
             if not (outcome in _NO_PAGE or (outcome == OK and content)):
@@ -277,8 +278,8 @@ class Rewriting:
         return self.verdicts.in_want() - self._spent
 
     def _sort_out(self, urls: pa.RecordBatch) -> tuple[Links, Links]:
-        """Put `urls` back that are still to be aside. Return the others, and what other rules than before make of those
-        put back."""
+        """Put `urls` back that are still to be aside. Return the others, and, if the rules changed, what they make of
+        those put back."""
         made = [self._rewriter.rewrite(url) for url in texts(urls)]
         moved = _moved(urls, [one.url for one in made])
         free = np.array([not one.rules for one in made], bool) | ~self._filters.accepted(moved)
@@ -327,7 +328,8 @@ class Rewriting:
 
 
 def is_settled(saved: Mapping[str, Any], rules: Sequence[Rule]) -> bool:
-    """Return whether `rules` put everything aside in the state `saved`, so that nothing is to be looked at."""
+    """Return whether `rules` are those that put URLs aside in the state `saved`, so that no URL must be looked at
+    again."""
     return not saved or saved["identity"] == identity(
         [one for one in rules if one.use and one.name not in saved["revoked"]]
     )

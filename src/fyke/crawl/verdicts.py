@@ -4,9 +4,9 @@ At sites whose pages change at every request, a rule that holds is contradicted 
 makes a rule suspect, and begins more trials of it; it is revoked when contradictions outweigh agreements. By Wald,
 "Sequential tests of statistical hypotheses", Annals of Mathematical Statistics 16 (1945), each trial adds the logarithm
 of its likelihood if a share `BAD_RULE_SHARE` contradicts, over that if a share `GOOD_RULE_SHARE` does. The sum never
-falls below zero (Page, "Continuous inspection schemes", Biometrika 41, 1954): a rule that was right for long and no
-longer is, is found as soon. Of a hundred times that a rule which holds becomes suspect, it is revoked in a few; a rule
-that is always contradicted, after three trials.
+falls below zero (Page, "Continuous inspection schemes", Biometrika 41, 1954). So a rule that held for long and no
+longer does is found as soon as one that never held. A rule that holds and becomes suspect is revoked in a few of a
+hundred cases. A rule that is always contradicted is revoked after three trials.
 """
 
 from collections import Counter

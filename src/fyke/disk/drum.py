@@ -130,7 +130,7 @@ class Drum(Closing):
 
     @property
     def full(self) -> bool:
-        """Whether a merge is due: enough operations wait, or more would not fit the merge's memory."""
+        """True if a merge is due: enough operations wait, or more would not fit the merge's memory."""
         if not self.pending or (not self._pending.runs and self._memory_load < self._spill_bytes * 3 // 4):
             return False
         return (

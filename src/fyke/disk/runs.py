@@ -101,7 +101,7 @@ class Run:
 
     @property
     def in_order(self) -> bool:
-        """Whether the aux is in order of arrival."""
+        """True if the aux is in order of arrival."""
         return self.op >= 0
 
     def state(self) -> State:
@@ -143,7 +143,7 @@ class Runs:
 
     @property
     def of_one_bucket(self) -> bool:
-        """Whether there are runs, with one bucket for all parts."""
+        """True if there are runs, with one bucket for all parts."""
         return bool(self._runs) and len(self._runs[0].rows) == 2
 
     @property

@@ -198,7 +198,7 @@ class Fetcher:
             if line and robots is not None:
                 self._rules.take_sitemaps(host, robots)
                 self._returns.end(visit, Outcome.ROBOTS_FORBADE, line)
-            else:  # robots.txt itself, or rules that changed since or take longer to ask
+            else:  # robots.txt itself, or rules that changed since or that take longer to ask
                 self._add(host, visit, now)
 
     def pump(self) -> None:
@@ -283,7 +283,7 @@ class Fetcher:
             robots = self._rules.of(host, origin)
             known = host.rules_of(origin)
             if robots is None or not (robots.fresh(now) or known.unused):
-                self.bench.add(host, visit, first=not known.in_line)  # behind its rules visit it lets others pass
+                self.bench.add(host, visit, first=not known.in_line)  # last while its rules visit is in line
                 if not self._rules.fetch(host, origin):
                     return
                 continue
@@ -330,7 +330,7 @@ class Fetcher:
         self._rooms.protocols.fetch(visit, host.address.text, lambda exchange: self._done(host, exchange))
 
     def give_back(self, pages: int) -> None:
-        """Let `pages` other pages begin, because as many that were begun became none."""
+        """Let `pages` further visits begin as pages, because as many that were begun brought none."""
         if self.pages_left >= 0:
             self.pages_left += pages
 

@@ -7,12 +7,12 @@ answer means. The record is kept in the host book and with the host at the workb
 A server may send rules that are long to unfold or to read, or hard to ask. The loop does all three in slices. An
 ordinary robots.txt is read, and asked, before the call returns; otherwise the host is parked until that is done.
 
-A redirect may lead to any host, and strangers may lead thousands of visits to the same one. Visits that it comes to
-soon wait there. The origins of the others are asked again later.
+A redirect may lead to any host, and strangers may lead thousands of visits to the same one. Visits that the host comes
+to soon wait there. The origins of the other visits are asked again later.
 
-Invariants: for each origin at most one rules visit waits or is under way. Rules kept with a host are read. Each answer
-decides about at least one visit, however soon it expires: otherwise a crawl whose delays are longer than that would
-never end.
+Invariants: for each origin at most one rules visit waits or is under way. Rules kept with a host have been read. Each
+answer decides about at least one visit, however soon it expires: otherwise a crawl whose delays are longer than answers
+last would never end.
 """
 
 from dataclasses import replace

@@ -1,24 +1,24 @@
 """Pages that were visited before, and which are visited again: the first stage of a pass over a crawl.
 
 `fyke crawl --again` begins a pass. Every page is then in one of three places:
-- among the visits that have ended since the last pass began, in the table of pages, which `learn` is told of;
+- in the table of pages, among the visits that have ended since the last pass began; `learn` takes these;
 - in the queue of pages that rest, because a visit was not worth it last time;
 - waiting for its visit, in this queue or a later stage.
 
-Pages of the first kind get their earlier belief looked up; then they rest too. `plan` lets the pages wait whose visits
-are worth most (`revisit.choice`), as many as are asked for or as there is room for; without a bound all are visited.
-Sitemaps and feeds come first in a pass, because they say what is new. From the queue pages go through the robots gate
-like any URL: their domain's budget let them through once.
+For pages of the first kind, what was believed of them is looked up and corrected by the visit; then they rest too.
+`plan` queues the pages whose visits are worth most (`revisit.choice`), as many as are asked for or as there is room
+for; without a bound it queues all. Sitemaps and feeds come first in a pass, because they say what is new. Pages from
+the queue go through the robots gate like any URL, but not through BEAST: their domain's budget let them through once.
 
 Drums have the results of earlier visits. By the URL's key: `known`, the history of a page in a few numbers, and
 `copies`, where the newest answer with its content is archived; both are asked when a page is handed out. `habits` adds
 up how often pages of a domain change, for pages that were seen little. `told` has the dates of changes that lists give;
-`evidence` has how far these are believed of a host (`revisit.signals`), for hosts that gave any. `found` has the pages
-that brought links to new ones.
+`evidence` counts how often the dates of a host proved right (`revisit.signals`), for hosts that gave any. `found` has
+the pages that brought links to new ones.
 
 All is read and written in sequence. The history is merged with the visits since the last plan. A plan reads the beliefs
-of pages that rest, and then reads and writes these whole (a pass with lists: twice), batch by batch; a checkpoint may
-come between two. Memory holds a batch. Invariant: a page is in one place, once.
+of all resting pages, and then reads and writes all their columns (twice in a pass with lists). It goes batch by batch,
+and a checkpoint may come between two batches. Memory holds a batch. Invariant: a page is in one place, once.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,7 +48,7 @@ USUAL_S = 30 * 86400.0  # between changes of an unknown page
 
 
 class Visited(IntEnum):
-    """What the last visit says of a page."""
+    """Result of the last visit to a page."""
 
     NEVER = 0  # no visit
     THERE = 1  # or not known to be away: a failing server says nothing of its pages
@@ -57,7 +57,7 @@ class Visited(IntEnum):
 
 
 class News(IntEnum):
-    """What a visit says of the page's content."""
+    """Result of a visit for the page's content."""
 
     NONE = 0  # no content came
     SAME = 1
@@ -139,7 +139,7 @@ class Again:
 
     @property
     def resting(self) -> int:
-        """Number of pages that wait for a pass in which a visit is worth it."""
+        """Number of pages that rest until a visit is worth it."""
         return len(self._resting)
 
     # --- a pass begins
@@ -169,9 +169,9 @@ class Again:
             self._found.note(pages[self.knows(pages)])
 
     def plan(self, now: float, terms: Terms, *, by_line: bool = False) -> Iterator[None]:
-        """Let pages wait for a visit that are due at `now` (unix seconds) on these `terms`, those worth most first;
-        `by_line`, as many as there is room for. They wait once the plan is read to its end. After each batch the plan
-        may pause, or be given up."""
+        """Queue the pages that are due at `now` (unix seconds) on these `terms`, those worth most first; `by_line`,
+        only as many as there is room for. `get` gives them once the plan was iterated to its end. The caller may pause
+        it after each batch, or give it up."""
         signals = self._told.gathered(now - terms.greatest_s if terms.greatest_s else 0.0)
         self._absorb(signals)
         self._copies.settle()
@@ -292,8 +292,8 @@ class Again:
         return records
 
     def _judge(self, visits: "_Visits", again: Mask) -> Belief:
-        """Return the belief of pages after `visits`, given how far their hosts were right before. Visits to pages
-        visited `again` are evidence of that."""
+        """Return the belief of pages after `visits`, which trusts signals as far as their hosts were right before.
+        Visits to pages that had content before (`again`) are new evidence of that."""
         hosts, of = np.unique(visits.host, return_inverse=True)
         evidence = self._evidence.values_of(hosts)
         change = visits.news == News.CHANGED
@@ -385,7 +385,8 @@ class Again:
 
 
 def _since(ended: pa.RecordBatch, before: Values) -> tuple[Column, Mask]:
-    """Return how long after the visits before these `ended`, in seconds, and which brought content once more."""
+    """Return for visits that `ended` the seconds since the page's content was last brought or confirmed, and which
+    visits did that once more: bool[n]."""
     again: Mask = (before["at"] > 0) & (numbers(ended, "news") != News.NONE)
     return np.maximum(ended.column("at").to_numpy() - before["at"], 1.0), again
 

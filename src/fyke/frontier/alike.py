@@ -20,10 +20,10 @@ Places = npt.NDArray[np.int64]
 
 
 class AlikeUrls:
-    """The lots of some URLs, and the keys of the shapes of each lot: `keys`, uint64[m], of all lots.
+    """The lots of n URLs. `keys` (uint64[m]) has the keys of the shapes of all lots, one lot behind the other.
 
     - `which`: the lot of each URL, int64[n].
-    - `places`: the place of each URL, as `fyke.frontier.probes` has it, uint64[n].
+    - `places`: the key of the place of each URL, as `fyke.frontier.probes` defines it, uint64[n].
     - `starts`, `lengths`: the range of each lot's shapes, int64[lots]; its first is its own shape.
     - `at`: the position of each shape in its lot, int64[m].
     - `names`: number of names in the query, int64[lots]; `query_shapes`: the same plus names with words, int64[lots].
@@ -81,15 +81,15 @@ class AlikeUrls:
 
     @property
     def are_mixes(self) -> Mask:
-        """Mask of the shapes of a path with several names in its query: bool[m]."""
+        """Mask of the mixes, the shapes of a path with several names in its query: bool[m]."""
         mixes: Mask = np.repeat(self.names > 1, self.lengths) & (
             self.at == np.repeat(self.query_shapes + 1, self.lengths)
         )
         return mixes
 
     def are_known_mixes(self, counts: Counts) -> Mask:
-        """Return which shapes, with these `counts`, are of a path with several names that were all read and bring
-        something: a barren mix says nothing of them. bool[m]."""
+        """Return which shapes, with these `counts`, are mixes (a path with several names in its query) whose names each
+        bring something: bool[m]. If such a mix is barren, it says nothing of its URLs."""
         bring = (counts["pages"] > 0) & (counts["fresh"] * FERTILE >= 1)
         known: Mask = self.are_mixes & ~self.any_of_lot(self.are_names & ~bring)
         return known
@@ -142,8 +142,8 @@ def have_fertile_folders(urls: pa.RecordBatch, yields: Yields) -> Mask:
 
 
 def are_hosts_in_doubt(urls: pa.RecordBatch, yields: Yields) -> Mask:
-    """Return at which of `urls` (n rows) less than half of the first pages of similar hosts of the same domain was
-    fresh lately: bool[n]."""
+    """Return which of `urls` (n rows) are at hosts in doubt: of similar hosts of the same domain, less than half of the
+    pages lately counted were fresh. bool[n]."""
     of_host: dict[int, bool] = {}
     hosts = u64(urls, "host").tolist()
     for url, host, domain in zip(texts(urls), hosts, u64(urls, "domain").tolist(), strict=True):

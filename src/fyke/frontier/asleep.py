@@ -5,9 +5,9 @@ fetcher gives back its visits with the time of waking, and URLs found meanwhile 
 keep nobody else's pages out of memory, however many they are (IRLbot, sections 1.2 and 1.3).
 
 The waiting rows are a timing wheel (Varghese and Lauck 1987) of queues: level n has rows that wake in 2^n to 2^(n+1)
-times `STEP_S`. Before its first row could be late, a level is read through, and its rows go down to where they belong
-by then. So a row moves about as often as there are levels below it, whatever servers ask for, and wakes `STEP_S` late
-at most.
+times `STEP_S`. Before its first row could be late, a level is read through, and its rows go down to the levels where
+they belong by then. So a row moves about as often as there are levels below it, whatever servers ask for, and wakes
+`STEP_S` late at most.
 
 Settings may say when hosts wake. When they change, all rows are roused: they come out whatever their time, and the
 fetcher sends back those that must sleep on.
@@ -145,7 +145,7 @@ class _Level:
         self.earliest = min(self.earliest, float(_until(batch).min()))
 
     def read(self, now: float, most: int) -> Iterator[pa.RecordBatch]:
-        """Take out all rows, about `most` in one turn, once the first belongs below."""
+        """Take out all rows, about `most` in one turn, once the first of them belongs on a level below."""
         if not self._left:
             if not len(self.queue) or now < self.earliest - self._ahead_s:
                 return

@@ -5,19 +5,21 @@ thrown away for being over budget. The queues `Q1...Qj` are rounds: a domain wit
 next round, B more in the one after, and the rest beyond the last in `QF`. The frontier reads the current round; after j
 rounds `QF` is read again and spread over more.
 
-The frontier calls `put` with URLs and the slots of their domains, and `get` for URLs to fetch, saying whether a new
-round may begin. While `splitting` it puts the URLs that `take_over_budget` returns through STAR again, a slice at a
-time, so that a long `QF` does not stop the crawl. Differs from the paper:
+The frontier calls `put` with URLs and the slot of each domain (see below), and `get` for URLs to fetch, saying whether
+a new round may begin. While `splitting` it puts the URLs that `take_over_budget` returns through STAR again, a slice at
+a time, so that a long `QF` does not stop the crawl. Differs from the paper:
 
 - A domain's use of its rounds is not an array in memory for each queue, but one number on disk with the domain: the
-  *slot* up to which its URLs are planned, as in a fair queue. The next URL has its place there, or in the next round if
-  that is later; or in the current round as long as the next may not begin.
-- `j` doubles while `QF` is longer than `CARRIED` times what the rounds let through, and falls when it is shorter; the
-  paper doubles until a limit. Beyond `sizes.rounds` a round lets through 2, 4, ... budgets of each domain instead: the
-  shares stay, and a crawl of three huge domains needs no thousand files. So about `CARRIED` URLs are read again for
-  each that is let through, at most, whatever the crawl has met: Theorem 5, as a rule of the loop.
+  *slot* up to which its URLs are planned, as in a fair queue. Its next URL is planned there, but never before the next
+  round, or before the current one as long as the next may not begin.
+- `j` doubles while `QF` is longer than `CARRIED` times what the rounds let through, and is halved once `QF` is shorter
+  than a quarter of that; the paper doubles until a limit. Beyond `sizes.rounds` a round lets through 2, 4, ... budgets
+  of each domain instead: the shares stay, and a crawl of three huge domains needs no thousand files. So about `CARRIED`
+  URLs are read again for each that is let through, at most, whatever the crawl has met: Theorem 5, as a rule of the
+  loop.
 - `QF` is read again as the last planned round begins, so that the plan has no gap and small domains no delay.
-- URLs without any budget wait apart (`barred`) and are read again when reputations changed, as seldom.
+- URLs without any budget wait apart (`barred`). They are read again once reputations changed and they are no more than
+  `CARRIED` for each URL let through since, or when nothing else waits.
 - A domain that is alone in scope never comes here (`Backlog`).
 
 Invariant: a URL that was put is in exactly one queue, or was got.

@@ -3,9 +3,9 @@
 STAR (`fyke.frontier.star`) knows how many other domains link to each and asks one of these, or a plug-in of the kind
 `BudgetFunction`. They are IRLbot's (section 5.2): the default of its experiment, and two policies named beside it.
 
-`standing` is the share of the first places that a domain stands above, in [0, 1]. First are the hundredth of all
-domains met that most others link to, 10,000 at most. So a farm whose domains link to each other needs more links than
-the most popular honest ones, however few domains were met. Domains with the same in-degree stand alike.
+The first places belong to the hundredth of all domains met that most others link to, 10,000 at most. `standing` is the
+share of these places that a domain stands above, in [0, 1]. So a farm whose domains link to each other needs more links
+than the most popular honest ones, however few domains were met. Domains with the same in-degree stand alike.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
 """The record of each pay-level domain: one Drum of counts, and a list of names.
 
 STAR writes how many other domains link to a domain, BEAST how far its URLs are planned ahead, the loop how many pages
-were fetched. STAR and BEAST ask for records with a batch of URLs, and get both back at a merge. The paper keeps the
-in-degree and the budget so (IRLbot, section 5.2, Figure 3). BEAST's slot is here too, and not in an array in memory,
-because there is no end of domains.
+were fetched. STAR and BEAST ask for records with a batch of URLs, and get both back at a merge. The paper keeps
+in-degree and budget in the same way (IRLbot, section 5.2, Figure 3). BEAST's slot is here too, and not in an array in
+memory, because there is no end of domains.
 
 Invariant: all counts only grow, so that updates add up in any order.
 """
@@ -133,18 +133,19 @@ class Domains:
         self._names.put(pa.record_batch([pa.array(domains), pa.array(names, pa.string())], schema=NAMES))
 
     def name_new(self, urls: pa.RecordBatch, domains: U64) -> None:
-        """Remember the names of new ones among `domains` (uint64[n], all of `urls`). Reads the disk."""
+        """Remember the names of those of `domains` (uint64[n], the domains of `urls`) that are new. Reads the disk."""
         new = domains[self._drum.values_of(domains)["urls"] == 0]
         if len(new):
             self.name(urls.filter(pa.array(np.isin(u64(urls, "domain"), new))))
 
     def of(self, domain: int) -> Values | None:
-        """Return the record of one domain, with all that waits; None if it was never met. Reads the disk."""
+        """Return the record of one domain, updates that wait included; None if it was never met. Reads the disk."""
         found, value = self._drum.get(domain)
         return value if found else None
 
     def in_degrees(self, domains: U64) -> npt.NDArray[np.uint32]:
-        """Return how many other domains link to each of `domains` (uint64[n]), with all that waits. Reads the disk."""
+        """Return how many other domains link to each of `domains` (uint64[n]), updates that wait included. Reads the
+        disk."""
         unique, of = np.unique(domains, return_inverse=True)
         found: npt.NDArray[np.uint32] = self._drum.values_of(unique)["in_degree"][of]
         return found

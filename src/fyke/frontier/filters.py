@@ -5,8 +5,8 @@ The first stage after the links: a batch comes in, a mask goes out. The frontier
 is counted.
 
 `Filters.marked` finds out whether a requisite is beyond the scope when it is handed out, and gives it the kind
-`BEYOND`. Its own requisites are `SECOND`, as the fonts of a stylesheet are, and theirs `THIRD`; otherwise stylesheets
-that import one another would lead on without end.
+`BEYOND`. Requisites of a `BEYOND` are `SECOND`, as fonts of a stylesheet are, and requisites of a `SECOND` are `THIRD`,
+which pass only within the scope. Otherwise stylesheets that import one another would lead on without end.
 
 Invariant: a seed passes every filter; a requisite passes the scope, two hops beyond it, and no more.
 """
@@ -36,7 +36,7 @@ class ScopeFilter:
 
     def __init__(self, scope: Scope, seeds: Sequence[Locator]) -> None:
         self.scope = scope
-        self._hosts = NO_KEYS  # sorted, as all of these
+        self._hosts = NO_KEYS  # sorted, like the arrays below
         self._domains = NO_KEYS
         self._urls: set[bytes] = set()  # of seeds, if their folders matter
         self._folders: list[bytes] = []  # none of them within another

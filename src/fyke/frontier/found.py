@@ -1,8 +1,8 @@
 """Known pages that brought links to new pages: the data of `revisit.finds`.
 
-URL-seen tells which page each new URL was found on (`note`); once that page's visit is over, they are added up
-(`learn`). Both are Drums by the page's key, only for pages that brought any. Links of a first visit do not count.
-Invariant: each new URL counts once, for the first page that linked to it.
+URL-seen tells which page each new URL was found on (`note`). Once a visit to that page is over, its new links are added
+to its history (`learn`). Two Drums by the page's key have the new links and the history, only for pages that brought
+any. Links of a first visit do not count. Invariant: each new URL counts once, for the first page that linked to it.
 """
 
 from collections.abc import Mapping

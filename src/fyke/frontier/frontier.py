@@ -46,7 +46,7 @@ RELEASED = 4  # traps for each visit that the fetcher can make at a time, when n
 
 
 class Need(IntEnum):
-    """How urgently a frontier wants more visits to hand out."""
+    """Urgency with which a frontier wants more visits to hand out."""
 
     NONE = 0
     LOW = 1  # the fetcher soon has too little to choose from
@@ -115,7 +115,7 @@ class Frontier:
             self._stages.seen.check_update(accepted)
 
     def extend_scope(self, urls: pa.RecordBatch) -> None:
-        """Note where seeds redirect to, if `urls` say so. These need not be of this shard."""
+        """Note where seeds redirect to, if `urls` say so. The URLs need not be of this shard."""
         self._landing.follow(urls)
 
     @property
@@ -134,7 +134,8 @@ class Frontier:
         self._landing.know(seeds, named=named)
 
     def rouse(self) -> None:
-        """Let go what sleeps, because settings changed. Visits of hosts that rest still come back."""
+        """Let the URLs of sleeping hosts go, because settings changed. The fetcher gives back those whose hosts still
+        rest."""
         self._stages.asleep.rouse()
 
     def put_outcomes(self, outcomes: Outcomes, now: float) -> None:
@@ -170,7 +171,7 @@ class Frontier:
         self._stages.window.rests(u64(asked, "host").tolist(), numbers(asked, "rest_s").tolist())
 
     def _put_off(self, visits: pa.RecordBatch, now: float) -> None:
-        """Take visits back, which wait for room at their host, or asleep."""
+        """Take visits back; they wait for room at their host, or asleep."""
         self._stages.gate.over(u64(visits, "domain"), asked=False)
         hosts, host_until = u64(visits, "host"), visits.column("host_until").to_numpy()
         self._stages.window.ended(u64(visits, "key"), hosts)
@@ -191,14 +192,14 @@ class Frontier:
         self._stages.quota.hold_ended(ended)
 
     def hold_visits(self, visits: Iterable[tuple[int, int]]) -> None:
-        """Note that results of these visits, by key and host, may be with other agents, not safe yet."""
+        """Note that results of these visits (key and host each) may be with other agents, not safe yet."""
         self._stages.quota.hold(visits)
 
     # --- from stage to stage
 
     @property
     def need(self) -> Need:
-        """How urgently more visits to hand out are wanted."""
+        """Urgency with which more visits to hand out are wanted."""
         if not self._stages.window.low or self._stages.ready.waiting:
             return Need.NONE
         return Need.DRY if len(self._stages.window) < max(1, self._few_visits) else Need.LOW
@@ -210,12 +211,12 @@ class Frontier:
         return len(seen) / max(1, len(seen) + seen.pending)
 
     def steps(self, now: float, *, may_merge: bool, quiet: bool = True) -> Steps[bool]:
-        """Move found URLs on towards the ready queues. Returns whether any moved. Between two steps only URLs may be
-        put and hosts blocked.
+        """Move found URLs on towards the ready queues. Returns whether any moved. Between two steps the caller may only
+        put URLs and block hosts.
 
-        `quiet`: nothing that is fetched may lead to more, so that traps may go if nothing else waits. `may_merge`:
-        merges of less than a full batch are granted, because visits run low (`need`). Their cost is the caller's to
-        weigh, because it has a clock and the frontier has none.
+        `quiet`: nothing is being fetched that may lead to more URLs, so that traps may go if nothing else waits.
+        `may_merge`: merges of less than a full batch are granted, because visits run low (`need`). Their cost is the
+        caller's to weigh, because it has a clock and the frontier has none.
         """
         if may_merge:
             self.domains.count_ended()
@@ -243,7 +244,7 @@ class Frontier:
         return False
 
     def _probes(self) -> pa.RecordBatch:
-        """Return the pages to ask for that cannot be there (schema `URLS`)."""
+        """Return the probes to make now: pages that cannot be there (schema `URLS`)."""
         if not (wanted := self._stages.traps.probes.take()):
             return EMPTY
         urls, about = zip(*wanted, strict=True)
@@ -265,7 +266,7 @@ class Frontier:
 
     @property
     def level_done(self) -> bool:
-        """True if nothing is out, and nothing waits except for URLs deeper than this level."""
+        """True if no URL is out, and no URL waits except as in `Stages.nothing_waits_at_level`."""
         return not len(self._stages.window) and self._stages.nothing_waits_at_level
 
     def descend(self, level: int) -> Steps[None]:
@@ -280,14 +281,14 @@ class Frontier:
     # --- going out
 
     def resume(self) -> None:
-        """Let visits that were handed out before a restart and not made wait again."""
+        """Let visits wait again that were handed out before a restart and not made."""
         while (urls := self._leased.get(self._sizes.batch)) is not None:
             self.supply.make_ready(urls)
         self._stages.gate.resume()
 
     def visits(self, now: float, most_rules: int) -> pa.RecordBatch:
-        """Return what the fetcher may have now (schema `URLS`), possibly nothing: pages, out until their outcomes come,
-        and at most `most_rules` robots.txt files to bring, of kind `RULES`."""
+        """Return the visits that the fetcher may have now (schema `URLS`), possibly none: pages, which are out until
+        their outcomes come, and at most `most_rules` robots.txt files to bring, of kind `RULES`."""
         traps = self._stages.traps
         nothing_else = not len(self._stages.window) and not len(traps)
         rules = self._stages.gate.wanted(most_rules, now, traps.are_hosts_in_doubt, all_of_a_domain=nothing_else)
@@ -309,9 +310,9 @@ class Frontier:
         return count
 
     def plan_again(self, now: float, terms: Terms, *, by_line: bool = False, first: bool = False) -> Iterator[None]:
-        """Plan visits to known pages, as `Again.plan` does: level by level if the crawl goes so; before new pages if
-        `first`."""
-        if self._stages.seen.pending:  # so that finds of first visits do not count as news
+        """Plan visits to known pages, as `Again.plan` does: level by level if the crawl has levels, and before new
+        pages if `first`."""
+        if self._stages.seen.pending:  # links found at first visits must not count as new links of known pages
             whole(self._advance())
         if not by_line:
             self.resume()
@@ -354,7 +355,8 @@ class Frontier:
 
     @property
     def empty(self) -> bool:
-        """True if nothing is out and nothing waits, except for URLs that have no budget left."""
+        """True if no URL is out, and none waits except for URLs without any budget, of blocked hosts, or beyond a limit
+        of pages."""
         return self.level_done and not self.later_urls
 
     @property

@@ -3,33 +3,38 @@
 Calendars, sessions, lists in every order, links that repeat a part of their path, hosts without end: their looks do not
 make them traps, because an archive of 50,000 numbered pages looks the same. They are traps because nothing comes of
 them. The harvest says whether a page is *fresh*: it brought text that its domain had not shown before. The guard counts
-fresh pages for each *shape* of their URLs (`fyke.core.shapes`, `fyke.frontier.testimony`). A shape with `after` pages,
-hardly one of them fresh, is *barren* (`fyke.frontier.yields`).
+fresh pages for each *shape* of their URLs (`fyke.core.shapes`, `fyke.frontier.testimony`). A shape is *barren* once
+hardly one of its latest `after` pages was fresh (`fyke.frontier.yields`).
 
-A URL is a trap if one of its shapes is barren: its own path, a repeated part, depth, length; or a coarse one: its
-folder, its host, the number of labels of its host's name. Coarse shapes are for URLs of which no two are alike.
-- They are counted apart for URLs met on fresh pages and on others. One page counts for each own shape.
-- Their pages have less in common, so it takes `PATIENCE` times as many to make one barren.
+A URL is a trap if one of its shapes is barren. *Sharp* shapes are its own shape (the path without its numbers, and the
+names in the query), each such name, also with a short word as its value, a repeated part, depth and length. *Coarse*
+shapes are the kinds of its path's parts, its folders, its host, and the number of labels of its host's name. They find
+traps in which no two URLs are alike.
+- Coarse shapes are counted apart for URLs met on fresh pages and on others. One page of each own shape counts for them.
+- Their pages have less in common, so it takes `PATIENCE` times as many to make a coarse shape barren.
 - A barren host says nothing of a folder that brings something.
 
 A URL is no trap if its own shape is *fertile*: one page in `FERTILE` was fresh, or led to a fresh page of another
-shape. So lists are read that say little and lead to pages that say more. The number of pages that one led to does not
-count; otherwise the first lists of a shop would speak for all that show the same. A path with several names in its
-query says nothing of names that bring something each.
+shape. So lists are read that say little and lead to pages that say more. It does not count to how many pages a list
+led; otherwise the first lists of a shop would speak for all that show the same. A barren path with several names in its
+query makes no trap of a URL if each of these names brings something.
 
-A *variant* of a page that was read differs from it in its query, in a part that looks made up, in its folders, or in
-the order of its parts (`fyke.frontier.variants`).
-- If variants bring nothing at a host, a variant is a trap whatever is known of its shape, and a URL that is no variant
-  is not. A site whose every link has a session in it is read once, and not for ever.
-- A variant is no trap if most variants of its own shape are fresh, or most with one of the names in its query: a wiki
-  names its pages in a query, and their prints and histories too.
-- In a query with several names, any of them may be the difference: a session, however it looks, beside the number of
-  the page. Twice as many pages, hardly one of them ever fresh, convict a name. A copy that a name explains says nothing
-  of queries, and a page that nobody met without one of its names is not judged by these.
-- The first of some places are read whatever others brought (`fyke.frontier.tries`).
+A *variant* is a URL that differs from a page that was read only in its query, in a part that looks made up, in its
+folders, or in the order of its parts (`fyke.frontier.variants`).
+- If variants bring nothing at a host, a variant is a trap whatever is known of its shape. A site whose every link has a
+  session in it is read once, and not for ever. A URL that is no variant is no trap because of a barren name in its
+  query.
+- A variant is no trap if the latest variants of its own shape were fresh, or the latest pages with one of the names in
+  its query: a wiki names its pages in a query, and their prints and histories too.
+- In a query with several names, any name may be the difference: a session, however it looks, beside the number of the
+  page. A name is barren after `PATIENCE` times `after` pages if hardly one of them was ever fresh. A page that brought
+  nothing and differs in a name counts for that name alone, and not for queries. A URL with several names is not judged
+  by its names until a page without one of them was met.
+- The first variants in some places are read, whatever others brought (`fyke.frontier.tries`).
 
-A host that makes up new text is found by asking (`fyke.frontier.probes`). All its URLs are traps, as long as hosts are
-asked. The names of a domain's hosts say nothing of a host that brought some fresh pages itself.
+A host that makes up new text is found by probes (`fyke.frontier.probes`). All its URLs are traps, as long as hosts are
+probed. If hosts with names of as many labels are barren, that says nothing of a host that brought some fresh pages
+itself.
 
 Bounded by `MOST_SHAPES` counters; those with the fewest pages are forgotten.
 """
@@ -112,8 +117,8 @@ class TrapGuard:
         self._accused |= {self.probes.note_answer(url, about, made_up=fresh) for url, about, fresh in answers} - {0}
 
     def take_accused(self) -> set[int]:
-        """Return hosts and domains of shapes that became barren since the last call: their visits that are out may be
-        traps."""
+        """Return hosts and domains with shapes that became barren, and those convicted, since the last call: their
+        visits that are out may be traps."""
         accused, self._accused = self._accused, set()
         return accused
 
@@ -143,8 +148,8 @@ class TrapGuard:
         return np.fromiter(accused, np.bool_, urls.num_rows)
 
     def _reasons_together(self, urls: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        """Return the reasons for n > 0 `urls`. If variants bring nothing, those that go count as on their way, and of
-        variants met together only one goes."""
+        """Return the reasons for n > 0 `urls`. At hosts where variants bring nothing, the URLs that go count as on
+        their way, so that of variants met together only one goes."""
         ways = self._barren_ways(urls)
         reasons = self._reasons(urls, ways)[0]
         go = np.flatnonzero((reasons < 0) & ways.any(axis=1))
@@ -155,8 +160,8 @@ class TrapGuard:
         return reasons
 
     def go_first(self, urls: pa.RecordBatch, reasons: npt.NDArray[np.int64]) -> Mask:
-        """Return which of `urls`, traps for these `reasons` (int64[n]), go out because few like them did: bool[n].
-        Counts them."""
+        """Return which of `urls`, traps for these `reasons` (int64[n]), go out because few variants in their place did:
+        bool[n]. Counts them."""
         return self._tries.go(urls, reasons - VARIED)
 
     def _reasons(self, urls: pa.RecordBatch, ways: Mask) -> tuple[npt.NDArray[np.int64], Counts]:
@@ -186,7 +191,7 @@ class TrapGuard:
         self, urls: pa.RecordBatch, lots: AlikeUrls, counts: Counts, found: npt.NDArray[np.int64]
     ) -> Mask:
         """Return which of `urls` (n rows), alike in `lots` with these `counts`, are no traps although the shape at the
-        position `found` (int64[n]) is barren: their own shape, folder or host brings something. bool[n]."""
+        position `found` (int64[n]) is barren, because their own shape, folder or host brings something: bool[n]."""
         own = counts[lots.starts][lots.which]
         better: Mask = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
         better &= ~lots.any(lots.are_words & counts["barren"])
@@ -197,8 +202,8 @@ class TrapGuard:
         return better
 
     def _differ(self, urls: pa.RecordBatch, asked: Mask, barren: Mask) -> Mask:
-        """Return in which ways `urls` (n rows) differ from pages that were read: bool[n, WAYS]. False without a look if
-        the answer does not matter: no way is `barren` at the host (bool[n, WAYS]) and it is not `asked` (bool[n])."""
+        """Return in which ways `urls` (n rows) differ from pages that were read: bool[n, WAYS]. The row of a URL is
+        False, without a look, if it is not `asked` (bool[n]) and no way is `barren` at its host (bool[n, WAYS])."""
         differs: Mask = np.zeros((urls.num_rows, WAYS), np.bool_)
         rows = np.flatnonzero(asked | barren.any(axis=1))
         if len(rows):
@@ -206,8 +211,8 @@ class TrapGuard:
         return differs
 
     def _barren_ways(self, urls: pa.RecordBatch) -> Mask:
-        """Return which ways of differing bring nothing at the hosts of `urls` (n rows): bool[n, WAYS]. A name that ever
-        brought much does not count: second pages of a list are fresh until each was met elsewhere."""
+        """Return which ways of differing bring nothing at the hosts of `urls` (n rows): bool[n, WAYS]. A name is not
+        among them if it ever brought much: second pages of a list are fresh until each was met elsewhere."""
         counts = self._of_variants(u64(urls, "host"), urls)
         barren: Mask = counts["barren"]
         barren[:, len(VARIANTS) :] &= self._yields.never_brought(counts[:, len(VARIANTS) :], PATIENCE)

@@ -27,7 +27,7 @@ class Landing:
             self._land(seed, target)
 
     def know(self, seeds: Sequence[Locator], *, named: bool) -> None:
-        """Take `seeds` into the scope. If not `named`, there are too many to keep their URLs in memory, except in
+        """Take `seeds` into the scope. If not `named`, the seeds are too many to keep their URLs in memory, except in
         scopes by folder; then only redirects out of the scope are noted."""
         self._filters.begin(seeds)
         if named or self._filters.by_folder:
@@ -36,7 +36,7 @@ class Landing:
             self._unnamed = True
 
     def follow(self, urls: pa.RecordBatch) -> None:
-        """Note where seeds redirect to, if `urls` say so. These need not be of this shard."""
+        """Note where seeds redirect to, if `urls` say so. The URLs need not be of this shard."""
         redirects = keep(urls, (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0))
         for via, target in zip(u64(redirects, "via").tolist(), texts(redirects), strict=True):
             seed = self._seeds.get(via)

@@ -120,8 +120,8 @@ class FrontierSeen(Closing):
         return record if found else None
 
     def told(self, at: Locator, since: float) -> tuple[Trust, float, float]:
-        """Return how far the host of the page `at` is believed when it says that pages changed, how often it said so of
-        this one after `since` (unix seconds), and how many new links a second the page brings."""
+        """Return how far signals of the host of the page `at` are believed, how many signals this page had after
+        `since` (unix seconds), and how many new links a second it brings."""
         state = self._state.get("again", {})
         drum = Drum(self._store, "evidence", state.get("evidence"), value=EVIDENCE)
         told = Told(self._store, state.get("told"))

@@ -1,11 +1,11 @@
-"""How many hosts of a domain are begun at a time, until visits there end.
+"""How many hosts of a domain may begin before visits there end?
 
-The robots gate asks, for each origin whose rules are wanted. A domain may have a host for every name. Each costs its
-rules and a page before it is known what it brings, and all would begin long before the first was read. So a domain
-begins slowly, as a sender does on an unknown network (RFC 5681, section 3.1): `FIRST` hosts, and one more for each
-visit there that is over, up to `AT_ONCE` begun and not visited; that doubles them with each round. Hosts that bring
-pages make room by themselves, because each is visited again. A domain in doubt, whose hosts lately brought little new,
-begins no more than `FIRST` at a time.
+The robots gate asks before it has the rules of an origin brought. A domain may have a host for every name. Each host
+costs its rules and a page before it is known what it brings, and all would begin long before the first was read. So a
+domain begins slowly, as a sender does on an unknown network (RFC 5681, section 3.1): `FIRST` hosts, and one more for
+each visit there that is over, up to `AT_ONCE` begun and not visited. So their number doubles with each round of visits.
+Hosts that bring pages make room by themselves, because each is visited again. A domain in doubt, whose hosts lately
+brought little new, begins no more than `FIRST` at a time.
 
 Some hosts begin and no visit of them ends: a person blocks them, or they turn out to be traps. So every `HALVED_S`
 seconds half of the begun hosts are forgotten.
@@ -47,8 +47,8 @@ class Newcomers:
         return True
 
     def begin(self, hosts: pa.RecordBatch, are_in_doubt: Callable[[pa.RecordBatch], Mask]) -> Mask:
-        """Return which of `hosts` (n URLs, one of each) begin now: bool[n]. If a domain has many of them, asks which
-        `are_in_doubt`."""
+        """Return which of `hosts` (n URLs, one of each host) begin now: bool[n]. For domains with many hosts, asks
+        which `are_in_doubt`."""
         begun = np.zeros(hosts.num_rows, np.bool_)
         places = u64(hosts, "domain") % np.uint64(PLACES)
         unique, which, counts = np.unique(places, return_inverse=True, return_counts=True)
@@ -63,8 +63,8 @@ class Newcomers:
         return begun
 
     def over(self, domains: U64, *, asked: bool = True) -> bool:
-        """Note that visits to these domains (uint64[n], with repeats) are over, or, if not `asked`, come to nothing for
-        now. Returns whether a host of one of them had to wait."""
+        """Note that visits to these domains (uint64[n], with repeats) are over, or, if not `asked`, that their hosts
+        could not be asked. Returns whether a host of one of the domains had to wait."""
         places, counts = np.unique(domains % np.uint64(PLACES), return_counts=True)
         if asked:
             self._most[places] = np.minimum(self._most[places] + counts, AT_ONCE)

@@ -1,27 +1,28 @@
-"""Which hosts make up a page for whatever is asked of them? Rare questions for pages that cannot be there tell.
+"""Which hosts make up a page for any URL? A few requests for pages that cannot be there tell.
 
-Every page of a site that makes up its text is fresh, so its yield never tells it from an archive. A question does, as
-Bar-Yossef et al. ("Sic transit gloria telae", WWW 2004) find pages that are gone. A *place* is the kinds of the parts
-of a URL's path and the names in its query (`fyke.core.shapes`). If `ASK_AFTER` pages of a place were fresh and its host
-has *grown*, the host is asked for a page there whose name nobody can know. The place is cleared by no answer, an error,
-a redirect, a page met before, or one that says what the last such page said (`fyke.harvest.new_text`). New text leads
-to another try. `TRIES` in a row convict the place; `MANY` places convict their host.
+Every page of a site that makes up its text is fresh, so what pages bring never tells it from an archive. A *probe*
+does: a visit to a page that cannot be there. Bar-Yossef et al. ("Sic transit gloria telae", WWW 2004) find pages that
+are gone in this way. A *place* is the kinds of the parts of a URL's path and the names in its query
+(`fyke.core.shapes`). If `ASK_AFTER` pages of a place were fresh and its host has *grown*, the host is asked for a page
+there whose name nobody can know. The place is cleared by no answer, an error, a redirect, a page met before, or one
+that says what an earlier answer to a probe said (`fyke.harvest.new_text`). New text leads to another probe. `TRIES` in
+a row convict the place; `MANY` places convict their host.
 
-A host has grown if more was found of it, since its first fresh page, than `GROWTH` for each visit and `GROWN` more.
-Waiting traps count as found: lists that each lead to the next and to copies are as endless. Only `grown`, by which
-traps get their share of visits, leaves them out. A site of some hundred pages seldom grows, nor one whose pages each
-lead to the next; a site without end does. A host is asked about another place after `REST_PAGES` fresh pages for each
-place before, or, once a place is convicted, after `ASK_SOON` fresh pages there. A domain of which `ASK_HOSTS` hosts
-were fresh is asked at `TRIES` hosts that nobody can know. New text at each convicts all its hosts except for those with
-`ASK_AFTER` fresh pages.
+A host has grown if, since its first fresh page, `GROWN` URLs of it were found and `GROWTH` more for each visit. Waiting
+traps count as found, because lists that each lead to the next and to copies are as endless. Only `grown`, by which
+traps get their share of visits, leaves them out. A site without end grows. A site of some hundred pages, or one whose
+pages each lead to the next, seldom does. A host is asked about a further place after `REST_PAGES` fresh pages for each
+place before. Once a place is convicted, `ASK_SOON` fresh pages at a place are enough. If `ASK_HOSTS` hosts of a domain
+had fresh pages, `TRIES` made-up hosts of the domain are asked. New text at each convicts all hosts of the domain except
+for those with `ASK_AFTER` fresh pages.
 
 Robots rules, filters and rests hold for probes as for all visits. Probes are archived and are no pages: nothing is
 counted, and no link of them is followed.
 
 An honest site logs a probe as a fault, or counts it as one request too many. So hosts are asked only if a person wants
 it (`frontier.probes`); domains are asked in any case, because a name that is not there is nobody's server. A conviction
-lasts as long as that setting. The texts that answers are compared with are lost at a restart, so open trials begin
-anew.
+lasts as long as that setting. The texts that answers are compared with are lost at a restart, so places under trial are
+asked anew.
 
 Bounded by `PLACES` records, and as many numbers of what was found of hosts lately, lost at a restart. A record gives
 way if it was met less often than those that would take its place, or is convicted while more than half of all are.
@@ -170,8 +171,8 @@ class Probes:
         return endless
 
     def note_answer(self, url: str, about: int, *, made_up: bool) -> int:
-        """Note that the made-up `url`, which `take` gave with what it is `about`, brought a page, of new text or not.
-        Returns the host or domain that this convicts, or 0."""
+        """Note the answer to the made-up `url`, which `take` gave together with the key it is `about`; `made_up`: it
+        was new text. Returns the host or domain that this convicts, or 0."""
         asked = self._records[about % PLACES]
         if not made_up or asked["key"] != about or asked["made"] >= min(asked["asked"], TRIES):
             return 0
@@ -204,12 +205,12 @@ class Probes:
         return proven
 
     def take(self) -> list[tuple[str, int]]:
-        """Return the URLs to ask for since the last call, and what each is about."""
+        """Return the URLs to ask for since the last call, each with the key of the place or domain that it is about."""
         urls, self._urls = self._urls, []
         return urls
 
     def _ask(self, about: Any, url: str) -> bool:
-        """Ask for a URL like `url`. Returns whether one could be made of it."""
+        """Ask for a made-up URL like `url`. Returns whether one could be made."""
         number = xxhash.xxh3_128_intdigest(url.encode(), int(about["asked"]))
         made_up = (host_made_up_like if _is_domain(about) else made_up_like)(url, number)
         if made_up:
@@ -262,14 +263,14 @@ def _has_grown(records: Any, found: Any) -> Any:
 
 
 def _going_on(records: Any) -> Any:
-    """Return how many of the found URLs did not come to wait as traps."""
+    """Return how many of the URLs found were not put aside as traps."""
     return records["found"] - np.minimum(records["found"], records["aside"])
 
 
 def host_made_up_like(url: str, number: int) -> str:
-    """Return the first page of a host, beside that of the canonical `url`, that nobody can know. Empty for the domain
-    itself and for addresses, which have no name to make up. A name that would be too long keeps nothing of the other's;
-    otherwise hosts of long names would never be found out."""
+    """Return the front page of a made-up host beside the host of the canonical `url`. Empty if that is the domain
+    itself or an address, which leave no name to make up. A name that would be too long keeps nothing of the host's;
+    otherwise hosts with long names would never be found out."""
     scheme, _, authority, _ = url.split("/", 3)
     host = split(url).host
     domain = pay_level_domain(host)
@@ -287,8 +288,8 @@ def host_made_up_like(url: str, number: int) -> str:
 
 def made_up_like(url: str, number: int) -> str:
     """Return a URL like the canonical `url` that nobody can know, made by `number` (128 bits). It has another last
-    value in its query, or another query if that has no values, or another last part of the path. Empty if there is no
-    such part, or beyond `MOST_CHARS`."""
+    value in its query, or another query if that has no values, or without a query another last part of the path. Empty
+    if the path has no part, or if `url` is longer than `MOST_CHARS`."""
     if len(url) > MOST_CHARS:
         return ""
     before, mark, query = url.partition("?")

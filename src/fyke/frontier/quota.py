@@ -7,10 +7,11 @@ there is no end of hosts. URLs of a host that has all its pages go to a queue of
 and the summary counts them. They go on when a limit was changed.
 
 With several agents a visit may be in neither window nor Drum: it ended elsewhere and is not safe yet, or this shard
-went back to its checkpoint and has forgotten that it handed it out. Such visits are *held* for, as if they had brought
-pages, until they are done or met again; then they go out before any other.
+went back to its checkpoint and has forgotten that it handed it out. Room is *held* for such visits, as if they had
+brought pages, until they are done or come to the window again; then they go out before any other.
 
-Invariant: pages that a host has, its visits that are out, and those held for are no more than its limit.
+Invariant: the pages that a host has, its visits that are out, and those that room is held for are together no more than
+its limit.
 """
 
 from collections import Counter
@@ -107,8 +108,8 @@ class Quota:
     def divert(self, urls: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch, Numbers | None]:
         """Put those of `urls` aside whose hosts have all their pages.
 
-        Returns the visits held for, which go out in any case; the other rows; and how many visits of the host of each
-        of these may be out in all: [n], None for no limit.
+        Returns the visits that room was held for, which go out in any case; the other rows that may go; and for each of
+        the n others how many visits of its host may be out in all: [n], None if no host has a limit.
         """
         if not self._limits or not urls.num_rows:
             return EMPTY, urls, None
@@ -151,12 +152,12 @@ class Quota:
             self._pages.settle()
 
     def hold_ended(self, ended: pa.RecordBatch) -> None:
-        """Hold for visits that ended (schema `ENDED`) and are not safe yet."""
+        """Hold room for visits that ended (schema `ENDED`), brought pages and are not safe yet."""
         brought = _brought_pages(ended)
         self.hold(zip(u64(ended, "key")[brought].tolist(), u64(ended, "host")[brought].tolist(), strict=True))
 
     def hold(self, visits: Iterable[tuple[int, int]]) -> None:
-        """Hold for these visits (key and host each), which may have brought pages."""
+        """Hold room for these visits (key and host each), which may have brought pages."""
         for key, host in visits if self._counts else ():
             if key not in self._held:
                 self._held[key] = host
@@ -170,8 +171,8 @@ class Quota:
                 del self._held_of[host]
 
     def released(self) -> Iterator[pa.RecordBatch]:
-        """Yield waiting URLs that may go on: all, if limits changed at a restart, or a visit held for brought no
-        page."""
+        """Yield waiting URLs that may go on: all, if limits changed at a restart, or a visit that room was held for
+        brought no page."""
         while self._left > 0 and (urls := self._queue.get(min(ROWS, self._left))) is not None:
             self._left -= urls.num_rows
             yield urls

@@ -99,7 +99,8 @@ class Ready:
             self._spills[int(place)].put(urls.filter(pa.array(places == place)))
 
     def spilled_at(self, place: int) -> int:
-        """Return the rows in a spill queue, 0 to `SPILLS` - 1: that of hosts whose keys have this remainder."""
+        """Return the number of rows in the spill queue at `place`, 0 to `SPILLS` - 1, of hosts whose keys have this
+        remainder."""
         return len(self._spills[place])
 
     def take_spilled(self, place: int, rows: int) -> pa.RecordBatch:

@@ -12,8 +12,8 @@ tells the answers (`learn_rules`). Differs from the paper:
 - Rules belong to an origin, scheme, host and port (RFC 9309, section 2.3), not to a host.
 - A bounded set of origins met lately stands in front: a crawl of few hosts never waits for a merge.
 - `waiting` is read again when answers came, not round and round. The answers are in memory, and take no merge.
-- Few hosts of a domain are asked at a time (`fyke.frontier.newcomers`); the others are `held`, except for made-up ones
-  that try whether the domain has a host for every name (`fyke.frontier.probes`).
+- Few hosts of a domain are asked at a time (`fyke.frontier.newcomers`). The others are `held`, except for made-up
+  hosts, by which probes find out whether the domain has a host for every name (`fyke.frontier.probes`).
 
 Invariant: a URL that was put is waiting, or came out once, passed or refused.
 """
@@ -156,7 +156,8 @@ class RobotsGate:
         self._checking += urls.num_rows
 
     def _sort_out(self, urls: pa.RecordBatch, states: npt.NDArray[np.uint8]) -> tuple[pa.RecordBatch, Mask]:
-        """Return the rows of `urls` that pass by the `states` of their origins, and which are in doubt: bool[n]."""
+        """Return the rows of `urls` that pass by the `states` of their origins, and which neither pass nor are refused:
+        bool[n]."""
         refused = states == Rules.CLOSED
         if refused.any():
             self._refused.append(keep(urls, refused))
@@ -205,7 +206,7 @@ class RobotsGate:
             self._requested.check(unique, aux=asked)
 
     def _settle_asks(self, now: float) -> Iterator[pa.RecordBatch]:
-        """Have origins brought that were not asked for lately. Yields no URL."""
+        """Queue the origins that were not asked for lately, to have their rules brought. Yields empty batches alone."""
         valid_from = max(self._since, int(now - self._patience_s))
         self._asked_at = max(self._asked_at, self._since, int(now))
         asked: list[U64] = []
@@ -233,8 +234,8 @@ class RobotsGate:
         all_of_a_domain: bool = False,
     ) -> pa.RecordBatch:
         """Return robots.txt files to bring now (schema `URLS`, kind `RULES`), `most` at most; each is handed out once.
-        `in_doubt` says for which the hosts of their domain bring little. `all_of_a_domain`: nothing else is left, so
-        that no host waits for others of its domain."""
+        `in_doubt` says which of them are at domains whose hosts bring little. `all_of_a_domain`: nothing else is left
+        to fetch, so no host waits for others of its domain."""
         wanted = []
         if self._unreached:
             self.over(np.array(self._unreached, np.uint64), asked=False)
@@ -259,8 +260,8 @@ class RobotsGate:
         return concat(wanted)
 
     def over(self, domains: U64, *, asked: bool = True) -> None:
-        """Note that visits to these domains (uint64[n], with repeats) are over, or, if not `asked`, come to nothing for
-        now."""
+        """Note that visits to these domains (uint64[n], with repeats) are over, or, if not `asked`, that their hosts
+        could not be asked."""
         if self._newcomers.over(domains, asked=asked):
             self._looked = 0
 
@@ -286,7 +287,7 @@ class RobotsGate:
                 self._due = 0.0
 
     def _allow_again(self) -> None:
-        """Let origins be asked for again whose answers came since the last merge and end soon."""
+        """Let origins be asked for again whose answers came since the last merge and expire soon."""
         again = [key for key, (_, _, soon) in self._news.items() if soon]
         self._requested.update(np.array(again, np.uint64), np.zeros(len(again), ASKED))
 

@@ -1,4 +1,4 @@
-"""How much the stages of a frontier take at a time, and hold.
+"""The amounts that the stages of a frontier take at a time, and hold.
 
 These are no settings: nobody gains by changing them. They are one argument, so that tests can try laws with stages that
 a few rows fill.

@@ -101,14 +101,15 @@ class Stages:
 
     @property
     def nothing_waits_at_level(self) -> bool:
-        """True if nothing waits except for URLs deeper than the present level. URLs that are out do not wait."""
+        """True if no URL waits, except deeper than the present level, for a budget, for a blocked host, or beyond a
+        limit of pages. URLs that are out do not wait."""
         asleep = len(self.gate) or len(self.asleep) or len(self.traps)
         return self.again.spent and not (self._on_its_way or asleep)
 
     @property
     def others_wait(self) -> bool:
-        """True if a URL that is no trap is out or waits for anything except a host that rests, or other hosts of its
-        domain."""
+        """True if a URL is out or waits, except for traps, and URLs that wait for a host that rests, for an answer
+        about robots.txt, for other hosts of their domain, or as in `nothing_waits_at_level`."""
         near = self._on_its_way or len(self.window)
         return bool(near or not self.again.spent or self.gate.rests_until == 0)
 
@@ -120,8 +121,8 @@ class Stages:
         return bool(unplaced or planned or len(self.ready))
 
     def rests_until(self, now: float) -> float:
-        """Return when the first waiting URL may go on (unix seconds), if all wait for hosts that rest; 0 if not, or if
-        nothing waits."""
+        """Return when the first waiting URL may go on (unix seconds), if all wait for hosts that rest; 0 if some do
+        not, or if no URL waits."""
         until = min(self.asleep.wakes_at, self.gate.rests_until)
         more = self.others_wait or self.gate.held or len(self.traps)
         return 0.0 if more or until == math.inf else max(now, until)

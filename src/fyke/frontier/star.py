@@ -1,4 +1,4 @@
-"""What a domain has earned: its budget, by how many other domains link to it.
+"""The budget that a domain has earned, by how many other domains link to it.
 
 STAR, Spam Tracking and Avoidance through Reputation: IRLbot (Lee et al., WWW 2008), section 5.2 and Figure 3. Spammers
 can make hosts and pages without end, but each pay-level domain costs them. So the number of *other domains* that link

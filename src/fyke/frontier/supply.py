@@ -2,12 +2,12 @@
 
 A budget is a rate: a number of URLs a round. A round lasts as long as a host without reputation takes for the default
 budget, and ends sooner only when the crawl runs dry. Otherwise rounds would turn as fast as URLs are pulled, and while
-the honest hosts rest, those of a farm, which never end, would take all that is left.
+the honest hosts rest, a farm, whose hosts never end, would take all that is left.
 
-Pages that are visited again have their share of the pulled URLs while new ones wait too. If a limit may end a pass
-before all were visited, known pages go *first*: as long as one is ready, out, or on its way, no new URL is let go. With
-a depth limit that holds for each level. Known pages of hosts that rest for long are not waited for. Traps are put aside
-before the rules of their hosts are asked for.
+*Known* pages, which are visited again, have their share of the pulled URLs while new ones wait too. If a limit may end
+a pass before all were visited, known pages go *first*: as long as one is ready, out, or on its way, no new URL is let
+go. With a depth limit that holds for each level. Known pages of hosts that rest for long are not waited for. Traps are
+put aside before the rules of their hosts are asked for.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class Supply:
         self._round_s = round_s
         self._round_ends_at = float(saved.get("round_ends_at", 0.0))  # unix seconds
         self.revisit_share = 1.0  # share of known pages among pulled URLs, while new ones wait too
-        self._known_ahead = 0.0  # rows that they had beyond that
+        self._known_ahead = 0.0  # rows that known pages had beyond their share
         self._known_first = bool(saved.get("known_first", False))  # in this pass
         self._new_waits = self._known_first  # now, or until the next level
 
@@ -83,8 +83,9 @@ class Supply:
     # --- known pages first
 
     def plan(self, *, known_first: bool, by_line: bool) -> None:
-        """Begin with planned known pages: a pass begins, or `by_line` some are due. In a pass, ready URLs go back:
-        known pages wait among the planned ones, new URLs behind them (strictly if `known_first`)."""
+        """Begin with the known pages of a plan, which are those of a pass, or `by_line` some that are due. In a pass,
+        ready URLs go back: known pages wait among the planned ones, new URLs beside them, or behind them if
+        `known_first`."""
         self._known_first = self._new_waits = known_first
         again, backlog = self._stages.again, self._stages.backlog
         for urls in () if by_line else self._stages.ready.drain(self._sizes.batch):

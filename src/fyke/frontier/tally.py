@@ -1,13 +1,14 @@
 """For each domain, how many URLs wait as traps, how many pages were read, and how many traps were tried.
 
 Some traps must go out: all if nothing else is left, a share beside sites without an end (`fyke.frontier.traps`). The
-domains with the fewest go first: a site wrongly taken for a trap has some pages that wait; a trap has as many as were
-found, and finds more as it is read. Let-go pages that bring nothing tell them apart too: with every `VAIN` of them in a
-row, a domain *claims* twice as many.
+domain with the smallest *claim*, the number of its URLs that ever waited, goes first: a site wrongly taken for a trap
+has some pages that wait; a trap has as many as were found, and finds more as it is read. Let-go pages that bring
+nothing tell them apart too: each `VAIN` of them in a row double the claim of their domain.
 
-A trap is tried now and then. Pages that were read bound these tries, and not URLs that were found, because each page of
-a trap leads to a hundred others. `TRIED` pages pay for one try, and twice as many for one of the same shape; otherwise
-only the most frequent shape would be tried, which tells nothing of the others.
+A trap is tried now and then: it goes out to see what it brings. Pages that were read bound these tries, and not URLs
+that were found, because each page of a trap leads to a hundred others. `TRIED` pages of a domain pay for one try, and
+twice as many for a try of the same shape; otherwise only the most frequent shape would be tried, which tells nothing of
+the others.
 
 Bounded: `PLACES` records. Domains share them if there are more, and then count as larger than they are. Tries by shape
 and let-go pages that brought nothing have `PLACES` counts each, lost at a restart.
@@ -25,9 +26,9 @@ from fyke.disk.store import Store
 PLACES = 1 << 16
 TRIED = 32
 TRIED_ALIKE = 2 * TRIED  # the same for a shape
-FREE = 2  # tries that nothing pays for: a site of which little was read may have been misjudged
-FEW = 64  # the largest claim of a domain that is small in any case
-TIMES = 4  # multiple of the least claim that is small, too
+FREE = 2  # tries that need no pages to pay for them: a site may be misjudged while little of it was read
+FEW = 64  # the largest claim that is small in any case
+TIMES = 4  # a claim of up to this many times the least one is small, too
 VAIN = 8
 MOST_DOUBLED = 10  # times, at most
 _RECORD = np.dtype([("place", "<u4"), ("waits", "<u4"), ("waited", "<u4"), ("read", "<u4"), ("tried", "<u4")])
@@ -94,12 +95,12 @@ class TrapTally:
 
     @property
     def least(self) -> int:
-        """The least claim of a domain of which URLs wait."""
+        """Least claim of a domain with waiting URLs."""
         return int(self._claims_at(np.flatnonzero(self._records["waits"])).min(initial=1 << 30))
 
     def _claims_at(self, places: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """Return the claims at these places (integers[n]): how many URLs ever waited, doubled for let-go pages that
-        brought nothing. int64[n]."""
+        """Return the claims at these places (integers[n]): how many URLs ever waited, doubled for every `VAIN` let-go
+        pages in a row that brought nothing. int64[n]."""
         doubled = np.minimum(self._vain[places] // VAIN, MOST_DOUBLED)
         claims: npt.NDArray[np.int64] = self._records["waited"][places].astype(np.int64) << doubled
         return claims
@@ -110,8 +111,8 @@ class TrapTally:
         return len(waiting) - int(np.isin([domain % PLACES for domain in domains], waiting).sum())
 
     def have_small_claims(self, domains: U64) -> Mask:
-        """Return which of these domains (uint64[n], of rows of the queue that are looked at) have a small claim, so
-        that they have an end: bool[n]. The limit is found anew once all that waits was looked at."""
+        """Return which of these domains (uint64[n], of the rows that a look at the queue took) have a small claim, and
+        so likely an end: bool[n]. The limit is computed anew once as many rows were looked at as wait."""
         if self._left <= 0:
             self._left = int(self._records["waits"].sum())
             self._few = max(FEW, TIMES * self.least)

@@ -1,16 +1,18 @@
 """What does a page say of URLs like its own? Rows for the counts of their shapes (`fyke.frontier.yields`).
 
-A page that was read says of its own shapes whether they bring new text, and of the page that it was met on that it led
-to some. The shapes depend on what it differs in from other pages (`fyke.frontier.variants`): a page that a session or a
-name in the query explains says nothing of the rest of its URL.
+A page that was read says of its own shapes whether they bring new text, and, if it does, of the page that it was met on
+that this led to new text. It does not count for all its shapes if its URL differs in one thing only from another page's
+(`fyke.frontier.variants`). If it is *stale*, not fresh, a session or a name in the query in which it differs explains
+that, and it says nothing of the rest of its URL.
 - A variant counts for the way in which it differs, of its host and of its own shape. If its folders differ, it counts
   for its first folder in place of its own shape, because a site in two languages has the same names in both.
 - Names in a query count for and against variants alone. A stale variant says nothing of its folder and host.
 - A stale page without a query that comes after one with a query says nothing.
-- A redirect is a step to a page that was met where the first step was; the page speaks for it too. A redirect shows
-  nothing only after `STEPS` in a row, or if it leads to its like, to a page that came already, or to a trap.
-- For coarse shapes one page of each own shape counts. A folder says little of another: `FOLDER_PAGES` pages of each
-  count for the folder around it, and as many of each of those for their host and for similar hosts.
+- A redirect is a step towards a page. The page counts as met where the first step was met, and it speaks for the shape
+  of the first step too. A redirect counts as stale only after `STEPS` in a row, or if it leads to its like, to a page
+  that came already, or to a trap.
+- For coarse shapes one page of each own shape counts. A folder says little of another one: at most `FOLDER_PAGES` pages
+  of each folder count for the folder around it, and as many of each outermost folder for the host and similar hosts.
 
 Bounded: `RECENT` pages are known to have been fresh or not; newer pages replace older ones.
 """
@@ -122,8 +124,8 @@ class Testimony:
         return of_sharp, of_coarse
 
     def _read(self, url: str, host: int, found: Shapes, sharp: list[int], *, fresh: bool) -> list[int]:
-        """Note that the page `url` was read. Returns the ways in which it differs from others, and keeps of the keys
-        `sharp` of the shapes `found` those for which it counts."""
+        """Note that the page `url` was read. Returns the ways in which it differs from others. Takes out of `sharp`,
+        the keys of the shapes `found`, those for which the page does not count."""
         differs = self._variants.note_read(url, host, fresh=fresh)
         if not fresh and max(differs, default=0) >= len(VARIANTS):  # a name says why, so its query does not
             differs = [at for at in differs if at != QUERY]
@@ -137,7 +139,7 @@ class Testimony:
 
     def _told_by_query(self, found: Shapes, sharp: Sequence[int], *, fresh: bool) -> list[int]:
         """Return for which names in the query, and names with words, a page counts: some of the keys `sharp` of the
-        shapes `found`. If the page brought nothing, a word that was read before answers for its name."""
+        shapes `found`. If the page brought nothing, it does not count for a name whose word was counted before."""
         ends = 1 + len(found.names), 1 + len(found.names) + len(found.words)
         names, words = sharp[1 : ends[0]], sharp[ends[0] : ends[1]]
         if not fresh:
@@ -148,8 +150,8 @@ class Testimony:
     def _of_coarse(
         self, coarse: Sequence[int], host: int, domain: int, in_folder: Counter[int], *, fresh: bool | None
     ) -> list[Row]:
-        """Return what a page says of its coarse shapes. `in_folder`: pages of this batch that already spoke for each
-        folder; it is counted there."""
+        """Return what a page says of its coarse shapes. `in_folder` counts the pages of this batch that spoke for each
+        folder."""
         rows: list[Row] = []
         speaks = True
         for folder in reversed(coarse[1:-2]):
@@ -162,7 +164,7 @@ class Testimony:
         return rows
 
     def of_traps(self, traps: pa.RecordBatch) -> list[Row]:
-        """Note that these URLs (n rows) wait as traps. Returns that a redirect to one of them showed nothing."""
+        """Note that these URLs (n rows) wait as traps. Returns rows that count redirects to them as stale."""
         said: list[Row] = []
         via_of = u64(traps, "via")
         for via in via_of[self._recent["steps"][via_of % np.uint64(RECENT)] > 0].tolist():
@@ -187,7 +189,8 @@ class Testimony:
 
 
 def _led(parent: Any, fresh: bool | None) -> list[Row]:
-    """Return what a page says of the page it was met on (dtype `_PAGE`, marked as `led`): that it led to it."""
+    """Return what a page, fresh or not, says of `parent`, the page it was met on (dtype `_PAGE`, marked as `led`
+    here)."""
     parent["led"] = True
     varied = [at for at in range(len(VARIANTS)) if parent["differs"] >> at & 1]
     return _rows([int(parent["own"])], int(parent["host"]), varied, fresh)

@@ -1,9 +1,9 @@
 """Signals: dates of changes that sitemaps and feeds gave, which wait until the pages are visited.
 
-`note` takes dates as they come. Each plan has them `gathered` by page: the newest date, and how many there were since.
-A date no later than the visit to its page is spent. One older than the greatest time between two visits speaks of no
-page any more. Signals are hints, told again by the next list: `MOST` are kept, the newest. Invariant: memory holds
-gathered signals only while a plan is made.
+`note` takes dates as they come. Each plan has them `gathered` by page: the newest date, and how many dates came, each
+later than the one before. They are *spent* once the newest is no later than the visit to the page, and dropped if it is
+older than the greatest time between two visits. Signals are hints, told again by the next list: `MOST` are kept, the
+newest. Invariant: memory holds gathered signals only while a plan is made.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ NONE = Signals(pa.RecordBatch.from_pylist([], TOLD))
 
 
 class Told:
-    """Signals on disk: those noted since the last plan, and those that wait since before."""
+    """Signals on disk: those noted since the last plan, and older ones that are not spent."""
 
     def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
         saved = state or {}

@@ -8,12 +8,13 @@ A trap goes on in one of four ways.
   are found does not wait, as long as other pages of its domain pay for it (`fyke.frontier.tally`).
 - *Cleared*: its shape is barren no longer.
 - *Released*: nothing else is left except for URLs that sleep.
-- *Shared*: traps have a share of the visits if most visits go to hosts that grow, or to few domains while as many
-  others only wait; otherwise they would wait for ever. Beside hosts that grow, the share is larger if few URLs wait of
-  a domain. Visits to URLs that were let go do not count, because each would let go another.
+- *Shared*: traps have a share of the visits if most visits go to hosts that grow (`fyke.frontier.probes`), or to few
+  domains while as many others only wait; otherwise they would wait for ever. The share is larger beside hosts that
+  grow, and if few URLs of some domain ever waited. Visits to URLs that were let go do not count, because each would let
+  another one go.
 
 The domains with the fewest URLs that ever waited go first: a site that was wrongly taken for a trap has few pages here,
-and they have an end. A domain whose let-go pages bring nothing falls behind others.
+and they have an end. A domain falls behind others if its pages that were let go bring nothing.
 
 Invariant: a URL that was put aside waits here until it goes on.
 """
@@ -37,15 +38,15 @@ from fyke.frontier.tally import TrapTally
 from fyke.frontier.yields import MOST_SHAPES
 
 LET_THROUGH = 8
-EXEMPTED = 1024  # keys of URLs that were let go lately, at least
-ROWS = 8192  # looked at in a turn, at most
-LEAST_ROWS = 256  # looked at to release some, at least
+EXEMPTED = 1024  # keys of URLs let go lately that are remembered, at least
+ROWS = 8192  # rows looked at in a turn, at most
+LEAST_ROWS = 256  # rows looked at to release some, at least
 LOOKS = 64  # rows looked at for each that may go
 EACH = 8  # URLs of a domain released at a time: if all bring nothing, it falls behind others
 LATELY = 64  # visits
-MOSTLY = 0.8  # share of these to hosts that grow
-SHARE = 16  # visits for a trap, at most, beside hosts that grow; the square of it beside others
-MOST_EACH = 8  # traps for a visit to hosts that grow, at most, if fewer than `SHARE` wait
+MOSTLY = 0.8  # share of the latest visits to hosts that grow
+SHARE = 16  # visits to others for each trap, at most, beside hosts that grow; squared beside few domains
+MOST_EACH = 8  # traps for each visit to others, at most, beside hosts that grow, if some claim is below `SHARE`
 FEW_ACTIVE = 4  # domains of the latest visits
 LEAST_OWED, MOST_OWED = 16, 64.0
 
@@ -62,8 +63,8 @@ class Traps:
         *,
         probes: bool = False,
     ) -> None:
-        """`after`: pages without new text that make a shape barren; 0: no shape is, and nobody is asked. `probes`:
-        whether hosts are asked for pages that cannot be there; domains are asked for such hosts in any case."""
+        """`after`: pages without new text that make a shape barren; 0: no shape is ever barren, and nothing is probed.
+        `probes`: whether hosts are probed; domains are probed in any case."""
         saved = state or {}
         self._queue = DiskQueue(store, "traps", URLS, saved.get("queue"))
         self._guard = TrapGuard(store, after, saved, most, probes=probes)
@@ -71,7 +72,7 @@ class Traps:
         self._exempted: set[int] = set()  # keys that were let go lately
         self._exempted_before: set[int] = set()
         self._owed = 0.0  # URLs that are due as the share of traps
-        self._lately: deque[int] = deque(maxlen=LATELY)  # domains of these visits
+        self._lately: deque[int] = deque(maxlen=LATELY)  # domains of the latest visits to URLs not let go
         self._grown = 0.0  # share of the latest visits to hosts that grow
         self._left = int(saved.get("left", 0))  # rows still to be looked at, because fewer shapes are barren
         self._looks = int(saved.get("looks", 0))  # rows that may be looked at
@@ -92,7 +93,7 @@ class Traps:
 
     @property
     def probes(self) -> Probes:
-        """The questions to hosts that grow."""
+        """The probes of hosts that grow."""
         return self._guard.probes
 
     def learn(self, judged: pa.RecordBatch) -> None:
@@ -104,12 +105,12 @@ class Traps:
             self._left = len(self._queue)
 
     def are_hosts_in_doubt(self, urls: pa.RecordBatch) -> Mask:
-        """Return at which of `urls` (n rows) similar hosts of the same domain lately brought little: bool[n]."""
+        """Return which of `urls` (n rows) are at hosts in doubt (`fyke.frontier.alike`): bool[n]."""
         return self._guard.are_hosts_in_doubt(urls)
 
     def take_accused(self) -> set[int]:
-        """Return hosts and domains of shapes that became barren since the last call: their visits that are out may be
-        traps."""
+        """Return hosts and domains with shapes that became barren, and those convicted, since the last call: their
+        visits that are out may be traps."""
         return self._guard.take_accused()
 
     def divert(self, urls: pa.RecordBatch) -> pa.RecordBatch:
@@ -141,7 +142,7 @@ class Traps:
 
     def _try_some(self, urls: pa.RecordBatch, traps: Mask, reasons: npt.NDArray[np.int64]) -> None:
         """Let some of the `traps` among `urls` (bool[n], changed in place) through: those that try a barren shape
-        again, and the first of some places, by their `reasons` (int64[n])."""
+        again, and, by their `reasons` (int64[n]), the first variants in some places."""
         first = np.flatnonzero(self._guard.go_first(urls, reasons))
         rows = np.flatnonzero(traps & (u64(urls, "key") % np.uint64(LET_THROUGH) == 0))
         some = urls.take(pa.array(rows))
@@ -177,9 +178,9 @@ class Traps:
         return keep(batch, ~traps)
 
     def release(self, rows: int, each: int = EACH) -> pa.RecordBatch:
-        """Let through and return `rows` waiting URLs at most (schema `URLS`). Domains of which few URLs wait go alone,
-        those with the fewest first, because they have an end; otherwise `each` URLs of the domains with fewest. Looks
-        at a part of the queue only, and so may return nothing."""
+        """Take out and return `rows` waiting URLs at most (schema `URLS`). URLs of domains with small claims go alone,
+        those of the smallest first, because they have an end (`TrapTally`). If there are none, `each` URLs of the
+        domains with the smallest claims go. Looks at a part of the queue only, and so may return nothing."""
         batch = self._queue.get(min(ROWS, max(LEAST_ROWS, LOOKS * rows)))
         self._left = min(self._left, len(self))
         if batch is None:
@@ -208,7 +209,7 @@ class Traps:
             self._owed = min(self._owed + own.sum() * self._rate(), MOST_OWED)
 
     def _rate(self) -> float:
-        """Return how many waiting URLs leave for each visit to others."""
+        """Return how many waiting URLs leave for each visit to URLs that were not let go."""
         active = set(self._lately)
         grow = self._grown >= MOSTLY
         if not grow and (len(active) > FEW_ACTIVE or self._domains.others_waiting(active) < len(active)):

@@ -1,11 +1,11 @@
 """Which URLs that look like copies are read anyway? The first few of a place, whatever others brought.
 
-- Sessions say nothing of the second pages of a forum's threads. So `TRIED` pages are read of each folder with one name
-  in their query.
-- Copies for print or for telephones, in folders of their own, say nothing of a folder in another language. So one page
-  whose name stands in another folder as well is read of each folder that brought something. What it brings counts for
-  such pages of that folder alone (`fyke.frontier.guard`).
-- A host has `FOLDERS_TRIED` such folders, fruitful or not, because a host that makes folders up has no end of them.
+- Sessions say nothing of the second pages of a forum's threads. So `TRIED` pages are read of each folder and name, if
+  that name is the only one in the query.
+- Copies for print or for telephones, in folders of their own, say nothing of a folder in another language. So of each
+  folder that brought something, one page is read although a page of the same name stands in another folder. What it
+  brings counts for such pages of that folder alone (`fyke.frontier.guard`).
+- A host has `FOLDERS_TRIED` such folders at most, because a host that makes folders up has no end of them.
 
 Bounded: `MOST_TRIED` counts, lost at a restart or when there are more.
 """
@@ -40,7 +40,7 @@ class FirstTries:
 
     def go(self, urls: pa.RecordBatch, ways: npt.NDArray[np.int64]) -> Mask:
         """Return which of `urls` (n rows) are tried although they differ from pages that were read only in their query
-        or folders: bool[n]. `ways`: places in `VARIANTS` of the difference, or other numbers (int64[n])."""
+        or folders: bool[n]. `ways` (int64[n]): the place in `VARIANTS` of each one's difference, or another number."""
         go = np.zeros(urls.num_rows, np.bool_)
         rows = np.flatnonzero((ways == QUERY) | (ways == FOLDERS))
         some = urls.take(pa.array(rows))
@@ -51,8 +51,8 @@ class FirstTries:
         return go
 
     def query(self, found: Shapes, host: int) -> bool:
-        """Return whether a page of these shapes is one of the first of its folder with one name in the query. Counts
-        it."""
+        """Count a page of these shapes; return whether it is one of the first of its folder and name. False unless its
+        query has one name only."""
         if len(found.names) != 1:
             return False
         return self._count(f"{found.coarse[1]}{found.names[0]}", host) <= TRIED

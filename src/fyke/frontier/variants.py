@@ -1,15 +1,15 @@
 """Which URLs differ in one thing only from one that was read? The guard counts what these bring, for each host.
 
-A session, a campaign or another order makes another URL of the same page; so does a link without its slash, below
-whatever folder it is met in. Shapes (`fyke.core.shapes`) do not tell such a URL from pages that nobody has read. So
-every page that was read is remembered without each of `VARIANTS`, and without each name of a query that has several
-(`names_left_out`): a session is found however it looks, beside the number of the page. A URL of which the same is left
-is a variant. A *way* to differ is the place of one of `VARIANTS`, or, behind these, of a name. If hardly a variant of a
-host was fresh, other URLs that differ only in that way are traps (`fyke.frontier.traps`); the first one met is not,
-even if it looks the same.
+A session, a campaign or another order makes another URL of the same page. So does a relative link that lacks its first
+slash, below each folder it is met in. Shapes (`fyke.core.shapes`) do not tell such a URL from pages that nobody has
+read. So a page that was read leaves *marks*: what is left of its URL without each of `VARIANTS`, and without each name
+of a query that has several (`names_left_out`). So a session is found however it looks, also beside the number of the
+page. A URL with the same rest is a variant. A *way* to differ is the place of one of `VARIANTS`, or, behind these, of a
+name. If hardly any variant that differs in a way was fresh at a host, other URLs that differ only in that way are traps
+(`fyke.frontier.traps`). The first URL met of several variants is no trap, even if it looks like one.
 
-A URL with a query or a session is a variant as soon as the page without was found, because that page is read some time.
-So variants that bring nothing are found earlier. One that was read first and was fresh does not count.
+A URL with a query or a session is a variant as soon as the URL without it was found, because that will be read some
+time. So variants that bring nothing are found earlier. A variant that was read first, and was fresh, does not count.
 
 Bounded: `MET`, `COMING` and `FOUND` marks; newer ones replace older ones, and a forgotten page accuses nobody.
 """
@@ -39,8 +39,8 @@ from fyke.disk.store import Store
 MET = 1 << 18
 COMING = 1 << 16
 FOUND = 1 << 20
-WAYS = len(VARIANTS) + MOST_LEFT_OUT  # in which a URL may differ: `VARIANTS`, then a name in its query each
-BARE = 2  # the first of `VARIANTS`, whose rests are URLs of pages
+WAYS = len(VARIANTS) + MOST_LEFT_OUT  # number of ways: one for each of `VARIANTS`, then one for each name in a query
+BARE = 2  # number of `VARIANTS`, the first ones, without which a URL is that of a page
 _MARK = np.dtype([("place", "<u4"), ("mark", "<u4")])
 _COMING = np.dtype([("mark", "<u8"), ("url", "<u8")])  # the rest of a URL, and its key
 
@@ -63,7 +63,7 @@ class Variants:
         return f"Variants({np.count_nonzero(self._marks)} marks)"
 
     def note_found(self, keys: U64) -> None:
-        """Note that URLs with these keys (uint64[n]) will be visited."""
+        """Note that URLs with these keys (uint64[n]) were found, and will be visited some time."""
         self._found[keys % np.uint64(FOUND)] = keys >> np.uint64(32)
 
     def note_read(self, url: str, host: int, *, fresh: bool) -> list[int]:
@@ -81,15 +81,15 @@ class Variants:
         return self._differs(url, _keys(url, host), also_found=True)
 
     def _differs(self, url: str, keys: Sequence[int], *, also_found: bool) -> list[int]:
-        """Return the ways in which a URL with these `keys`, one for each way, differs. If it looks made up in part,
-        only that counts, so that it says nothing of other URLs with a query."""
+        """Return the ways in which a URL with these `keys`, one for each way, differs. If a part of it looks made up
+        and explains it, only that counts, so that it says nothing of other URLs with a query."""
         met = {at for at, key in enumerate(keys) if int(self._marks[key % MET]) == key >> 32 | 1}
         differs = sorted(met.union(self._found_bare(url)) if also_found else met)
         return [DIGEST] if DIGEST in differs and DIGEST not in lacks(url) else differs
 
     def _found_bare(self, url: str) -> list[int]:
-        """Return the ways in which `url` differs from a found URL that has no query, no part that looks made up, or a
-        name less."""
+        """Return the ways in which `url` differs from a URL that was found: that without its query, without the parts
+        that look made up, or without one name."""
         bares = [*variants(url)[:BARE], *["" for _ in VARIANTS[BARE:]], *(left for _, left in without_names(url))]
         return [at for at, bare in enumerate(bares) if bare and bare != url and self._was_found(bare)]
 
@@ -112,8 +112,8 @@ class Variants:
         return found
 
     def admit_first(self, urls: pa.RecordBatch, barren: Mask) -> Mask:
-        """Return which of `urls` (n rows) go out: no URL on its way differs from them only in a way that is `barren`
-        (bool[n, WAYS]). bool[n]. These are on their way from now on."""
+        """Return which of `urls` (n rows) go out, because no URL on its way differs from them only in a way that is
+        `barren` (bool[n, WAYS]): bool[n]. They are on their way from now on."""
         first = np.ones(urls.num_rows, np.bool_)
         for row, (url, key, keys) in enumerate(zip(texts(urls), u64(urls, "key"), _keys_of(urls), strict=True)):
             coming = self._coming[keys % np.uint64(COMING)]
@@ -141,8 +141,7 @@ def variant_shapes(host: int, names: Sequence[str] = ()) -> list[int]:
 
 def shapes_of_ways(owners: U64, urls: pa.RecordBatch) -> tuple[U64, list[int]]:
     """Return the keys of shapes for each way in which `urls` (n rows) may differ, of these `owners` (uint64[n]; hosts
-    or own shapes): uint64[m, WAYS], 0 for names that a URL lacks. Returns also which of the m rows belongs to each
-    URL."""
+    or own shapes): uint64[m, WAYS], 0 for names that a URL lacks. Returns also the row, 0 to m - 1, of each URL."""
     number: dict[tuple[int, tuple[str, ...]], int] = {}
     rows = zip(owners.tolist(), map(names_left_out, texts(urls)), strict=True)
     which = [number.setdefault((owner, tuple(names)), len(number)) for owner, names in rows]
@@ -154,7 +153,7 @@ def shapes_of_ways(owners: U64, urls: pa.RecordBatch) -> tuple[U64, list[int]]:
 
 
 def _told(url: str) -> list[int]:
-    """Return the ways in which others may differ from `url` so that it counts."""
+    """Return the ways for which `url` leaves marks: all, or two if a part of it looks made up."""
     return [*range(len(VARIANTS) + len(without_names(url)))] if DIGEST in lacks(url) else [DIGEST, QUERY]
 
 

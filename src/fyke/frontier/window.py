@@ -1,11 +1,11 @@
 """Handed-out URLs: the visits that the fetcher holds of this shard, and each host's share of them.
 
 The frontier fills the window from the ready queues as it runs low, and empties it by the outcomes that come back. A
-host holds only its share, the visits that it comes to soon: the longer it rests after a visit, the fewer. URLs beyond
-that wait in the spill queues, so that a slow giant delays only its own pages and never crowds out the rest (IRLbot,
-section 1.3). If a host *runs low* while more of it was spilled, its spill queue is read, in turn with those of other
-such hosts. URLs of a host that sleeps go to `fyke.frontier.asleep`. A slow host (`fyke.frontier.slow`) has one visit
-out, when it is due.
+host holds only its share, the visits that it comes to soon: the longer it rests after a visit, the fewer. Further URLs
+wait in the spill queues, so that a slow giant delays only its own pages and never crowds out the rest (IRLbot, section
+1.3). If a host *runs low* while more of it was spilled, its spill queue is read, in turn with those of other such
+hosts. URLs of a host that sleeps go to `fyke.frontier.asleep`. A slow host (`fyke.frontier.slow`) has one visit out,
+once it is due.
 
 Bounded: `window_visits` rows out, and `SPARSE` rows in memory for each. Invariants: a row that was admitted is out
 until its outcome comes; a checkpoint must write down all rows that are out as waiting.
@@ -197,7 +197,7 @@ class _Spill:
 
     def read(self, rows: int, left: int) -> None:
         """Note that `rows` were read and `left` are there now. At the end of a reading, hosts that were not met have no
-        more."""
+        rows here."""
         self.left -= rows
         if self.left <= 0:
             self.overflowed &= self._met
@@ -259,8 +259,8 @@ class Refill:
                 self._spills[place].put(hosts[places == place].tolist(), self._window.is_served)
 
     def _spilled(self, now: float) -> Iterator[pa.RecordBatch]:
-        """Yield visits from the spill queues of hosts that run low; from all that may help, if nothing else fills the
-        window."""
+        """Yield visits from the spill queues of hosts that run low. If nothing else fills the window, reads every spill
+        queue that may have rows for it."""
         low = self._window.low and not self._ready.waiting
         left = SPILLED_ROWS
         for place in (*range(self._place + 1, SPILLS), *range(self._place + 1)):

@@ -1,10 +1,10 @@
-"""How many pages whose URLs have a shape in common brought something new? A row for each shape.
+"""How many pages with a shape in common brought something new? A row for each shape.
 
 The latest pages count most. A shape begins as if all its pages were fresh. It is barren once less than one in `BARREN`
 is, and barren no longer with one in `FERTILE`. If every page was fresh, a few stale ones in a row show that there are
 no more. If one in three was, as in a forum that shows each thread under several addresses, a few in a row show nothing:
-a *steady* shape falls slower by the ratio of its pages to its fresh ones. `STEADY` and what the shape brought bound the
-cost. Bounded: of more than `most` shapes, the half with the most pages is kept.
+a *steady* shape falls slower by the ratio of its pages to its fresh ones, but no slower than `STEADY` and the number of
+its fresh pages allow. Bounded: of more than `most` shapes, the half of `most` with the most pages is kept.
 """
 
 from collections import Counter
@@ -51,9 +51,9 @@ class Yields:
         return self._rows[1 : 1 + len(self._places)]
 
     def add(self, seen: Counts, patience: int = 1, *, steady: bool = False) -> tuple[list[int], bool]:
-        """Count pages (dtype `COUNT`, [n]) in order; `fresh` of each is 1 or 0. Shapes take `patience` times as many
-        pages to fall as others, and may be `steady`. Returns the owners of shapes that became barren, and whether a
-        shape is barren no longer."""
+        """Count pages (dtype `COUNT`, [n]) in order; `fresh` of each is 1 or 0. Shapes take `patience` times `after`
+        pages to fall, or as many as their steadiness says if they are `steady`. Returns the owners of shapes that
+        became barren, and whether a shape is barren no longer."""
         keys, first, now = np.unique(seen["key"], return_index=True, return_inverse=True)
         places = self._entered(keys, seen["owner"][first])
         pages = np.bincount(now, minlength=len(keys))
@@ -125,13 +125,13 @@ class Yields:
         return int(self._rows["pages"][self._places.get(key, 0)])
 
     def never_brought(self, counts: Counts, patience: int) -> npt.NDArray[np.bool_]:
-        """Return which shapes with these `counts` hardly ever had a fresh page, with `patience` times as many pages as
-        make another barren: bool, as `counts`."""
+        """Return which shapes with these `counts` hardly ever had a fresh page, among at least `patience` times `after`
+        pages: bool, as `counts`."""
         never: npt.NDArray[np.bool_] = counts["brought"] * BARREN <= counts["pages"]
         return never & (counts["pages"] >= patience * self._after)
 
     def are_promising(self, counts: Counts) -> npt.NDArray[np.bool_]:
-        """Return of which shapes with these `counts` the latest pages were fresh, however few: bool, as `counts`."""
+        """Return which shapes with these `counts` had fresh pages alone lately, however few: bool, as `counts`."""
         once_stale = BARREN ** (-1 / self._after)
         promising: npt.NDArray[np.bool_] = (counts["pages"] > 0) & (counts["fresh"] > 1.01 * once_stale)
         return promising

@@ -1,19 +1,19 @@
 """Large pages are read beside the loop, in threads, so that no page holds up the others.
 
 The harvest puts work in, and takes results out in a later turn. lexbor releases the interpreter while it makes a tree,
-so the loop goes on meanwhile; other work on a page holds it. So while light work is going on, pages are read one by
-one, each no sooner than its share of the time allows for its expected cost. Work of many steps waits between them
-(`fyke.core.pace`).
+so the loop goes on meanwhile. Other work on a page holds the interpreter. So while light work is going on, pages are
+read one by one, each no sooner than its share of the time allows for its expected cost. Work of many steps waits
+between them (`fyke.core.pace`).
 
-A thread ends with its page. glibc keeps small blocks for each living thread, wherever they lie. With them, the memory
-of a tree of 150 MB would stay in the thread's heap; later large blocks would land there, move as they grow, and leave
-as much behind.
+A thread ends with its page. glibc keeps small blocks for each living thread, wherever they lie. If threads lived on,
+the memory of a tree of 150 MB would stay in their heaps; later large blocks would land there, move as they grow, and
+leave as much behind.
 
 Invariant: results come in the order of the work.
 
 Bounded: the owner brings no more than it `has_room` for. So `MOST_BYTES` of pages and links are held, untaken results
-included, or one larger page alone. While untaken results are that large, no more are made: they may be larger than what
-was brought.
+included, or one larger page alone. While untaken results are that large, no more are made, because results may be
+larger than the work that was brought.
 """
 
 import threading
@@ -89,7 +89,7 @@ class _Work(Generic[Result]):
 
 
 class Aside(Generic[Result]):
-    """Work under way beside the loop. Whenever some is done, `told` is called in its thread."""
+    """Work under way beside the loop. Whenever a piece of it is done, `told` is called in the thread of that piece."""
 
     def __init__(
         self,

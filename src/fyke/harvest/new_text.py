@@ -12,8 +12,8 @@ Aiken, "Winnowing: local algorithms for document fingerprinting", SIGMOD 2003, s
 has a hash. The least of each `WINDOW` hashes in a row is kept, the last of equal ones. So met text of
 `GRAM + WINDOW - 1` letters has a kept hash, wherever it stands. A block brings the letters that lie in no gram met at
 its domain or earlier in the page, and nothing if these are less than one in `MET_SHARE`. A block of less than `GRAM`
-letters has no grams, and brings them all. So a text put together from sentences with other names brings the names, and
-nothing if they are those of its URL.
+letters has no grams, and brings all its letters. So a text put together from sentences with other names brings the
+names, and nothing if they are those of its URL.
 
 Some pages have next to nothing but numbers: the weather of a day, prices. So a page whose words were met is also fresh
 if `LEAST_ROWS` of its *rows*, with `LEAST_DIGITS` digits, were not. A row is several numbers between two tags that
@@ -24,12 +24,13 @@ picture: a page is also fresh if it shows one whose file name was not met, whate
 A page that is not there (404, 410) brings nothing new. A page visited again is not judged: after a small change its
 text was met, which says nothing of others like it.
 
-A *probe* asks for a page that cannot be there (`fyke.frontier.probes`). The answer is made up if it is fresh, and no
-earlier probe was told any of the blocks that are on no page: "no such page" is said to every probe, even beside other
-text.
+A *probe* asks for a page that cannot be there (`fyke.frontier.probes`). The answer is made up if it is fresh, and if
+none of its blocks that stand on no page was in the answer to an earlier probe: a server says "no such page" to every
+probe, even beside other text.
 
-Few pages are read. The first page of a domain is not. While all pages at a kind of place (`fyke.core.shapes.kinds`)
-were fresh lately, one in `ONE_IN` there is: the pages of a shop say nothing of its calendar.
+Not every page is read. The first page of a domain is not. If all pages at a kind of place (`fyke.core.shapes.kinds`)
+were fresh lately, only one in `ONE_IN` there is read. Kinds of places count apart, because the pages of a shop say
+nothing of its calendar.
 
 Bounded: a table of blocks, one of fingerprints and one of the URLs of pages. Newer entries take over places, and all
 are lost at a restart. A forgotten text counts as new, which accuses nobody.
@@ -59,14 +60,14 @@ except ImportError:  # no compiler when Fyke was installed
 PLACES = 1 << 20  # for blocks
 PRINTS = 1 << 21  # for fingerprints, of nine million letters
 DOMAINS = 1 << 16  # marks; more domains share them
-KINDS = 1 << 18  # counters of kinds of places at domains, shared likewise
+KINDS = 1 << 18  # counters of kinds of places at domains; more kinds share them
 PROVEN = 0.97  # share of fresh pages, the latest counting most, that proves a kind: some 60 in a row
 WEIGHT = 1 / 16  # of the latest page in that share
-ONE_IN = 8  # pages of a proven kind, one is read
+ONE_IN = 8  # of this many pages of a proven kind, one is read
 READ_BYTES = 1 << 15  # of a page
 LEAST_LETTERS = 24
 LEAST_SHARE = 50
-LEAST_SAID = 8  # letters of a block by which an answer to every probe is known
+LEAST_SAID = 8  # letters, at least, of a block by which an answer to every probe is recognised
 MOST_WORDS = 16  # of a URL that are taken out
 PAGES = 1 << 20  # for URLs of pages that came
 NOT_THERE = (404, 410)
@@ -77,7 +78,7 @@ LEAST_NUMBERS = 3  # of a row
 GRAM = 18  # letters: a shorter sequence stands in other texts too
 WINDOW = 8  # grams, one of them is kept; no more than `GRAM`, see `fingerprints_by_columns`
 GONE = 0  # in place of a letter
-MET_SHARE = 4  # a block or page in which fewer than one letter in four is new has them where met texts join
+MET_SHARE = 4  # if fewer than one letter in four of a block or page is new, they stand where met texts join
 _LETTERS = frozenset(range(ord("a"), ord("z") + 1)) | frozenset(range(128, 256))
 _DROPPED = bytes(byte for byte in range(256) if byte not in _LETTERS | {ord("\n")})
 # All linear: a match ends where the next one may begin, and a failure at the next < or >.
@@ -142,7 +143,7 @@ class NewText:
         return fresh
 
     def was_asked(self, url: str) -> bool:
-        """Return whether the canonical `url` was answered, with a page or that there is none, as far as remembered."""
+        """Return whether the canonical `url` was judged by `fresh`, whatever the answer was, as far as remembered."""
         key = key_of(url)
         return int(self._came[key % PAGES]) == key >> 32
 
@@ -155,8 +156,8 @@ class NewText:
         return bool(shows) or brought >= _least(text) or self._has_new_rows(rows(content, visit.url), visit)
 
     def _is_made_up(self, content: bytes, visit: Visit) -> bool:
-        """Return whether `content`, shown where nothing should be, is text made for this request. Its blocks are not
-        remembered as met, so that they do not count against pages of the domain."""
+        """Return whether `content`, the answer to a probe, is text made for this request. Its blocks are not remembered
+        as met, so that they do not count against pages of the domain."""
         text = blocks(content)
         new = [text[at] for at in _find_new(self._met, _hashes(text), visit.domain).tolist()]
         said = _without_words_of(visit.url, new)  # without the name asked for, a title may be like all others
@@ -172,8 +173,9 @@ class NewText:
         return len(new) >= LEAST_ROWS and sum(map(len, new)) - b"".join(new).count(b" ") >= LEAST_DIGITS
 
     def _brought(self, new: Sequence[bytes], said: bytes, domain: int, sought: _Sought) -> float:
-        """Return how many letters of the blocks `new` say something new. The rest lies in words of the URL, gone from
-        `said`, in a gram that `sought` finds met, or in a block that was met apart from these words."""
+        """Return how many letters of the blocks `new` say something new. The others are letters of words of the URL
+        (`GONE` in `said`), of grams that `sought` finds met, or of blocks that were met before with other words of a
+        URL."""
         if not new:
             return 0.0
         left = _left(said)
@@ -213,7 +215,7 @@ def _covered(
 
 
 def _firsts(keys: U64) -> npt.NDArray[np.intp]:
-    """Return the places of the `keys` (uint64[n], n at most `READ_BYTES`) that are like none before. Only 49 bits of
+    """Return the places of the `keys` (uint64[n], n at most `READ_BYTES`) that equal no earlier one. Only 49 bits of
     each count, so that key and place are sorted as one number, in a fifth of the time."""
     numbers = np.sort(keys & ~_PLACE | np.arange(len(keys), dtype=np.uint64))
     is_first = np.append(True, (numbers[1:] ^ numbers[:-1]) > _PLACE)[: len(keys)]
@@ -240,7 +242,7 @@ def _without_words_of(url: str, text: Sequence[bytes]) -> bytes:
 
 
 def _left(said: bytes) -> list[bytes]:
-    """Return the blocks in `said` without what is gone."""
+    """Return the blocks in `said` without letters that are `GONE`."""
     return said.replace(bytes([GONE]), b"").split(b"\n") if said else []
 
 
@@ -258,7 +260,7 @@ def _remember_new(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> npt.
 
 
 def _find_new(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> npt.NDArray[np.intp]:
-    """Return the same, and remember nothing."""
+    """Return what `_remember_new` returns, and remember nothing."""
     places, marks = _entries(met, hashes, domain)
     return np.flatnonzero(met[places] != marks)
 

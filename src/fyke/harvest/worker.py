@@ -1,4 +1,4 @@
-"""The contents of an exchange: its body decoded, asked of content-seen and parsed, its links resolved.
+"""What is in an exchange? Decodes its body, asks content-seen, parses it, and resolves its links.
 
 Called by `fyke.crawl.gathering` in each turn; it keeps nothing of an exchange that came out. Content-seen says whether
 the same body was read at the same place. If so, its links are known and it is not parsed again. The place counts
@@ -8,7 +8,7 @@ place is the folder, or the whole path if links like `?page=2` keep the page's o
 While light work is going on, at most one large page is handed on in a turn, no sooner than its share of the time allows
 (`fyke.core.pace`). So archiving it does not hold up the others. Otherwise all that are ready are handed on. A turn ends
 after `TURN_S`, or when its links are `TURN_BYTES` written out; the next begins with the rest. The loop never waits for
-work beside it. While `MOST_LATER` large pages wait for that, no more exchanges should be handed in (`crowded`).
+work beside it. While `MOST_LATER` large pages wait for room there, no more exchanges should be handed in (`crowded`).
 
 Invariant: every exchange that goes in comes out once, whatever its bytes, though one with a large page comes out later.
 """
@@ -338,8 +338,9 @@ class Harvest:
         self._aside.put(partial(work, pending), self._held_bytes(pending.page), read_bytes)
 
     def _do_aside_or_later(self, work: Callable[[PendingPage], PendingPage], pending: PendingPage) -> None:
-        """Do the same for a page whose size alone did not show that it takes long. Without room for it now, it is
-        opened again later. Only plain pages can be read twice; others are few."""
+        """Have `work` done aside for a page whose size alone did not show that it takes long. If there is no room for
+        it now, a plain page is opened again later. Other pages, which are few and cannot be read twice, go aside in any
+        case."""
         assert self._aside is not None
         exchange, size_bytes = pending.exchange, self._held_bytes(pending.page)
         is_plain = exchange.outcome is Outcome.OK and exchange.visit.kind in (Kind.PAGE, Kind.SEED)

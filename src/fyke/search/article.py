@@ -2,8 +2,8 @@
 
 Around an article stand menus, teasers, comments and notices, other ones at each host.
 
-- The *holder* of a text is the nearest element around it that divides pages, not text. Words outside links are
-  counted for it.
+- The *holder* of a text is the nearest element around it that divides pages and not text, such as `div`. Its words are
+  counted, except for those in links.
 - The holder with the most words is of the article. Holders that look like it, from the body down, are posts of a thread
   or parts of one article: then the article is the element around all of them.
 - *Cards* are left out: headings that lead elsewhere, three or more alike, with what belongs to them. So are lines that
@@ -11,8 +11,8 @@ Around an article stand menus, teasers, comments and notices, other ones at each
 - A paragraph of preformatted text becomes one line: a mailing list breaks lines for terminals, its copies break them
   elsewhere or not at all.
 
-Differs from Readability and its kin, which ask for names and lengths of paragraphs: it looks for what is the same
-wherever it was copied, not for what is best read. So `fyke.search.main_text` decides what search holds.
+Readability and its kin ask for names and lengths of paragraphs, and look for what is best read. This module looks for
+what is the same wherever it was copied. What search holds is decided by `fyke.search.main_text`.
 
 Invariant: work is linear in the page, of which at most `MOST_NODES` are read.
 """

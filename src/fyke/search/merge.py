@@ -140,8 +140,8 @@ def _near_batches(catalogue: Array, firsts: Buckets) -> Iterator[pa.RecordBatch]
 
 
 def _signatures(pages: Array, factor: Array, others: U64) -> U64:
-    """Return a number for each document that changes when it does, never 0: uint64[n]. `others`: numbers for facts of
-    other pages."""
+    """Return a number for each document that changes when the document does, never 0: uint64[n]. `others`: numbers for
+    facts of other pages."""
     place = pages["lot"].astype(np.uint64) << np.uint64(32) | pages["text"].astype(np.uint64)
     signatures: U64 = mixed(mixed(mixed(place) + others) + factor.view(np.uint64)) | np.uint64(1)
     return signatures

@@ -15,12 +15,13 @@ cluster drifts by chains, in which each text is near the one before it and the l
 that changed is known by each of its texts.
 
 A text with several clusters also notes the first text of the second nearest, if that is not far from the nearest's
-first. If no page is near that second one when all are merged, it joins the nearest too (`fyke.search.catalogue`). So of
-three texts that only the last connects, none stays alone.
+first. If no page is near that first text when all are merged, its page joins the nearest cluster too
+(`fyke.search.catalogue`). So of three texts that only the last connects, none stays alone.
 
-Invariant: what a text is depends on earlier texts alone, not on lots, runs, or when the Drum merges. The folder `near/`
-is a checkpointed shard, and its file `met` has a row of `MET` a text. Both are cut back to the newest checkpoint, and
-later work is done again. Bounded: memory holds the Drum's, and `TOGETHER` texts with their candidates.
+Invariant: the cluster of a text depends on earlier texts alone, not on lots, runs, or when the Drum merges. The folder
+`near/` is a checkpointed shard, and its file `met` has a row of `MET` a text. Both are cut back to the newest
+checkpoint, and later work is done again. Bounded: memory holds the Drum's share, and `TOGETHER` texts with their
+candidates.
 """
 
 import os

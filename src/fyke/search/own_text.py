@@ -6,8 +6,8 @@ two hosts unlike, and short pages of one host alike. Often nothing in a page tel
 - A piece (`fyke.search.pieces`) is *common* if it, or one of its form, stood on `LEAST_PAGES` pages of the host that
   were met and on one in `ONE_IN` of them. Only pages that said something new count. Otherwise a page under many
   addresses would be common, with nothing left to compare.
-- A piece common at one host is common anywhere, because copies of a press release have what its agency writes below
-  each. But such pieces count if they are most of what a page says.
+- A piece that is common at one host is left out at all hosts, because copies of a press release have what its agency
+  writes below each. But pieces that are common elsewhere alone count if they are most of what a page says.
 - *Notes* are pieces of a few words (an author, tags, a price), the title, and the words of links. Words are counted
   between blanks, so that an address, a file or a version is one, and without numbers. Notes are left out if they are
   few, as beside an article that has a sketch without them. In a reference of names, or a list of links, they are what
@@ -40,8 +40,8 @@ PLACES = 1 << PLACE_BITS
 LEAST_PAGES = 3
 ONE_IN = 8
 NOTE_WORDS = 7  # a piece with fewer is a note
-FEW_WORDS = 200  # of the notes that are left out, at most, or an eighth of its own; never more than the rest
-ARTICLE_WORDS = 40  # an article has at least as many, and four fifths of what its page says by itself and once
+FEW_WORDS = 200  # words of notes that are left out, at most, or an eighth of all words; never more than the rest
+ARTICLE_WORDS = 40  # of an article, at least, and four fifths of what its page says by itself and once
 LEAST_OWN = 8  # shingles; a text that says less by itself has no sketch
 SAMPLE = 16  # shingles of a page that tell whether it says something new
 NEW_IN = 4  # it does if more than one in four of these is new

@@ -4,9 +4,9 @@ A *piece* is a sentence or a line; sentences, because a notice often shares its 
 is its text without names and numbers. It recognises pieces that stand on each page of a host with another date, price
 or count.
 
-A piece is *linked* if at least half of its words are of its page's links, which say what is elsewhere. So it is if all
-but `REPLY_WORDS` are of the title: above each answer in a thread stands what it answers, behind "Re:". A longer
-sentence that begins with the title is not linked.
+A piece is *linked* if at least half of its words are of its page's links, which say what is elsewhere. It is also
+linked if all its words but `REPLY_WORDS` are of the title: above each answer in a thread stands what it answers, behind
+"Re:". A longer sentence that begins with the title is not linked.
 
 Invariant: time and memory are linear in the text and in the words of its links.
 """
@@ -41,7 +41,7 @@ class Pieces:
 
     words: U64  # [n], a hash each, in order
     sizes: npt.NDArray[np.int64]  # [p], words of each
-    spaced: npt.NDArray[np.int64]  # [p], how many of these begin with a letter, behind a blank if blanks part them
+    spaced: npt.NDArray[np.int64]  # [p], words of each that begin with a letter; behind a blank if blanks part words
     keys: U64  # [p], a hash of what each says
     forms: U64  # [p], a hash of its form; 0 if it has none
     linked: npt.NDArray[np.bool_]  # [p]
@@ -82,8 +82,8 @@ def pieces_of(text: str | TextParts, links: Iterable[str] = (), title: str = "")
 
 
 def _counted(lines: str) -> tuple[npt.NDArray[np.uint8], U64, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return `lines` in UTF-8 and small letters, the hashes of all words, where each begins, and how many each line
-    has."""
+    """Return `lines` in UTF-8 and small letters, the hashes of all words, where each word begins, and how many words
+    each line has."""
     data = np.frombuffer(lines.lower().encode("utf-8", "replace"), np.uint8)
     ends = np.append(np.flatnonzero(data == _LINE_END), len(data))
     words, places = words_and_places(data)

@@ -1,18 +1,18 @@
 """A sketch: 144 bytes of a text that tell whether it nearly agrees with another.
 
-Made once a page of its own text (`fyke.search.own_text`), compared by `fyke.search.near`. A text is the set of its
-*shingles*, the runs of `SHINGLE_WORDS` words. Two texts resemble each other by the Jaccard coefficient J of their sets
-(Broder, On the resemblance and containment of documents, 1997). The range of the shingles' hashes is cut into bins, and
-the smallest hash of each counts. So two sets agree in a bin with probability J (Li, Owen and Zhang, One permutation
-hashing, NIPS 2012). An empty bin takes the hash of another one that is drawn for it (Shrivastava, Optimal
-densification, ICML 2017). If it took that of the next full bin, this would count for all empty ones before it, and
+One is made for each page, of its own text (`fyke.search.own_text`). `fyke.search.near` compares them. A text is the set
+of its *shingles*, the runs of `SHINGLE_WORDS` words. Two texts resemble each other by the Jaccard coefficient J of
+their sets (Broder, On the resemblance and containment of documents, 1997). The range of the shingles' hashes is cut
+into bins, and the smallest hash of each counts. So two sets agree in a bin with probability J (Li, Owen and Zhang, One
+permutation hashing, NIPS 2012). An empty bin takes the hash of another one that is drawn for it (Shrivastava, Optimal
+densification, ICML 2017). If it took that of the next full bin, one hash would count for all empty bins before it, and
 short texts would be judged by a few of their words. A sketch holds
 
 - *bands*, the hashes of `BAND_BINS` bins each. One at least agrees with probability 1 - (1 - J^9)^10: 0.995 at J = 0.9,
   0.02 at 0.5. They find candidates by equality, as a Drum can;
 - *signs*, a bit of each of `SIGNS` other bins (Li and König, b-bit minwise hashing, WWW 2010), which confirm
-  candidates. (1 - J) / 2 of them differ, so `MOST_SIGNS` at J = 0.844. That is less than the 0.9 of near-duplicates,
-  because text beside the articles costs a few hundredths.
+  candidates. A share (1 - J) / 2 of them differs, which is `MOST_SIGNS` at J = 0.844. This J is less than the 0.9 of
+  near-duplicates, because text beside the articles costs a few hundredths.
 
 Signs take the place of the usual simhash (Henzinger, SIGIR 2006). Of pairs with J between 0.9 and 0.95, a simhash of 64
 bits at a distance of 6 confirmed 37 and 72 in 100 on two sets of pages, signs all (`benches/near_duplicates.py`).
@@ -54,7 +54,7 @@ def mixed(numbers: Array) -> U64:
 
 _APART = np.uint64(0x9E3779B97F4A7C15)
 ASKED = 64  # bins that an empty one asks before it takes the next full one
-_POSITIONS = 64  # of a word that are told apart; divides 256, at which a place wraps
+_POSITIONS = 64  # places in a word that are told apart; divides 256, at which a place wraps
 _BEYOND_ASCII = 0x80
 LONG = 0xE0  # the first byte of a character of three bytes
 _PLANE = 1 << 16  # characters beyond the first plane of Unicode count as letters

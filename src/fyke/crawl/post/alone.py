@@ -1,4 +1,4 @@
-"""What the loop asks of a post, and the post of a crawl with one agent.
+"""The protocol of a post, as the loop uses it, and the post of a crawl with one agent.
 
 `fyke.crawl.post.office` has the post of an agent among others.
 """

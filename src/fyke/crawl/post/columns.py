@@ -34,7 +34,7 @@ Named = Sequence[tuple[str, tuple[str, ...], float]]  # hosts, their addresses, 
 
 
 class OpenedVisits(NamedTuple):
-    """What `visits_sealed` was given."""
+    """The arguments that `visits_sealed` was given."""
 
     visits: pa.RecordBatch
     named: Named

@@ -1,7 +1,8 @@
 """What must an agent do about each envelope? Keeps its letters and the visits it handed out in step.
 
-The office (`office`) acts on the answers with columns, sockets and files; the simulator that judges the protocol, with
-toys: the code that is judged is the code that runs. Pure, as `letters` and `handed` are, which give the reasons.
+The office (`office`) acts on the answers with columns, sockets and files. The simulator that judges the protocol acts
+on them with toys, so that the code that is judged is the code that runs. Pure, as are `letters` and `handed`, which
+give the reasons.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -100,8 +101,8 @@ class Dealings:
     def told(
         self, sender: int, letter: Letter, keys: Sequence[int], row_of: Callable[[int], Any], now: float
     ) -> list[int]:
-        """Note outcomes in a letter of `sender`; return the keys of visits that were out, which ended and are not safe
-        yet. `row_of` is asked for the rows, by place, of the others."""
+        """Note that a letter of `sender` told the ends of the visits `keys`. Return the keys of those that were out:
+        they are not safe yet. `row_of` gives the rows of the others, by place."""
         told = ToldIn(sender, letter.life, letter.number)
         were_out = [self.handed.told(sender, key, now) for key in keys]
         for place, key in enumerate(keys) if not all(were_out) else ():

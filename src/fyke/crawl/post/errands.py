@@ -2,9 +2,10 @@
 
     fetcher ─► wanted ─► shard of the host ─► agent of its address ─► made ─► shard ─► fetcher
 
-An errand is a visit by order of another host's rules. It goes to the shard of the host that it leads to, which has it
-made by the agent that asks that host, in turn with its other visits. It has a key of its own, so that it meets no other
-visit to the same URL. Invariant: errands of this agent are sent again if the asked shard begins a new life.
+An errand is a visit to which another host's robots.txt redirects. It goes to the shard of the host that it visits. The
+shard has it made by the agent that asks that host, in turn with other visits. An errand has a key of its own, so that
+it is not taken for another visit to the same URL. Invariant: errands of this agent are sent again if the asked shard
+begins a new life.
 """
 
 from collections.abc import Iterable, Mapping

@@ -10,11 +10,12 @@ visit is thus lent: it is the shard's until its results are safe with the agent 
 A visit has *ended* when its outcome was told. The window may hand out more in its place, but a checkpoint of the shard
 has it as waiting until a checkpoint of the agent has record, links and outcome.
 
-If an agent dies, its next life says how far it got (`letters`): visits it ended after that, or had in hand, wait again.
-If a shard dies, it goes back to its checkpoint, and may have forgotten that it handed a visit out. The outcome is never
-forgotten: it is kept and told again. If it comes *early*, before the visit is handed out again, that is noted, and the
-visit is not made twice. Visits that waited at agents are dropped there, because the shard has them again. Visits under
-way are named to the shard, with the hosts that rest, before it hands out anything.
+If an agent dies, its next *life*, which is the next run of its process, says how far it got (`letters`): visits that it
+ended after that, or had in hand, wait again. If a shard dies, it goes back to its checkpoint, and may have forgotten
+that it handed a visit out. The outcome is never forgotten: it is kept and told again. If it comes *early*, before the
+visit is handed out again, that is noted, and the visit is not made twice. Visits that waited at agents are dropped
+there, because the shard has them again. Visits under way are named to the shard, with the hosts that rest, before it
+hands out anything.
 
 Politeness by host: a host is *pinned* to one agent while it has visits out, and for `rest_s` after the last of them
 ended, whatever its name resolves to meanwhile. A longer rest is in the host book, which every agent can read.
@@ -162,7 +163,7 @@ class Handed:
         return True
 
     def note_early(self, told: ToldIn, key: int, row: Any) -> None:
-        """Keep `row` of the visit `key`, which ended before it was handed out again, for then."""
+        """Keep `row` of the visit `key`, which ended before it was handed out again, until it is about to be."""
         self._early[key] = told, row
 
     def back(self, key: int, now: float) -> bool:
@@ -235,7 +236,7 @@ class Handed:
         now: float,
     ) -> None:
         """Note visits of this shard (key and host each) that `agent` still has under way, and hosts that rest, with the
-        seconds."""
+        seconds left."""
         for host, rest_s in resting:
             if host not in self._pins:
                 self.pin(host, agent, now)

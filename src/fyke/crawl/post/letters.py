@@ -9,15 +9,15 @@ Each pair of agents has two lanes in each direction:
 
 Letters are sent at once, before a checkpoint of the sender has them. A sender that dies may thus forget letters that
 were applied. Each envelope says how many letters of each life are `safe`. For earlier lives that number is final: later
-letters told of work that will be done again. Links may be met twice, because URL-seen forgets nothing. Outcomes need
-more: see `handed`.
+letters told of work that will be done again. Links may be applied twice without harm, because URL-seen forgets nothing.
+Outcomes need more: see `handed`.
 
 Why not send after the checkpoint? Then nothing would have to be taken back, but each step of a crawl would last until
 the next checkpoint, ten seconds away, or need one of its own. A small crawl is many steps of few pages.
 
 Invariants. A letter is applied when all before it in its lane were, and never twice within what survives of its reader.
-A kept letter that a checkpoint of its sender has is applied in the end, whoever dies. No letter is applied of a sender
-that does not know the reader's present life: the reader went back since, and must first be told what it lost.
+A kept letter that a checkpoint of its sender has is applied in the end, whoever dies. No letter is applied if its
+sender does not know the reader's present life: the reader went back since, and must first be told what it lost.
 """
 
 from collections import deque
@@ -57,7 +57,7 @@ class Envelope:
 
 class Taken(NamedTuple):
     """`met`: the sender of an envelope, in its present life, is met for the first time in ours. `letter` is to be
-    applied after that was dealt with."""
+    applied after the meeting was dealt with."""
 
     met: bool
     letter: Letter | None
@@ -110,7 +110,7 @@ class _Peer:
     """Everything that is known of another agent."""
 
     life: int = 0
-    met: int = 0  # its life that was heard in ours
+    met: int = 0  # its life that we heard from in our present one
     knows: int = 0  # our life that it knows
     # What we write.
     kept: dict[int, _Lane] = field(default_factory=dict)  # by our lives

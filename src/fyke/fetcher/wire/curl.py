@@ -6,12 +6,12 @@ ready, `line` says whose request begins next, `pool` has the handles, `handshake
 
 A handshake costs as much as some ten requests. So the connections used last are kept, and a host whose connection is
 gone resumes its last TLS session, whose certificate counts as checked. libcurl reads the file of trusted certificates
-once. A server that sends much before it is asked anything, which are its certificates, is left before OpenSSL reads
-them. It is asked anew, among few like it, and that connection is not kept.
+once. If a server sends much before it is asked anything, its certificates are long, and its connection is closed before
+OpenSSL reads them. The server is asked anew, among few like it, and the new connection is not kept.
 
 Large answers do not hold up small ones. A transfer that brought `TURN_BYTES`, or took `TURN_S`, is paused and takes
 turns of that size with others like it. Together they have a share of the time while light requests end
-(`fyke.core.pace`). The pause is needed: whatever socket libcurl is told of, it also reads of every transfer that it
+(`fyke.core.pace`). The pause is needed, because libcurl, told of any socket, also reads on from every transfer that it
 left off in the middle.
 
 Invariant: `done` is called exactly once for every `start`, never from inside `start`, whatever the server does, also at
@@ -239,8 +239,7 @@ class CurlEngine:
             self._make_room()
 
     def _set_apart(self, slot: Slot) -> None:
-        """Ask the server of `slot` anew, when those like it leave room, because it has much to say before it is
-        asked."""
+        """Ask the server of `slot` anew, once there is room among those like it, because its certificates are long."""
         self._line.note_large(slot.request.visit.host)
         request, done, started = slot.request, slot.done, slot.started
         slot.body.close()

@@ -8,7 +8,7 @@ are not needed: Cho and Garcia-Molina (Estimating frequency of change, ACM TOIT 
 intervals.
 
 A page with few visits is believed to be like others of its domain (`prior`). Because pages have their seasons, each
-visit gives a little of the belief back to that (`faded`).
+visit gives a little of the belief back to the prior (`faded`).
 
 Invariant: shape and time are positive and finite, whatever is seen. All arrays are float64[n], times in any one unit.
 """
@@ -80,11 +80,11 @@ def changed(belief: Belief, since: Column) -> Belief:
 
 
 def faded(belief: Belief, before: Belief) -> Belief:
-    """Return `belief`, of which 1 - `KEPT` is given back to the belief `before` anything was seen."""
+    """Return `belief` with a part 1 - `KEPT` given back to the belief `before` anything was seen."""
     return Belief(*(KEPT * own + (1 - KEPT) * common for own, common in zip(belief, before, strict=True)))
 
 
 def seen(belief: Belief, change: npt.NDArray[np.bool_], since: Column) -> Belief:
-    """Return the belief after visits, `since` after those before, that found the pages changed where `change`."""
+    """Return the belief after visits, `since` after those before, that found a change where `change` (bool[n])."""
     true, false = changed(belief, since), unchanged(belief, since)
     return Belief(*(np.where(change, one, other) for one, other in zip(true, false, strict=True)))

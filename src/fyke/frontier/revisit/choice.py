@@ -4,18 +4,18 @@ A plan is two passes over them. The first counts due pages by what a visit is wo
 how many of each worth there is room for (`settle`); the second takes these (`take`). A page is due when
 
 - its copy is out of date with a chance of `CHANCE` or more, by belief and lists, or it links to a new page with such a
-  chance, or is `greatest_s` old;
-- and it was not asked for in the last `least_s`, nor, if requests bring nothing, for as long as that goes on: a page
-  away for three days is asked for again after three more.
+  chance, or its copy is `greatest_s` old;
+- and it was not asked for in the last `least_s`. If requests bring nothing, the page rests for as long as it has
+  brought nothing: if it is away for three days, it is asked for again after three more.
 
-In a pass lists of pages come before all. In a crawl that never ends each counts as `LIST` pages; otherwise a host with
-more lists than it can be asked for would have no page visited any more.
+In a pass lists of pages come before all. In a crawl that never ends each list counts as `LIST` pages; otherwise a host
+with more lists than can be asked for would have no other page visited any more.
 
-The room is learned from visits (`Lines`): twice as many pages as were visited since the last plan, less those that
-still wait. So the line is not empty while pages are due, and not longer than the visits of two plans, whatever bounds
-these: politeness, the network, or this machine. The same holds for each host, so that a large and slow one fills nobody
-else's line: the second level of PoliteBinaryLambdaCrawl (Kolobov et al., SIGIR 2019). Hosts are counted in `CELLS`
-cells, by their keys.
+Pages that were taken wait for their visits in *lines*, one a host (`Lines`). The room in a line is learned from visits:
+twice as many pages as were visited since the last plan, less those that still wait. So a line is not empty while pages
+are due, and not longer than the visits of two plans, whatever bounds visits: politeness, the network, or this machine.
+The same holds for all lines together, so that a large and slow host takes nobody else's room: the second level of
+PoliteBinaryLambdaCrawl (Kolobov et al., SIGIR 2019). Hosts are counted in `CELLS` cells, by their keys.
 """
 
 from typing import NamedTuple
@@ -40,7 +40,7 @@ Counts = npt.NDArray[np.int64]
 
 
 class Terms(NamedTuple):
-    """What is asked of a plan. The defaults ask for visits to all pages."""
+    """The terms of a plan. The defaults ask for visits to all pages."""
 
     least_s: float = 0.0  # between two visits to a page
     greatest_s: float = 0.0
@@ -150,7 +150,7 @@ class Choice:
         return bool(self._table.any())
 
     def take(self, resting: Resting) -> Mask:
-        """Return which of these pages are visited, in the second pass in the same order."""
+        """Return which of these pages are visited: bool[n]. Called in the second pass, in the order of the first."""
         chosen = np.zeros(len(resting.at), np.bool_)
         due, places = self._places(resting)
         left = self._table.reshape(-1)
@@ -161,7 +161,7 @@ class Choice:
         return chosen
 
     def _places(self, resting: Resting) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Return which of the pages are due, and the place of each of these in the table."""
+        """Return which of the pages are due, as row numbers, and the place of each due page in the table."""
         due = np.flatnonzero(due_at(resting, self._terms, self._now) <= self._now)
         cells, bins = self._table.shape
         age = np.maximum(self._now - resting.at[due], 1.0)
@@ -208,7 +208,7 @@ def _fitting(counts: Counts, room: Counts, axis: int) -> Counts:
 
 
 def _rank(places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return how many equal ones stand before each."""
+    """Return for each of `places` how many equal ones stand before it."""
     order = np.argsort(places, kind="stable")
     ranks = np.empty(len(places), np.intp)
     ordered = places[order]

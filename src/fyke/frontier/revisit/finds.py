@@ -3,12 +3,12 @@
 A page that links to new pages at the rate d has, at age t, links to d t of them that nobody has met. Each costs as much
 as `UNMET` copies that miss a change, because everything of it is missing. So the index of `worth` grows by `UNMET` d
 t^2 / 2: its U for the cost D(t) = `UNMET` d t (a square-root rule, as for any cost that grows so). Only a link that
-URL-seen lets pass is new: of many pages that link to the same page, only the first is paid. Rules by past yield differ,
-as in Dasgupta et al. (The discoverability of the web, WWW 2007): they visit pages first that showed most new links
-before, however lately these were visited.
+URL-seen lets pass is new: of many pages that link to the same page, only the first is credited. Rules by past yield
+differ, as in Dasgupta et al. (The discoverability of the web, WWW 2007): they visit pages first that showed most new
+links before, however lately these were visited.
 
 The rate is the mean of a Gamma distribution: the page's own links, and a little of the rate of pages that brought none
-before (`common`). Those themselves are not visited for links: that a page changes is reason enough.
+before (`common`). Pages that brought none are not visited for links: that a page changes is reason enough.
 
 Invariant: rates are finite and not negative. All arrays are float64[n]; times in any one unit.
 """

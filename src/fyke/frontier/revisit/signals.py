@@ -2,18 +2,19 @@
 
 Sitemaps and feeds say when pages were changed last. A date later than the last visit is a *signal*. Suppose a host
 announces a share `recall` of all changes, and tells `false` other signals in a unit of time. Then unannounced changes
-of its page come at the rate (1 - recall) r, and a signal is true with the chance (Busa-Fekete et al., WWW 2025)
+of a page that changes at the rate r come at the rate (1 - recall) r, and a signal is true with the chance (Busa-Fekete
+et al., WWW 2025)
 
     credit = recall r / (recall r + false)
 
-A copy of age t with n signals is expected to miss (1 - recall) r t + n credit changes. The index is made of that number
-(`worth`): a signal counts as the age at which as many changes would be missed. So signals go through the index and
-never around it. Fetching at each signal, as lists invite to, costs more than not to listen.
+A copy of age t with n signals is expected to miss (1 - recall) r t + n credit changes. The index (`worth`) is computed
+from that number: the copy counts as one without signals of the age at which as many changes would be missed. So signals
+change the index, and never bypass it. Fetching at each signal, as lists invite to, costs more than not to listen.
 
 Both numbers are learned of each host from its visits. Signals before a visit that found no change were false. If pages
-change without a signal as often as with one, for the time they had, no change was announced. So a host whose dates are
-made up is believed to announce nothing, even if it announces everything. The share of changes that had a signal would
-not tell: visits come sooner after a signal, and changes without one are found together.
+change as often in times without a signal as in times with one, no change was announced. So a host whose dates are made
+up is believed to announce nothing, even if it announces everything. The share of changes that had a signal would not
+tell: visits come sooner after a signal, and changes without one are found together.
 
 Invariant: recall is in [0, `MOST_RECALL`], false positive and finite. All arrays are [n]; times in any one unit.
 """
@@ -45,7 +46,7 @@ Evidence = npt.NDArray[Any]  # dtype `EVIDENCE`
 
 
 class Trust(NamedTuple):
-    """How far signals of n pages are believed, by their hosts."""
+    """The trust in signals of n pages, by their hosts."""
 
     recall: Column  # share of the changes that are announced
     false: Column  # signals without a change in a unit of time
@@ -96,9 +97,9 @@ def all_false(belief: Belief, trusted: Trust, signals: Column) -> Column:
 
 
 def seen(belief: Belief, trusted: Trust, signals: Column, change: Mask, since: Column) -> Belief:
-    """Return the belief after visits, `since` after those before, with `signals` meanwhile, that found pages changed
-    where `change`. No change says the same with signals as without. An announced change counts as one; a silent one
-    came in the time left without announced ones."""
+    """Return the belief after visits, `since` after those before, with `signals` meanwhile, that found a change where
+    `change`. No change says the same with signals as without. An announced change counts as one; a silent one came in
+    the time left without announced ones."""
     chance = credit(belief, trusted)
     some = 1.0 - (1.0 - chance) ** signals
     told = Belief(belief.shape + np.maximum(1.0, signals * chance), belief.time + since)
