@@ -166,7 +166,7 @@ def export(
 
     \b
     parquet   the table of pages with main text and language; a folder of files, or one if PATH ends in .parquet
-    jsonl     a line for each page: text, title, language, its place in the archive; packed if PATH ends in .gz
+    jsonl     a line for each page: URL, title, text, language, time and more; packed if PATH ends in .gz
     markdown  a file for each page: the main content below a front matter
     wacz      the whole archive in one file, for replay
     links     source, target, kind; a folder of Parquet files, or one .parquet, .tsv or .tsv.gz
