@@ -2,12 +2,13 @@
 
 `fyke index` writes a table of domains, `domainrank`. For each domain it says how many domains are behind its linkers,
 that is, link to the domains that link to it. Here the environment variable DOMAINRANK names that table, of an earlier
-crawl or of this one. For `fyke crawl` with
-`PYTHONPATH=examples`: `[frontier] budget = "signal_budget:SignalBudget"`.
+crawl or of this one. For `fyke crawl` with `PYTHONPATH=examples`:
+`[frontier] budget = "signal_budget:SignalBudget"`.
 
     python examples/signal_budget.py http://example.org/ again there/tables/domainrank.parquet
 
-crawls a hundred pages of the web from that URL on. It leaves no domain out: a domain of a farm only has fewer URLs a round.
+crawls a hundred pages of the web from that URL on. It leaves no domain out: a domain of a farm only has fewer
+URLs a round.
 """
 
 import os
