@@ -4,7 +4,7 @@ For `fyke crawl` with `PYTHONPATH=examples`: `[frontier] budget = "budget_functi
 
     python examples/budget_function.py http://example.org/ there
 
-crawls the web from there for a hundred pages, and prints the budget that each domain earned.
+crawls a hundred pages of the web from that URL on, and prints the budget of each domain.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""A crawl order: short addresses first, since a site's front pages tend to have them.
+"""A crawl order: short URLs first, because a site's front pages tend to have them.
 
     python examples/crawl_order.py http://example.org/ there
 
@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 
 import fyke
 
-STEP = 16  # bytes of address for each level
+STEP = 16  # bytes of URL for each level
 
 
 class ShortFirst:
-    """Level 0 for addresses of fewer than 32 bytes, and one level more for every 16 bytes."""
+    """Level 0 for URLs of fewer than 32 bytes, and one level more for every 16 bytes."""
 
     def levels(self, urls: pa.RecordBatch) -> np.ndarray:
         """Return one level from 0 (first) to 7 for each row."""

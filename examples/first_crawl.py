@@ -1,8 +1,8 @@
-"""The program of `make crawl`: it starts a web on this machine, crawls it, searches it and reports on it.
+"""The program of `make crawl`: it starts a synthetic web on this machine, crawls it, searches it and reports on it.
 
     python examples/first_crawl.py [FOLDER]
 
-If called again, it goes on from where it stopped, or says that nothing is left to do.
+If you call it again, it goes on where it stopped, or says that nothing is left to do.
 """
 
 import shlex
@@ -23,9 +23,9 @@ from fyke.core.config import build, load, render
 from fyke.lab.simweb import RunningWeb, lively, running_web
 
 PORTS = (8470, 8453)  # of HTTP and DNS; fixed, so that a crawl can go on another day
-SIZE: dict[str, Any] = {"pages": 1000, "hosts": 60, "crawl_delay_s": 0.05}  # for a quarter of a minute
+SIZE: dict[str, Any] = {"pages": 1000, "hosts": 60, "crawl_delay_s": 0.05}  # it takes a quarter of a minute
 WORD = "river"  # a word on the pages of the web
-HASTE: dict[str, dict[str, Any]] = {  # manners for one's own web; the defaults are for other people's
+HASTE: dict[str, dict[str, Any]] = {  # delays for one's own web; the defaults are for the webs of others
     "politeness": {
         "host_delay_s": 0.02, "address_delay_s": 0.01, "delay_factor": 0.5,
         "failure_delay_s": 0.1, "max_sleep_s": 0.5, "host_failures": 3, "tries": 3,

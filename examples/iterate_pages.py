@@ -1,4 +1,4 @@
-"""The Python interface: `python examples/iterate_pages.py http://example.org/ there`; run again, it goes on."""
+"""The Python interface: `python examples/iterate_pages.py http://example.org/ there`. The same command goes on."""
 
 import sys
 

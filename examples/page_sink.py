@@ -3,7 +3,7 @@
     python examples/page_sink.py http://example.org/ there pages.jsonl
 
 or, for `fyke crawl` with `PYTHONPATH=examples`: `[plugins] sinks = ["page_sink:JsonLines"]`, which adds the lines to
-`pages.jsonl` in the current folder. Pages that are fetched anew after a crash come again.
+`pages.jsonl` in the current folder. A page that is fetched again after a crash has two lines.
 """
 
 import json

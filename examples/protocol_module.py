@@ -3,7 +3,7 @@
     python examples/protocol_module.py mirror http://example.org/ there
 
 A folder of old pages becomes a WARC archive with tables, as if it had been crawled; robots.txt also comes from the
-mirror. The name is still looked up first. For `fyke crawl`, with `PYTHONPATH=examples`: `[plugins] protocols =
+mirror. Fyke still looks the host's name up first. For `fyke crawl`, with `PYTHONPATH=examples`: `[plugins] protocols =
 ["protocol_module:Mirror"]`, which reads the folder `mirror`.
 """
 

@@ -1,12 +1,14 @@
-"""A budget function that uses signals: a link farm loses what its bought in-degree has earned.
+"""A budget function that uses signals: the links between a farm's own domains earn hardly any budget.
 
-`fyke index` writes, beside the rank of each domain, who stands behind the domains that link to it. The environment
-variable DOMAINRANK names that table here, of an earlier crawl or of the present one. For `fyke crawl` with
-`PYTHONPATH=examples`: `[frontier] budget = "signal_budget:SignalBudget"`.
+`fyke index` writes a table of domains, `domainrank`. For each domain it says how many domains are behind its linkers,
+that is, link to the domains that link to it. Here the environment variable DOMAINRANK names that table, of an earlier
+crawl or of this one. For `fyke crawl` with `PYTHONPATH=examples`:
+`[frontier] budget = "signal_budget:SignalBudget"`.
 
     python examples/signal_budget.py http://example.org/ again there/tables/domainrank.parquet
 
-crawls the web from there for a hundred pages. No domain is left out: such a domain only has fewer URLs a round.
+crawls a hundred pages of the web from that URL on. It leaves no domain out: a domain of a farm only has fewer
+URLs a round.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A URL filter: leave out addresses that look like a trap, such as /a/b/a/b/a/b/ or an endless calendar.
+"""A URL filter: leave out URLs that look like a trap, such as /a/b/a/b/a/b/ or an endless calendar.
 
     python examples/url_filter.py http://example.org/ there
 
@@ -21,7 +21,7 @@ class NoTraps:
     """A filter that refuses paths that are very deep or repeat a segment often."""
 
     def accept(self, urls: pa.RecordBatch) -> np.ndarray:
-        """Return one answer for each row. Columns first: only deep paths are looked at one by one."""
+        """Return one answer for each row. It looks one by one only at paths with many slashes."""
         slashes = pc.count_substring(urls.column("url"), b"/").to_numpy(zero_copy_only=False)
         mask = np.ones(urls.num_rows, bool)
         for row in np.flatnonzero(slashes > 2 + REPEATS):

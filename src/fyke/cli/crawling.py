@@ -17,7 +17,7 @@ from fyke.cli.console import Reporter, print_json, say, say_aside
 from fyke.core.choices import Scope
 from fyke.core.errors import EXIT_INTERRUPTED, EXIT_NO_PAGE, ConfigurationError, Stopped
 
-Host = Annotated[str, typer.Argument(help="A host: its name, or a URL on it.", metavar="HOST")]
+Host = Annotated[str, typer.Argument(help="A host, or a URL on it.", metavar="HOST")]
 
 
 def _whole(text: str | None, option: str) -> int | None:
@@ -39,35 +39,48 @@ def _delays(delay_s: float) -> dict[str, Any]:
 @app.command()
 def crawl(  # noqa: PLR0913 - one parameter an option
     urls: Annotated[list[str] | None, typer.Argument(help="URLs where the crawl begins.", metavar="URL...")] = None,
-    into: Annotated[Path | None, typer.Option(help="The crawl's directory; the same one again resumes it.")] = None,
+    into: Annotated[Path | None, typer.Option(help="The crawl's directory; if it holds a crawl, that goes on.")] = None,
     seeds: Annotated[
         list[str] | None,
-        typer.Option(help="Also begin at the URLs in this file; -: stdin; see above.", metavar="FILE"),
+        typer.Option(help="Also begin at the URLs in this file, see above; -: standard input.", metavar="FILE"),
     ] = None,
     scope: Annotated[
         Scope | None,
-        typer.Option(help="How far links are followed from the seeds and their redirects.  [default: host]"),
+        typer.Option(help="Follow links within this part of the web; seeds: follow none.  [default: host]"),
     ] = None,
     pages: Annotated[str | None, typer.Option(help="Stop after this many pages: 300, 20k, 1M.")] = None,
     bytes_: Annotated[str | None, typer.Option("--bytes", help="Stop after this many bytes: 10GB, 500MB.")] = None,
-    for_: Annotated[str | None, typer.Option("--for", help="Stop after a time: 90s, 10m, 2h.")] = None,
-    wait: Annotated[str | None, typer.Option(help="Longest wait if all remaining hosts rest.  [default: 1h]")] = None,
+    for_: Annotated[
+        str | None, typer.Option("--for", help="Stop after this time, pauses included: 90s, 10m, 2h.")
+    ] = None,
+    wait: Annotated[
+        str | None, typer.Option(help="Longest wait if all remaining hosts rest, or the disk is full.  [default: 1h]")
+    ] = None,
     agents: Annotated[int | None, typer.Option(help="Number of processes that crawl.  [default: 1]", min=1)] = None,
-    depth: Annotated[int | None, typer.Option(help="Follow links this many steps from a seed.", min=1)] = None,
-    allow: Annotated[list[str] | None, typer.Option(help="Only URLs matching this RE2 expression.")] = None,
-    deny: Annotated[list[str] | None, typer.Option(help="No URLs matching this RE2 expression.")] = None,
+    depth: Annotated[int | None, typer.Option(help="Follow links at most this many steps from a seed.", min=1)] = None,
+    allow: Annotated[
+        list[str] | None, typer.Option(help="Only URLs that match this RE2 expression, or another --allow.")
+    ] = None,
+    deny: Annotated[list[str] | None, typer.Option(help="No URLs that match this RE2 expression.")] = None,
     delay: Annotated[
         float | None,
-        typer.Option(help="Seconds a host rests between requests; 0: none, for your own server.", min=0),
+        typer.Option(help="Seconds a host rests between requests; 0: no rests, for your own server.", min=0),
     ] = None,
-    requisites: Annotated[bool | None, typer.Option("--requisites", help="Fetch images, styles, scripts too.")] = None,
+    requisites: Annotated[
+        bool | None, typer.Option("--requisites", help="Also fetch images, styles and scripts.")
+    ] = None,
     rewrite: Annotated[
-        Path | None, typer.Option(help="Rewrite links by the rules in a file of fyke rewrite.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Rewrite links by the rules in this file, which fyke rewrite wrote.", metavar="FILE"),
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings, as in a crawl's fyke.toml.")] = None,
-    user_agent: Annotated[str | None, typer.Option(help="Our name, also in robots.txt.")] = None,
-    contact: Annotated[str | None, typer.Option(help="URL or e-mail for owners of sites.")] = None,
-    dns: Annotated[list[str] | None, typer.Option(help="Name server, address or address:port.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A file of settings, written like a crawl's fyke.toml.")] = None,
+    user_agent: Annotated[
+        str | None, typer.Option(help="The crawler's name, also for the rules of robots.txt.")
+    ] = None,
+    contact: Annotated[
+        str | None, typer.Option(help="URL or e-mail address for owners of sites, sent with every request.")
+    ] = None,
+    dns: Annotated[list[str] | None, typer.Option(help="Name server to ask: address or address:port.")] = None,
     private: Annotated[list[str] | None, typer.Option(help="A domain whose addresses may be private.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Visit all pages of a finished crawl once more.")] = False,
     visits: Annotated[
@@ -83,11 +96,14 @@ def crawl(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Crawl from the URLs, or go on with the crawl in the directory.
 
-    Ctrl-C stops within a few seconds, a second one at once. The same command goes on, and nothing is lost.
+    Ctrl-C stops the crawl within a few seconds, a second Ctrl-C at once. Nothing is lost: the same command goes on.
 
-    A file of --seeds has a URL or host a line (# begins a comment), or is a sitemap, a CDXJ index, a WACZ, or another
-    crawl's directory. It may be packed with gzip. From archives and crawls their pages are taken. Hosts in a list need
-    --private if their addresses are private.
+    The file of --seeds is a list (a URL or host a line, # begins a comment), a sitemap, a CDXJ index, a WACZ file, or
+    another crawl's directory. It may be packed with gzip. The pages of an archive or crawl become seeds. Hosts in a
+    list need --private if their addresses are private.
+
+    --scope is seeds, prefix (the folder of a seed), host, domain, or web (everything). A page that a seed redirects to
+    counts as a seed.
 
     Exit status: 0 done, a limit reached, or stopped by SIGTERM, 2 wrong usage, 3 the directory cannot be used, 4 the
     disk is full, 5 nothing could be reached, 6 no seed brought a page, 130 interrupted.
@@ -236,7 +252,7 @@ def _how_it_stands(now: "rooms.inspect.CrawlStatus", directory: Path) -> str:
 @app.command()
 def why(
     directory: Folder,
-    url: Annotated[str, typer.Argument(help="A URL, fetched or not.", metavar="URL")],
+    url: Annotated[str, typer.Argument(help="A URL, whether it was fetched or not.", metavar="URL")],
     as_json: AsJson = False,
 ) -> None:
     """Say what happened to a URL, and why."""
@@ -264,19 +280,20 @@ def unblock(directory: Folder, host: Host) -> None:
 @app.command()
 def cloak(
     directory: Folder,
-    as_: Annotated[str, typer.Option("--as", help="Name to add to our own.", metavar="NAME")],
-    pages: Annotated[int, typer.Option(help="Number of pages to ask for, drawn at random.", min=1, max=1000)] = 20,
+    as_: Annotated[str, typer.Option("--as", help="Name to add to the crawler's own.", metavar="NAME")],
+    pages: Annotated[int, typer.Option(help="Number of pages to ask for, chosen at random.", min=1, max=1000)] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Measure whether servers show other clients something else. A few pages of a crawl are fetched again, by turns
-    under our own name and with another name added, such as
+    """Measure whether servers show other clients something else. It fetches a few pages of a crawl again, by turns
+    under the crawler's own name and with another name added, such as
     --as "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0".
 
-    Each page is asked for four times, as gently as in the crawl, if robots.txt lets Fyke. Pages of hosts that rest for
-    long, or are blocked, are left out. A difference is told if both turns under a name show it. All answers are
-    archived in DIR/cloaking, a crawl of its own; an earlier measurement, also one that broke off, becomes
-    DIR/cloaking-001 and so on. Our own name is always sent too. So servers are not found if they look at addresses, or
-    show something else only without our name. Fyke does not use the result.
+    It asks for each page four times, as gently as the crawl did, and only if robots.txt allows it. It leaves out pages
+    of hosts that are blocked or rest for long. A difference is reported if both turns under a name show it. No crawl
+    may run in DIR. All answers are archived in DIR/cloaking, a crawl of its own. An earlier measurement, also one that
+    broke off, becomes DIR/cloaking-001 and so on. The crawler's own name is always sent. So the measurement does not
+    find servers that look at addresses, or that show something else only if that name is missing. Fyke does not use the
+    result.
     """
     crawled = rooms.directory.CrawlDirectory(directory)
     settings, into = crawled.config(), rooms.directory.CrawlDirectory(directory / rooms.owed.FOLDER)
@@ -319,11 +336,12 @@ def check(
     repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired, and name the rest.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Verify checkpoint, tables and every archived record. Exit 1 with the place of each fault.
+    """Verify checkpoint, tables and every archived record. It names the place of each fault.
 
-    With --repair, tables and indexes are made anew out of the archive, and the crawl goes on from its newest whole
-    checkpoint. Damaged files are kept in DIR/damaged. If it is killed, the same command goes on. Exit 1 if something is
-    lost.
+    --repair makes damaged tables and indexes again out of the archive, and sets the crawl back to its newest whole
+    checkpoint. It keeps damaged files in DIR/damaged. If it is killed, the same command goes on.
+
+    Exit status: 0 all is whole, 1 there are faults. With --repair: 0 all is repaired, 1 something is lost.
     """
     if repair:
         _repair(directory, as_json=as_json)

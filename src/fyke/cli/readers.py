@@ -23,13 +23,15 @@ LOST_NAMED = 5  # lost files, in a line for people
 def index(
     directory: Folder,
     follow: Annotated[bool, typer.Option("--follow", help="Keep the index up to date while the crawl runs.")] = False,
-    memory_mb: Annotated[int, typer.Option(help="Memory for PageRank; with less it works on disk.", min=1)] = 1024,
+    memory_mb: Annotated[
+        int, typer.Option(help="Memory for PageRank, in MB; if that is too little, it works on disk.", min=1)
+    ] = 1024,
     as_json: AsJson = False,
 ) -> None:
-    """Make a crawl's pages searchable. Only new pages are read.
+    """Make a crawl's pages searchable. It reads only pages that are new.
 
-    It can be stopped at any time, and goes on where it was. Run it beside a crawl with --follow. It also finds pages
-    that say nearly the same as an earlier one: DIR/tables/near-00000.parquet.
+    You may stop it at any time: the same command goes on. With --follow it runs beside a crawl. It also finds pages
+    that say nearly the same as an earlier page, and lists them in DIR/tables/near-00000.parquet.
 
     Exit status: 0 all is indexed, 1 all except pages that could not be read from the archive.
     """
@@ -69,7 +71,7 @@ def search(
     directory: Folder,
     query: Annotated[list[str], typer.Argument(metavar="QUERY...", help="Words and operators, see above.")],
     limit: Annotated[int, typer.Option(help="Number of pages to list.", min=1)] = 10,
-    offset: Annotated[int, typer.Option(help="Number of best pages to skip.", min=0)] = 0,
+    offset: Annotated[int, typer.Option(help="Number of pages to skip, from the best one on.", min=0)] = 0,
     also: Annotated[list[Path] | None, typer.Option(help="Search this crawl too.", metavar="DIR")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -119,9 +121,9 @@ def links(
 ) -> None:
     """Find broken links, and count the URLs that links lead to.
 
-    A link is broken if it leads to an error or to no answer, also by redirects, or round in a circle. Targets that were
-    not fetched are not judged: crawl with --requisites to check images as well, and with --scope web --depth 1 to check
-    links to other hosts. With --broken --json, each broken link is a JSON object in a line of its own.
+    A link is broken if it leads, also by redirects, to an error, to no answer, or round in a circle. A link is not
+    judged if its target was not fetched: crawl with --requisites to check images as well, and with --scope web
+    --depth 1 to check links to other hosts. --broken --json prints a JSON object in a line for each broken link.
 
     Exit status of --broken: 0 no link is broken, 1 some are.
     """
@@ -147,16 +149,16 @@ def export(
     directory: Folder,
     to: Annotated[str, typer.Option(help="See above.", metavar="FORMAT")],
     out: Annotated[
-        Path | None, typer.Option(help="A new file or folder.  [default: in DIR/export]", metavar="PATH")
+        Path | None, typer.Option(help="File or folder to make.  [default: in DIR/export]", metavar="PATH")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also the text of exact copies, and of pages that say noindex.")
+        bool, typer.Option("--all", help="Include the text of exact copies, and pages that say noindex.")
     ] = False,
     since: Annotated[
         str | None, typer.Option(help="Only pages fetched from this day or time on (UTC).", metavar="DATE")
     ] = None,
     changes: Annotated[
-        bool, typer.Option("--changes", help="What happened to each page: new, changed or gone; jsonl or csv.")
+        bool, typer.Option("--changes", help="Say of each page whether it is new, changed or gone; for jsonl or csv.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -164,19 +166,22 @@ def export(
 
     \b
     parquet   the table of pages with main text and language; a folder of files, or one if PATH ends in .parquet
-    jsonl     a page a line: text, title, language, where from; packed if PATH ends in .gz
-    markdown  a page a file: the main content under a front matter
+    jsonl     a line for each page: URL, title, text, language, time and more; packed if PATH ends in .gz
+    markdown  a file for each page: the main content below a front matter
     wacz      the whole archive in one file, for replay
     links     source, target, kind; a folder of Parquet files, or one .parquet, .tsv or .tsv.gz
     csv       the table of pages, without text
 
-    HTML, plain text, and documents (fyke[documents]) have a text. jsonl and markdown hold pages with a text: the last
-    answer of each URL, the first of exact copies, and no page that says noindex. parquet has a row for every visit, and
-    text except for exact copies. The other formats hold everything. If there is an index, near_of in jsonl and parquet
-    is the key of the first page that said nearly the same: leave out rows with one if you want each text once. With
-    --changes there is a line for each page that is new, changed or gone since DATE. It says which; new and changed
-    pages come as they are now. A page is gone after a 404 or 410 at two visits in a row, or if it now redirects or
-    says noindex. In csv an apostrophe precedes a cell that a spreadsheet would take for a formula.
+    HTML pages, plain text and documents (fyke[documents]) have a text. jsonl and markdown hold only pages with a text:
+    the last answer of each URL, one of several exact copies (the first), and no page that says noindex. parquet has a
+    row for every visit, without the text of exact copies. The other formats hold everything.
+
+    If there is an index, near_of in jsonl and parquet is the key of the first page that said nearly the same. For each
+    text once, leave out rows that have a near_of.
+
+    With --changes there is a line for each page that is new, changed or gone since DATE, and says which. New and
+    changed pages come as they are now. A page is gone after a 404 or 410 at two visits in a row, or if it now redirects
+    or says noindex. In csv an apostrophe precedes a cell that a spreadsheet would take for a formula.
 
     If it is killed, the same command goes on. PATH appears when all of it is written.
 
@@ -210,16 +215,16 @@ def extract(
     ] = None,
     to: Annotated[str, typer.Option(help="parquet, jsonl, or a database, see above.", metavar="TARGET")] = "parquet",
     out: Annotated[
-        Path | None, typer.Option(help="Folder, for files.  [default: DIR/extracted]", metavar="DIR")
+        Path | None, typer.Option(help="Folder for the files.  [default: DIR/extracted]", metavar="DIR")
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Add the crawl's own rows to a database as they come, while it runs.")
+        bool, typer.Option("--follow", help="Add rows to a database while the crawl makes them.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make tables of facts from archived pages, without a request. Change a selector, and run it again.
+    """Make tables of fields from archived pages, without a request. Change a selector, and run it again.
 
-    A file of settings says what is wanted:
+    A file of settings says which fields:
 
     \b
     [[extract]]
@@ -231,12 +236,13 @@ def extract(
     fields.price = { select = "json:Product.offers.price", type = "number" }
     fields.tags = { select = ".tag", many = true }
 
-    Given to fyke crawl --config, the file makes the crawl write the same tables, as DIR/tables/NAME-*.parquet.
+    fyke crawl --config with this file writes the same tables while it crawls, as DIR/tables/NAME-*.parquet.
 
-    A database is --to postgresql://HOST/NAME or duckdb:FILE. Its tables of these names are replaced, all in one step
-    when they are whole. A password stays in PGPASSWORD or ~/.pgpass. With --follow, rows are added to them as the crawl
-    makes its own tables, each once, even if crawl or command is killed: the same command goes on. It ends when the
-    crawl does.
+    A database is --to postgresql://HOST/NAME or duckdb:FILE. Tables of the same names in it are replaced in one step,
+    when the new ones are whole. Put a password into PGPASSWORD or ~/.pgpass.
+
+    --follow adds rows to the database while the crawl makes its own tables. It adds each row once, even if the crawl or
+    this command is killed: the same command goes on. It ends when the crawl ends.
 
     Exit status: 0 all is extracted, 1 all except pages that could not be read from the archive.
     """
@@ -265,10 +271,10 @@ def copy(
 ) -> None:
     """Copy finished files into an object store or a folder.
 
-    Only new files are sent, also while the crawl runs. Finished are closed WARC files with their indexes,
-    tables, exports, settings and seeds. Each file is read back and
-    compared. If it is killed, the same command goes on. Stores take their credentials as their own tools do, for
-    instance from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT.
+    It sends only new files, and reads each back to compare. The crawl may be running. Finished files are closed WARC
+    files with their indexes, tables, exports, settings and seeds. If it is killed, the same command goes on. Give
+    credentials as for the store's own tools, for instance in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+    AWS_ENDPOINT.
 
     Exit status: 0 all is copied, 1 all except files that are lost or damaged.
     """
@@ -288,10 +294,10 @@ def move(
 ) -> None:
     """Move a crawl's directory, on this disk or to another.
 
-    On another disk every file is compared before the old one is deleted. No crawl may run in it. If it is
-    killed, the same command goes on.
+    No crawl may run in it. On another disk every file is compared before the old one is deleted. If it is killed, the
+    same command goes on.
 
-    Exit status: 0 all is moved, 1 the same, but finished files of the crawl were lost before.
+    Exit status: 0 all is moved, 1 all is moved, but finished files of the crawl were lost before.
     """
     crawled = rooms.directory.CrawlDirectory(directory)
     with rooms.progress.Progress(Reporter(stderr=True), "moving", pipe_s=5.0) as progress:
@@ -327,8 +333,12 @@ def _complain_of_unreadable(directory: Path, count: int, mend: str) -> None:
 def serve(
     directories: Annotated[list[Path], typer.Argument(help="Directories of crawls.", metavar="DIR...")],
     port: Annotated[int, typer.Option(help="Port to listen on; 0: any free port.", min=0, max=65535)] = 8080,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: all of this machine.")] = "127.0.0.1",
-    token: Annotated[str | None, typer.Option(help="Word that commands to a crawl need.  [default: a new one]")] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0: all addresses of this machine.")
+    ] = "127.0.0.1",
+    token: Annotated[
+        str | None, typer.Option(help="Secret word that the dashboard needs to steer a crawl.  [default: a new one]")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Search, read, watch and steer crawls in a browser.

@@ -21,9 +21,9 @@ def web(
     pages: Annotated[int, typer.Option(help="Number of pages.", min=1, max=MOST_PAGES)] = 3600,
     hosts: Annotated[int, typer.Option(help="Number of hosts.", min=1)] = 120,
     seed: Annotated[int, typer.Option(help="Number that selects the synthetic web.", min=0, max=(1 << 63) - 1)] = 1,
-    plain: Annotated[bool, typer.Option("--plain", help="A web without faults and surprises.")] = False,
-    port: Annotated[int, typer.Option(help="Its HTTP port; 0: any.", min=0, max=65535)] = 0,
-    dns_port: Annotated[int, typer.Option(help="Its DNS port; 0: any.", min=0, max=65535)] = 0,
+    plain: Annotated[bool, typer.Option("--plain", help="Make a web without faults and surprises.")] = False,
+    port: Annotated[int, typer.Option(help="Port of its HTTP server; 0: any free port.", min=0, max=65535)] = 0,
+    dns_port: Annotated[int, typer.Option(help="Port of its name server; 0: any free port.", min=0, max=65535)] = 0,
     ledger: Annotated[Path | None, typer.Option(help="Write every request to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -49,8 +49,12 @@ def web(
 
 @app.command()
 def simulate(  # noqa: PLR0913 - one parameter an option
-    into: Annotated[Path, typer.Option(help="A directory; the same command again resumes.", metavar="DIR")],
-    policy: Annotated[str, typer.Option(help="star-beast, naive (two queues) or breadth-first.")] = "star-beast",
+    into: Annotated[
+        Path, typer.Option(help="Directory of the simulation; the same command again goes on.", metavar="DIR")
+    ],
+    policy: Annotated[
+        str, typer.Option(help="star-beast (budgets), naive (budgets, two queues) or breadth-first (no budgets).")
+    ] = "star-beast",
     order: Annotated[
         str, typer.Option(help="Order of URLs in a round: breadth-first, depth, in-degree or random.")
     ] = "breadth-first",
@@ -58,23 +62,24 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     domains: Annotated[str, typer.Option(help="Number of honest domains of the web.")] = "200k",
     farms: Annotated[
         int | None,
-        typer.Option(help="Number of spam farms, of three domains each; 0: none.  [default: domains / 1500]", min=0),
+        typer.Option(help="Number of spam farms, with three domains each.  [default: --domains / 1500]", min=0),
     ] = None,
     seed: Annotated[int, typer.Option(help="Number that selects the synthetic web.")] = 1,
     connections: Annotated[int, typer.Option(help="Downloads at a time.", min=1)] = 1000,
-    host_delay: Annotated[float, typer.Option(help="Seconds a host rests, without reputation.", min=0)] = 40.0,
+    host_delay: Annotated[float, typer.Option(help="Seconds a host without reputation rests.", min=0)] = 40.0,
     revisit: Annotated[
         float,
         typer.Option(
-            help="Pages change every DAYS days, in the median, and are visited again; no giants.", metavar="DAYS"
+            help="Pages change every DAYS days (median) and are visited again; then there are no giant domains.",
+            metavar="DAYS",
         ),
     ] = 0.0,
     as_json: AsJson = False,
 ) -> None:
     """Try a crawl policy on a virtual web of any size.
 
-    The frontier and politeness are the real ones; there are no sockets, and nobody waits. Ctrl-C stops with
-    checkpoint and report; after a kill, the same command goes on from the newest checkpoint.
+    The frontier and politeness are the real ones. There is no network, and time is simulated. Ctrl-C stops with a
+    checkpoint and a report. After a kill, the same command goes on from the newest checkpoint.
     """
     honest, wanted = rooms.quantities.read_whole("--domains", domains), rooms.quantities.read_whole("--pages", pages)
     web = rooms.spec.VirtualWebSpec(
@@ -103,22 +108,26 @@ def simulate(  # noqa: PLR0913 - one parameter an option
 def plan(  # noqa: PLR0913 - one parameter an option
     pages: Annotated[str, typer.Option(help="Number of pages to crawl: 8e9, 8B, 500M.")] = "8e9",
     rate: Annotated[str, typer.Option(help="Pages to crawl a second.")] = "3100",
-    memory: Annotated[str, typer.Option(help="Memory for URL checks: 8GB, 8GiB.")] = "8GB",
-    disk: Annotated[str | None, typer.Option(help="Disk for DRUM's buckets.  [default: grows with pages]")] = None,
+    memory: Annotated[str, typer.Option(help="Memory for checks whether a URL is new: 8GB, 8GiB.")] = "8GB",
+    disk: Annotated[
+        str | None,
+        typer.Option(help="Disk for URLs that wait for a check (DRUM's buckets).  [default: grows with pages]"),
+    ] = None,
     speed: Annotated[str, typer.Option(help="The disk's mean speed of reading and writing: 675MB/s.")] = "675MB/s",
-    share: Annotated[str, typer.Option(help="Share of the disk's speed for URL checks.")] = "0.15",
+    share: Annotated[str, typer.Option(help="Share of the disk's speed for these checks.")] = "0.15",
     network: Annotated[str, typer.Option(help="Speed of the network: 1Gbit/s, 125MB/s.")] = "1Gbit/s",
     links: Annotated[str | None, typer.Option(help="Links on a page.  [default: 59]")] = None,
     unique: Annotated[str | None, typer.Option(help="Share of links that are new.  [default: 1/9]")] = None,
     unique_links: Annotated[
-        str | None, typer.Option(help="New links a page.  [default: 6.5, or --links times --unique if one is given]")
+        str | None,
+        typer.Option(help="New links a page.  [default: 6.5, or --links times --unique if one of them is given]"),
     ] = None,
     known: Annotated[str, typer.Option(help="URLs known before the crawl.")] = "100M",
     url: Annotated[str, typer.Option(help="Mean size of a URL in a queue.")] = "110B",
     page: Annotated[str, typer.Option(help="Mean size of a page as it is received.")] = "21.2kB",
     archived: Annotated[str, typer.Option(help="Size of a page in the archive, as a share of --page.")] = "0.2",
-    domains: Annotated[str, typer.Option(help="Number of domains with URLs over budget.")] = "33M",
-    budget: Annotated[str, typer.Option(help="Mean budget of a domain, in pages.")] = "11",
+    domains: Annotated[str, typer.Option(help="Number of domains with more URLs than their budget.")] = "33M",
+    budget: Annotated[str, typer.Option(help="Mean budget of a domain: pages in a round.")] = "11",
     plot: Annotated[
         Path | None, typer.Option(help="Also draw the plan, into a .png, .svg or .pdf file.", metavar="FILE")
     ] = None,
@@ -126,8 +135,8 @@ def plan(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Size a machine for a crawl, by IRLbot's model.
 
-    It says which disk, memory and time the crawl needs. Options that are not given have the paper's values (Lee
-    et al., WWW 2008): 8 billion pages on one server of 2007.
+    It says which disk, memory and time the crawl needs. The defaults are the values of the paper (Lee et al., WWW
+    2008): 8 billion pages on one server of 2007.
     """
     options = {
         "--pages": pages, "--rate": rate, "--memory": memory, "--disk": disk, "--speed": speed, "--share": share,

@@ -39,30 +39,36 @@ class CrawlSection(Section):
     seeds: list[str] = Field([], description="URLs where the crawl begins.")
     scope: Scope = Field(
         Scope.HOST,
-        description="Links followed: seeds (none), prefix, host, domain (of seeds and what they redirect to), or web.",
+        description="Links to follow: seeds (none), web (all), or those within the prefix (folder), host or domain of"
+        " a seed or"
+        " of a page that it redirects to.",
     )
     pages: Count = Field(0, description="Stop after this many pages; 0: no limit.")
     bytes: Count = Field(0, description="Stop after this many bytes of bodies; 0: no limit.")
     for_s: Seconds = Field(
-        0, description="Stop after this many seconds of crawling, counted from 0 again after a full disk; 0: no limit."
+        0, description="Stop this many seconds after the command began, pauses included; 0: no limit."
     )
     wait_s: Seconds = Field(
-        3600, description="If all remaining hosts rest, wait at most this long for the next; otherwise end."
+        3600, description="Longest wait if all remaining hosts rest, or the disk is full; then the crawl ends."
     )
-    depth: Count = Field(0, description="Follow links this many steps from a seed; 0: no limit.")
+    depth: Count = Field(0, description="Follow links at most this many steps from a seed; 0: no limit.")
     allow: list[str] = Field([], description="If any are given, a URL must match one of these RE2 expressions.")
     deny: list[str] = Field([], description="A URL that matches one of these RE2 expressions is left out.")
     sitemaps: bool = Field(
         True, description="Read the sitemaps that robots.txt names; sitemaps and feeds do not count as pages."
     )
     agents: Annotated[Whole, Field(gt=0, le=64)] = Field(
-        1, description="Number of processes that crawl; several pay if cores are idle and many hosts in scope."
+        1,
+        description="Number of processes that crawl; more than one helps if cores are idle and many hosts are in"
+        " scope.",
     )
     rewrite: str = Field(
         "",
-        description="A file of rewrite rules, as fyke rewrite writes it; empty: none.",
+        description="A file of rewrite rules that fyke rewrite wrote; empty: none.",
     )
-    requisites: bool = Field(False, description="Also fetch images, styles and scripts, two hops beyond the scope.")
+    requisites: bool = Field(
+        False, description="Also fetch images, styles and scripts, up to two steps beyond the scope."
+    )
 
 
 class AgentSection(Section):
@@ -70,7 +76,7 @@ class AgentSection(Section):
 
     user_agent: Annotated[str, AfterValidator(_product_token)] = Field(
         "fyke",
-        description="The product token: also our name in robots.txt.",
+        description="The crawler's name: in the User-Agent, and for the rules of robots.txt.",
     )
     contact: Line = Field(
         "",
@@ -79,26 +85,32 @@ class AgentSection(Section):
 
 
 class PolitenessSection(Section):
-    """Rests: a host waits for the longest of its delays, an address for its own."""
+    """Rests between requests. A host rests for the longest of its delays. A server address rests for its own delay."""
 
     host_delay_s: Seconds = Field(1.0, description="Least time between two requests to a host, in seconds.")
     address_delay_s: Seconds = Field(1.0, description="Least time between two requests to a server address.")
-    min_host_delay_s: Seconds = Field(1.0, description="host_delay_s shrinks with a domain's budget, down to this.")
+    min_host_delay_s: Seconds = Field(
+        1.0,
+        description="The larger a domain's budget, the shorter the rest of its hosts: from host_delay_s down to this.",
+    )
     min_address_delay_s: Seconds = Field(
-        1.0, description="address_delay_s shrinks with the mean budget of its domains, down to this."
+        1.0,
+        description="The larger the mean budget of an address's domains, the shorter its rest: from address_delay_s"
+        " down to this.",
     )
     delay_factor: Annotated[Real, Field(ge=0, le=1e6)] = Field(
-        10.0, description="A host also waits this many times as long as its last download took."
+        10.0, description="A host rests at least this many times as long as its last download took."
     )
-    max_delay_s: Seconds = Field(60.0, description="Longest wait that delay_factor may ask for.")
+    max_delay_s: Seconds = Field(60.0, description="Longest rest that delay_factor may ask for.")
     host_failures: Positive = Field(8, description="Failures in a row after which a host is given up.")
     failure_delay_s: Seconds = Field(
         15.0,
-        description="A host's sleep after its first failure; it doubles with each further one, and after a 429 or 503"
-        " without Retry-After. A page that fails waits as long, and twice as long after each further failure.",
+        description="Rest of a host after its first failure, or a 429 or 503 without Retry-After; it doubles with"
+        " each further"
+        " failure. A page that fails waits as long, and twice as long after each further failure of its own.",
     )
-    max_sleep_s: Seconds = Field(3600.0, description="Longest sleep of a failing host; a Retry-After may be longer.")
-    tries: Positive = Field(4, description="Visits to one URL before its failure is final.")
+    max_sleep_s: Seconds = Field(3600.0, description="Longest rest of a failing host; a Retry-After may ask for more.")
+    tries: Positive = Field(4, description="Number of visits to a URL after which its failure is final.")
     hours: HoursText = Field(
         "", description='Hours of the day in which requests are sent: "22-6", or "22:30-6 Europe/Berlin"; empty: any.'
     )
@@ -108,16 +120,20 @@ class FetchSection(Section):
     """Limits of one download."""
 
     connections: Annotated[Whole, Field(gt=0, le=10_000)] = Field(
-        256, description="Downloads at a time; three times as many may run in addition, from slow or new hosts."
+        256,
+        description="Downloads at a time from fast hosts; up to three times as many more may run from slow or new"
+        " hosts.",
     )
-    connect_timeout_s: Seconds = Field(15.0, description="Longest time for a connection, TLS included.")
+    connect_timeout_s: Seconds = Field(15.0, description="Longest time to connect, TLS included.")
     timeout_s: Seconds = Field(300.0, description="Longest time for a whole download.")
     stall_s: Annotated[Whole, Field(gt=0, le=10**6)] = Field(
-        20, description="A download slower than 64 bytes a second for this many whole seconds is broken off."
+        20,
+        description="A download that is slower than 64 bytes a second for this many seconds (a whole number) is"
+        " broken off.",
     )
     max_body_bytes: Positive = Field(
         64 << 20,
-        description="Longer bodies are cut here, and archived as cut; also the limit of an unpacked body.",
+        description="Longest body, packed or unpacked; a longer one is cut here, and archived as cut.",
     )
     verify_tls: bool = Field(True, description="Refuse servers whose certificate cannot be verified.")
     ca_file: str = Field("", description="Certificates to trust, a PEM file; empty: the system's.")
@@ -129,7 +145,9 @@ class DnsSection(Section):
     servers: list[str] = Field([], description="Name servers, address or address:port; empty: the system's.")
     timeout_s: Wait = Field(5.0, description="Longest wait for one answer.")
     tries: Positive = Field(3, description="Number of times a name is asked for, over all servers.")
-    negative_ttl_s: Seconds = Field(600.0, description="How long a name that was not found is not asked for again.")
+    negative_ttl_s: Seconds = Field(
+        600.0, description="After a name was not found, it is not asked for again for this long."
+    )
     private: list[str] = Field(
         [], description="Domains whose hosts may have private addresses; hosts of seeds always may."
     )
@@ -140,15 +158,19 @@ class FrontierSection(Section):
 
     window_visits: Positive = Field(20_000, description="Visits held in memory for politeness to choose from.")
     host_visits: Positive = Field(
-        500, description="Most of these visits that one host may have; its others wait on disk."
+        500, description="Most of these visits for one host; further visits to it wait on disk."
     )
     table_memory_bytes: Positive = Field(
-        8 << 20, description="Memory for rows that wait for each table on disk; four times as much for URLs seen."
+        8 << 20,
+        description="Memory for the rows that wait to be merged into a table on disk, for each table; four times as"
+        " much for the"
+        " table of URLs seen.",
     )
     budget: str = Field(
         "reputation",
-        description="How many URLs of a domain a round lets through: reputation (more for the first hundredth of the"
-        " domains met), equal, popular (only these and seeds).",
+        description="How many URLs of a domain each round lets through (its budget): reputation (more for the"
+        " hundredth of"
+        " domains that most others link to), equal, or popular (only that hundredth, and seeds).",
     )
     default_budget_urls: Positive = Field(10, description="Budget of a domain without reputation.")
     max_budget_urls: Annotated[Whole, Field(gt=0, le=65_535)] = Field(
@@ -159,20 +181,22 @@ class FrontierSection(Section):
     )
     order: str = Field(
         "breadth-first",
-        description="URLs that go first in a round: breadth-first, depth, in-degree, patterns, random.",
+        description="Order of URLs in a round: breadth-first, depth, in-degree, patterns or random.",
     )
     order_patterns: list[str] = Field(
-        [], description="For order = patterns: RE2 expressions, in the order in which their URLs go."
+        [], description="For order = patterns: RE2 expressions; URLs that match the first are fetched first, and so on."
     )
     trap_pages: Annotated[Whole, Field(ge=0, le=10_000)] = Field(
         6,
-        description="After this many pages with similar URLs and hardly any new text, such URLs come last; twice as"
-        " many for a folder or a domain's hosts; 0: never.",
+        description="If this many pages with similar URLs brought hardly any new text, such URLs come last; for a"
+        " folder, or"
+        " the hosts of a domain, twice as many pages; 0: never.",
     )
     probes: bool = Field(
         False,
-        description="Now and then, ask hosts that grow faster than they are read for a page that cannot exist; hosts"
-        " that show new text each time come last.",
+        description="Sometimes ask a host whose known URLs grow faster than they are fetched for a page that cannot"
+        " exist; if it"
+        " answers with new text each time, its URLs come last.",
     )
 
 
@@ -180,33 +204,44 @@ class RevisitSection(Section):
     """How pages are visited again by a crawl that never ends: fyke crawl --revisit."""
 
     share: Annotated[Real, Field(ge=0, le=1)] = Field(
-        0.5, description="Share of visits that go to known pages while new ones wait; if none waits, all do."
+        0.5, description="Share of visits that go to known pages while new pages wait; if no new page waits, all do."
     )
     least_s: Wait = Field(3600.0, description="Least time between two visits to a page.")
     greatest_s: Seconds = Field(
-        30 * 86400.0, description="A page is due when it is likely to have changed, and after this time in any case."
+        30 * 86400.0,
+        description="Most time between two visits to a page; before, it is due when it is likely to have changed.",
     )
     weights: str = Field(
-        "", description="Weights of pages: in-degree, or a CSV or Parquet file of url and weight; empty: all equal."
+        "",
+        description="Weights of pages: in-degree, or a CSV or Parquet file with columns url and weight; empty: all"
+        " equal.",
     )
 
 
 class StoreSection(Section):
     """The archive and its tables."""
 
-    warc_bytes: Positive = Field(1_000_000_000, description="A WARC file is closed when it is this long.")
-    table_rows: Positive = Field(200_000, description="Rows in one Parquet file of pages; links: 20 times that.")
-    links: bool = Field(True, description="Keep the links table.")
-    checkpoint_s: Wait = Field(10.0, description="Time between checkpoints: the most work a crash repeats.")
+    warc_bytes: Positive = Field(
+        1_000_000_000, description="Length in bytes at which a WARC file is closed, and the next begins."
+    )
+    table_rows: Positive = Field(
+        200_000, description="Rows in one Parquet file of the table pages; a file of links holds 20 times as many."
+    )
+    links: bool = Field(True, description="Write the table of links, which fyke links needs.")
+    checkpoint_s: Wait = Field(
+        10.0, description="Time between checkpoints; a crash repeats at most the work since the last one."
+    )
 
 
 class PluginsSection(Section):
-    """Plug-ins by `module:Name` or entry point, used in this order."""
+    """Plug-ins, each named as `module:Name` or by its entry point, used in this order."""
 
-    filters: list[str] = Field([], description="URL filters.")
-    protocols: list[str] = Field([], description="Protocol modules, asked before the built-in ones.")
-    processors: list[str] = Field([], description="Processing modules.")
-    sinks: list[str] = Field([], description="Page sinks.")
+    filters: list[str] = Field([], description="URL filters, which say whether a URL is fetched.")
+    protocols: list[str] = Field(
+        [], description="Protocol modules, which fetch URLs of a scheme; they are asked before the built-in ones."
+    )
+    processors: list[str] = Field([], description="Processing modules, which are given the pages of some media types.")
+    sinks: list[str] = Field([], description="Page sinks, which are given every page.")
 
 
 class Config(Section):

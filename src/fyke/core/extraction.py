@@ -20,12 +20,12 @@ class FieldSection(Section):
 
 
 class ExtractSection(Section):
-    """A table of fields of pages, made while crawling; there may be many."""
+    """A table of fields of pages, made while crawling. There may be several."""
 
-    table: str = Field(description="Its name: tables/NAME-*.parquet.")
+    table: str = Field(description="Name of the table: its files are tables/NAME-*.parquet.")
     match: str = Field("", description="Only pages whose URL matches this RE2 expression; empty: all.")
     each: str = Field(
-        "", description="A CSS selector: a row for each element that matches; empty: one row for each page."
+        "", description="A CSS selector: the table has a row for each element that matches; empty: a row for each page."
     )
     fields: dict[str, str | FieldSection] = Field(description="Columns: a selector, or a table with select and type.")
 

@@ -72,38 +72,40 @@ Secret = Annotated[str, AfterValidator(_secret)]
 
 
 class SiteSection(Section):
-    """Settings for the sites that match; there may be many of these tables, and of two that match the later one counts.
+    """Settings for the sites that match. If several of these tables match, the last one with a setting counts.
 
     A secret is given as env:NAME or file:PATH, and sent only to the origin that `match` names.
     """
 
     match: Annotated[str, AfterValidator(_match)] = Field(
-        description="A host, *.domain, * for all, or a URL, which stands for all URLs below it too."
+        description="A host, *.domain, * for all hosts, or a URL, which also stands for all URLs below it."
     )
     headers: dict[str, str] = Field({}, description="Header fields to send; secrets as env:NAME or file:PATH.")
     cookies: str = Field("", description="Cookies to send: a file in Netscape format, as browsers export it.")
     user: str = Field("", description="User name for Basic authentication.")
-    password: Secret = Field("", description="Its password.")
+    password: Secret = Field("", description="Password of that user.")
     bearer: Secret = Field("", description="A bearer token to send.")
     certificate: str = Field("", description="Client certificate, a PEM file; it may hold the key as well.")
-    key: str = Field("", description="Its key, a PEM file.")
+    key: str = Field("", description="Key of the certificate, a PEM file.")
     key_password: Secret = Field("", description="The key's password.")
     proxy: Annotated[str, AfterValidator(_proxy)] = Field(
         "", description="Proxy: http://, https:// or socks5:// with host and port."
     )
     proxy_user: str = Field("", description="User name for the proxy.")
-    proxy_password: Secret = Field("", description="Its password.")
-    user_agent_suffix: Line = Field("", description="Added to the User-Agent.")
+    proxy_password: Secret = Field("", description="Password for the proxy.")
+    user_agent_suffix: Line = Field("", description="Text to add to the User-Agent.")
     delay_s: Seconds | None = Field(
-        None, description="Rest between two requests to the host; replaces all of [politeness], but not Crawl-delay."
+        None,
+        description="Rest between two requests to the host; replaces the delays of [politeness], but not a"
+        " Crawl-delay.",
     )
 
     hours: HoursText = Field(
         "", description='Hours of the day in which requests are sent, as in [politeness]; "0-24": any.'
     )
-    pages: Count | None = Field(None, description="Most pages of each host; 0: no limit.")
+    pages: Count | None = Field(None, description="Most pages to fetch of each host; 0: no limit.")
     media_bytes: dict[MediaRange, Count] = Field(
-        {}, description='Longest answer in bytes by media type, such as "video/*" = 0; longer ones are broken off.'
+        {}, description='Longest answer in bytes by media type, such as "video/*" = 0; a longer one is broken off.'
     )
 
     @model_validator(mode="after")
