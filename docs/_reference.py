@@ -1,19 +1,23 @@
-"""The pages of the documentation that are made of the program: its commands, settings, Python interface, architecture.
+"""Pages of the documentation made from the program: commands, settings, tables, Python interface, architecture.
 
 A hook of mkdocs. What a key, an option or a function does is said where it is defined, and nowhere else.
 """
 
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from mkdocs.structure.files import File, Files
 
 import fyke
+from fyke.archive.schemas import SCHEMAS
 from fyke.cli.manual import described
 from fyke.core.config import Config, literal
 from fyke.core.extraction import ExtractSection, FieldSection
+from fyke.core.outcomes import Outcome
 from fyke.core.site import SiteSection
 
 ROOT = Path(__file__).parents[1]
@@ -24,6 +28,7 @@ def on_files(files: Files, config: Any) -> Files:
     pages = {
         "reference/commands.md": commands(),
         "reference/settings.md": settings(),
+        "reference/tables.md": tables(),
         "reference/python.md": python(),
         "architecture.md": (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"),
     }
@@ -60,6 +65,23 @@ def _table(title: str, kind: Any, defaults: Any = None) -> Iterator[str]:
         value = getattr(defaults, key) if defaults is not None else field.default
         shown = "" if field.is_required() or value is None else f"`{_cell(literal(value))}`"
         yield f"| `{key}` | {shown} | {_plain(_cell(field.description or ''))} |"
+
+
+def tables() -> Iterator[str]:
+    """Every column of every table, and how a visit can end."""
+    yield "# Tables\n\nThe same sentences are in the Parquet files, as metadata of their columns.\n"
+    for name, schema in SCHEMAS.items():
+        yield f"\n## {name}\n\n{_plain(_said(schema.metadata))}\n\n| column | type | |\n|---|---|---|"
+        for field in schema:
+            kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+            yield f"| `{field.name}` | {_cell(str(kind))} | {_plain(_cell(_said(field.metadata)))} |"
+    yield "\n## Outcomes\n\nWords of the column `outcome`, and of `fyke why`.\n\n| outcome | |\n|---|---|"
+    for value, meaning in re.findall(r'^    [A-Z_]+ = "(\w+)"  # (.+)$', inspect.getsource(Outcome), re.MULTILINE):
+        yield f"| `{value}` | {_plain(_cell(meaning))} |"
+
+
+def _said(metadata: dict[bytes, bytes]) -> str:
+    return metadata[b"description"].decode()
 
 
 def python() -> Iterator[str]:

@@ -14,7 +14,9 @@ import typer
 from crawl.guarded import proxy
 from crawl.runs import crawl, settings
 from crawl.small_site import SmallSite, small_site
+from fyke.archive.schemas import SCHEMAS
 from fyke.cli.app import app
+from fyke.core.outcomes import Outcome
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -155,3 +157,6 @@ def test_the_site_is_built_of_itself(tmp_path: Path) -> None:
     commands_page = (tmp_path / "reference" / "commands.html").read_text()
     assert [name for name in _commands() if f">fyke {name}</h2>" not in commands_page] == []
     assert ">fyke.Crawl</h2>" in (tmp_path / "reference" / "python.html").read_text()
+    tables_page = (tmp_path / "reference" / "tables.html").read_text()
+    names = [*Outcome, *(field.name for schema in SCHEMAS.values() for field in schema)]
+    assert [name for name in names if f"<code>{name}</code>" not in tables_page] == []
