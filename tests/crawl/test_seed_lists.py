@@ -307,7 +307,7 @@ def test_a_wacz_that_is_packed_strangely_is_read_or_refused(
     try:
         assert read(path) == ["http://a.example/"]
     except ConfigurationError as error:
-        assert f"--seeds {path}: " in str(error)
+        assert f"--seeds {path} cannot be read: " in str(error)
 
 
 @pytest.mark.parametrize("value", [["text/html"], {"text/html": 1}, None, 5, 1e300])

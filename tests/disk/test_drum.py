@@ -416,7 +416,7 @@ def test_a_damaged_table_is_found_out(tmp_path: Path, suffix: str) -> None:
     content = bytearray(path.read_bytes())
     content[37] ^= 1
     path.write_bytes(content)
-    with pytest.raises(StateDamaged, match=r"damaged: block \d+ is not"):
+    with pytest.raises(StateDamaged, match=r"damaged: block \d+ differs from what was written"):
         _, drum = opened(tmp_path, value="<u4", memory_bytes=1)
         drum.contains(keys)
 

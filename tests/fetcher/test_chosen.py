@@ -62,10 +62,10 @@ async def test_another_port_of_a_private_seed_is_not_asked() -> None:
 
     assert (await fetched(first)).outcome is Outcome.OK
     refused = await fetched(second)
-    assert refused.outcome is Outcome.ADDRESS_REFUSED and f"port {second}" in refused.detail
+    assert refused.outcome is Outcome.ADDRESS_REFUSED and f"no seed names its port {second}" in refused.detail
     assert asked == [first]
     record = rules_from(refused, b"", now=0.0)
-    assert record.state is RobotsState.ALLOW_ALL and "not asked" in record.reason
+    assert record.state is RobotsState.ALLOW_ALL and "not requested" in record.reason
     engine.close()
     for server in servers:
         server.close()

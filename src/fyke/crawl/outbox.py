@@ -164,7 +164,7 @@ class Outbox:
         """Note whether the page of `visit` had new text; None for a redirect that leads somewhere. `put_ended` comes as
         well."""
         self._judged.append((visit, fresh))
-        self._stale += fresh is False
+        self._stale += not fresh
 
     def put_dated(self, dated: pa.RecordBatch) -> None:
         """Put in when pages changed, as lists say (schema `DATED`)."""
