@@ -125,7 +125,9 @@ def test_killed_on_the_way_the_pass_goes_on_as_it_began(site: SmallSite, tmp_pat
     known = visits(into)
     site.asked.clear()
     kills = int(killed_after(begin(into, config, "--again", "--pages", "40", start_new_session=True), 1.5))
-    kills += sum(crawl_killed(into, config, 0.5 + random.random(), "--again", "--pages", "40") for _ in range(3))
+    for _ in range(3):
+        if "killed" in fyke("status", str(into)).stdout:  # else the same command would begin another pass
+            kills += crawl_killed(into, config, 0.5 + random.random(), "--again", "--pages", "40")
     assert kills
     run = crawl(into, config, "--again", "--pages", "40") if "killed" in fyke("status", str(into)).stdout else None
     assert run is None or run.status == 0
