@@ -119,7 +119,9 @@ async def test_a_data_port_that_is_another_services_is_refused():
             async with listening(server.serve) as control, Client(timeout_s=2, connect_timeout_s=2) as client:
                 answer = await client.get(f"ftp://site.test:{control}/pub/hello.txt")
                 assert (answer.outcome, answer.body.size) == (Outcome.BAD_ANSWER, 0), (port, answer.detail)
-                assert f"port {port} for its data, which is for another service" in answer.detail or port == 0, answer.detail
+                assert f"port {port} for its data, which is for another service" in answer.detail or port == 0, (
+                    answer.detail
+                )
     assert not heard
 
 
