@@ -311,7 +311,7 @@ def cloak(
             raise ConfigurationError(f"{directory} has no pages to ask for again; {left_out}")
         if aside := rooms.owed.set_aside(into):
             say_aside(f"the earlier measurement was moved to {aside}")
-        named = rooms.cloaking.named_urls(crawled, urls)
+        named = rooms.owed.named_urls(crawled, urls)
         with rooms.owed.owed(crawled, into, urls):
             into.listed.write(url for url in urls if url not in named)
             for number, turn in enumerate(rooms.cloaking.TURNS):

@@ -21,10 +21,12 @@ from fyke.archive.lost import require_asked
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
 from fyke.core.messages import SOON_S
+from fyke.core.seeds import seeds_of
 from fyke.core.urls import split
 from fyke.disk.files import writing
 from fyke.fetcher.addresses import is_public
 from fyke.fetcher.book import HostBook, ReadBooks
+from fyke.fetcher.chosen import Chosen
 from fyke.fetcher.rests import Rests
 
 FOLDER = "cloaking"  # of the measurement, in the crawl's directory
@@ -44,6 +46,15 @@ def may_be_asked(directory: CrawlDirectory) -> Iterator[Callable[[str], bool]]:
             return name not in blocked and (host is None or host.due <= now + SOON_S)
 
         yield asked
+
+
+def named_urls(crawled: CrawlDirectory, urls: list[str]) -> list[str]:
+    """Return those of `urls` at a host and port that a person named for the crawl. The others were found on strangers'
+    pages, so their hosts may not be private in the measurement either."""
+    config = crawled.config()
+    seeds = seeds_of([*config.crawl.seeds, *AskedLater(crawled.state).seeds])
+    chosen = Chosen(seeds, config.dns.private)
+    return [url for url in urls if chosen.port((parts := split(url)).host, parts.port)]
 
 
 def set_aside(measured: CrawlDirectory) -> Path | None:

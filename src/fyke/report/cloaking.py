@@ -17,17 +17,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.lost import require_rows
 from fyke.archive.reading import scan_table
 from fyke.core.config import Config
 from fyke.core.markup import tree_of
 from fyke.core.outcomes import Outcome
-from fyke.core.seeds import seeds_of
-from fyke.core.urls import split
 from fyke.core.visits import HTML_TYPES
-from fyke.fetcher.chosen import Chosen
 from fyke.search.archived import ArchiveReader
 
 TURNS = ("plain", "named", "plain", "named")
@@ -88,15 +84,6 @@ def sample(crawl: Path, pages: int, may_be_asked: Callable[[str], bool]) -> list
         rows = zip(keys, found.column("url").to_pylist(), strict=True)
         drawn = nsmallest(pages, {*drawn, *(row for row in rows if row < known and may_be_asked(row[1]))})
     return [url for _, url in drawn]
-
-
-def named_urls(crawled: CrawlDirectory, urls: list[str]) -> list[str]:
-    """Return those of `urls` at a host and port that a person named for the crawl. The others were found on strangers'
-    pages, so their hosts may not be private in the measurement either."""
-    config = crawled.config()
-    seeds = seeds_of([*config.crawl.seeds, *AskedLater(crawled.state).seeds])
-    chosen = Chosen(seeds, config.dns.private)
-    return [url for url in urls if chosen.port((parts := split(url)).host, parts.port)]
 
 
 def turn_settings(config: Config, urls: list[str], name: str) -> Config:
