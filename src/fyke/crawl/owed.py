@@ -4,6 +4,9 @@
 in the crawl whose pages it asks for; afterwards those of the crawl rest as the measurement left them. Called by the
 command line, while the crawl's directory is closed to crawls, and by a crawl that begins.
 
+What the crawl knows of private addresses goes over too: which hosts a person named (`named_urls`), and which names were
+public and may not become private.
+
 Invariant: a host or address that both ask is asked by each no sooner than the other could. If the measurement is
 killed, the crawl finds no journal of rests: every host rests, and it takes long rests over itself (`take_over`).
 """
