@@ -12,47 +12,75 @@ Pure. Bounded: only the first `MOST_CHARS` of a URL count, and in them the first
 """
 
 import re
+from dataclasses import dataclass
+from enum import IntEnum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import xxhash
+
+T = TypeVar("T")
 
 KEPT = 1024  # skeletons whose shapes are kept: URLs of one skeleton often follow each other
 MOST_CHARS = 512
 MOST_PARTS = 24
 MOST_NAMES = 8
-MOST_LEFT_OUT = 6  # names in a query that are left out, one at a time, to find variants
 DEEP_PARTS = 8  # from here on a path is deep
 MOST_LABELS = 5  # hosts with more labels share a shape
 LONG_URL = 256  # characters, from here on a URL is long
 _DIGITS = re.compile(r"[0-9]+")
-# A value in a query, unless it is a short word, which may be one of a few. Forums and repositories part queries by `;`
-# instead of `&` (HTML 4.01, B.2.2).
+# A value in a query, unless it is a short word, which may be one of a few.
 _VALUE = re.compile(r"=(?![a-z]{2,12}(?:[&;]|$))[^&;]*")
-_PAIRS = re.compile(r"[&;]")
+PAIRS = re.compile(r"[&;]")  # forums and repositories part queries by `;` instead of `&` (HTML 4.01, B.2.2)
 _MADE_UP = re.compile(r"(?<=/)[^/#]*+#[^/#]++#[^/#]++#[^/]*+")  # a part with three numbers and more
 _UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"  # RFC 9562, 4
-_HEX = rf"(?<![0-9A-Za-z])(?:{_UUID}|(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{{8,}})(?![0-9A-Za-z])"
-_DIGEST = re.compile(_HEX, re.IGNORECASE)
-# A digest, with the text that means nothing without it: parameters of a path (RFC 3986, 3.3), brackets around it, its
-# name in a query.
-_OF_PATH = re.compile(rf";[^/?;=]+=[^/?;]*|/\([^/()?]*\({_HEX}\)+|{_HEX}", re.IGNORECASE)
-_OF_QUERY = re.compile(rf"(?<=[?&;])[^=&;]*={_HEX}[^&;]*(?:[&;]|$)|{_HEX}", re.IGNORECASE)
-_BETWEEN = re.compile(r"[/?&;]")
-VARIANTS = ("what looks made up in it", "its query", "its folders", "the order of its parts, and how often they come")
-DIGEST, QUERY, FOLDERS = 0, 1, 2  # places in `VARIANTS`; a URL without its query has no digests either
+HEX = rf"(?<![0-9A-Za-z])(?:{_UUID}|(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{{8,}})(?![0-9A-Za-z])"  # looks made up
+_DIGEST = re.compile(HEX, re.IGNORECASE)
 _A_DIGEST = "#.#.#"  # looks made up
 
 
-class Shapes(NamedTuple):
-    """The shapes of one URL, as readable text, with `#` for numbers and `*` for parts that look made up."""
+class Role(IntEnum):
+    """What a shape is made of: first the sharp ones, then the coarse ones."""
 
-    own: str  # its whole path, and the names in its query
-    names: list[str]  # each name in its query
-    words: list[str]  # each name with a short word as its value, if there are other names
-    sharp: list[str]  # traits of few honest URLs: several names in the query, a part that repeats, depth, length
-    coarse: list[str]  # its place: the kinds of parts in its path, its folders, its host
-    hosts: str  # the number of labels of its host, a shape of its domain
+    OWN = 0
+    NAME = 1
+    WORD = 2
+    MIX = 3
+    TRAIT = 4
+    KINDS = 5
+    FOLDER = 6
+    HOST = 7
+    HOSTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes(Generic[T]):
+    """The shapes of one URL: as readable text, with `#` for numbers and `*` for parts that look made up, or as keys
+    (`shape_keys`)."""
+
+    own: T  # its whole path, and the names in its query
+    names: list[T]  # each name in its query
+    words: list[T]  # each name with a short word as its value, if there are other names
+    mixes: list[T]  # its path with any query, if it has several names in its own
+    traits: list[T]  # of few honest URLs: a part that repeats, depth, length
+    kinds: T  # the kinds of parts in its path, and the names in its query
+    folders: list[T]  # at most two, the outermost first
+    host: T
+    hosts: T  # the number of labels of its host, a shape of its domain
+
+    @property
+    def first_folder(self) -> T:
+        """The outermost folder, or the host if there is none."""
+        return self.folders[0] if self.folders else self.host
+
+    def in_order(self) -> list[tuple[Role, T]]:
+        """Return each shape with its role, in the order of the roles."""
+        of_role = [
+            (Role.OWN, [self.own]), (Role.NAME, self.names), (Role.WORD, self.words), (Role.MIX, self.mixes),
+            (Role.TRAIT, self.traits), (Role.KINDS, [self.kinds]), (Role.FOLDER, self.folders),
+            (Role.HOST, [self.host]), (Role.HOSTS, [self.hosts]),
+        ]  # fmt: skip
+        return [(role, shape) for role, some in of_role for shape in some]
 
 
 class Skeleton(NamedTuple):
@@ -74,23 +102,33 @@ def skeleton(url: str) -> Skeleton:
 
 
 @lru_cache(KEPT)
-def shapes(of: Skeleton) -> Shapes:
+def shapes(of: Skeleton) -> Shapes[str]:
     """Return the shapes of the URLs that have this skeleton."""
     steps = [part[:64] for part in of.path.split("/", MOST_PARTS)[1:]]
     names = _names(of)
-    sharp = [f"/{'/'.join(steps)}?…"] if len(names) > 1 else []
-    named = [step for step in steps if step not in ("#", "*", "")]
-    if len(set(named)) < len(named):
-        sharp.append("a part that repeats")
-    if len(steps) >= DEEP_PARTS:
-        sharp.append(f"{DEEP_PARTS} parts and more")
-    if of.is_long:
-        sharp.append(f"{LONG_URL} characters and more")
-    coarse = [kinds(of), *(f"/{'/'.join(steps[:depth])}/…" for depth in (1, 2) if depth < len(steps)), "/…"]
     labels = of.host.rpartition("/")[2].partition(":")[0].split(".")
-    hosts = f"{min(len(labels), MOST_LABELS)} labels"
-    words = [f"?{pair}" for pair in _pairs(of) if "=" in pair] if len(names) > 1 else []
-    return Shapes(f"/{'/'.join(steps)}{_asked(names)}", [f"?{name}=" for name in names], words, sharp, coarse, hosts)
+    return Shapes(
+        own=f"/{'/'.join(steps)}{_asked(names)}",
+        names=[f"?{name}=" for name in names],
+        words=[f"?{pair}" for pair in _pairs(of) if "=" in pair] if len(names) > 1 else [],
+        mixes=[f"/{'/'.join(steps)}?…"] if len(names) > 1 else [],
+        traits=_traits(steps, is_long=of.is_long),
+        kinds=kinds(of),
+        folders=[f"/{'/'.join(steps[:depth])}/…" for depth in (1, 2) if depth < len(steps)],
+        host="/…",
+        hosts=f"{min(len(labels), MOST_LABELS)} labels",
+    )
+
+
+def _traits(steps: list[str], *, is_long: bool) -> list[str]:
+    """Return the traits of URLs with these parts of the path."""
+    named = [step for step in steps if step not in ("#", "*", "")]
+    traits = (
+        (len(set(named)) < len(named), "a part that repeats"),
+        (len(steps) >= DEEP_PARTS, f"{DEEP_PARTS} parts and more"),
+        (is_long, f"{LONG_URL} characters and more"),
+    )
+    return [trait for holds, trait in traits if holds]
 
 
 def kinds(of: Skeleton) -> str:
@@ -100,7 +138,7 @@ def kinds(of: Skeleton) -> str:
 
 
 def _pairs(of: Skeleton) -> list[str]:
-    return sorted({pair[:64] for pair in _PAIRS.split(of.query, MOST_NAMES)[:MOST_NAMES] if pair})
+    return sorted({pair[:64] for pair in PAIRS.split(of.query, MOST_NAMES)[:MOST_NAMES] if pair})
 
 
 def _names(of: Skeleton) -> list[str]:
@@ -111,74 +149,37 @@ def _asked(names: list[str]) -> str:
     return f"?{'&'.join(names)}" if names else ""
 
 
-@lru_cache(KEPT)
-def variants(url: str) -> tuple[str, ...]:
-    """Return a canonical URL without each of `VARIANTS`. Two URLs that have one in common are variants."""
-    url = url[:MOST_CHARS]
-    place, mark, query = url.partition("?")
-    folder, _, name = place.removesuffix("/").rpartition("/")
-    begin = url.find("/", url.find("://") + 3)
-    parts = sorted({*_BETWEEN.split(url[begin:])})
-    last = f"{name}{place[len(folder) + 1 + len(name) :]}{mark}{query}" if len(folder) >= begin else url
-    bare = _without_session(url)
-    return bare.rstrip("?&;") if bare != url else url, _OF_PATH.sub("", place), last, " ".join(parts)
-
-
-def _without_session(url: str) -> str:
-    """Return `url` without parts that look made up."""
-    place, mark, query = url.partition("?")
-    return _OF_PATH.sub("", place) + _OF_QUERY.sub("", mark + query)
-
-
-@lru_cache(KEPT)
-def without_names(url: str) -> tuple[tuple[str, str], ...]:
-    """Return the names in the query of a canonical URL, if it has several, each with the URL without it."""
-    place, _, query = url[:MOST_CHARS].partition("?")
-    pairs = [pair for pair in _PAIRS.split(query, MOST_NAMES)[:MOST_NAMES] if pair]
-    mark = "&" if "&" in query else ";"
-    left = (f"{place}?{mark.join(pairs[:at] + pairs[at + 1 :])}" for at in range(len(pairs)))
-    named = [(pair.partition("=")[0], url) for pair, url in zip(pairs, left, strict=True)]
-    return tuple(named[-MOST_LEFT_OUT:]) if len(named) > 1 else ()
-
-
-def lacks(url: str) -> list[int]:
-    """Return which of `VARIANTS` a canonical URL lacks, as places: parts that look made up, and a query."""
-    if _without_session(url[:MOST_CHARS]) != url[:MOST_CHARS]:
-        return []
-    return [DIGEST] if "?" in url else [DIGEST, QUERY]
-
-
-def variant_keys(url: str, host: int) -> list[int]:
-    """Return the keys of a canonical URL of `host` without each of `VARIANTS`."""
-    return [xxhash.xxh3_64_intdigest(f"{at}{text}".encode(), host) for at, text in enumerate(variants(url))]
-
-
-def name_keys(url: str, host: int) -> list[int]:
-    """Return the keys of a canonical URL of `host` without each name in its query (`without_names`)."""
-    return [xxhash.xxh3_64_intdigest(f"{name}={text}".encode(), host) for name, text in without_names(url)]
-
-
 def name_of(shown: str) -> str:
     """Return the name in one of `Shapes.names` or `Shapes.words`."""
     return shown[1:].partition("=")[0]
 
 
-def sharp_of(found: Shapes) -> list[str]:
-    """Return the sharp shapes of a URL, in the order of `shape_keys`."""
-    return [found.own, *found.names, *found.words, *found.sharp]
+def first_folder(found: Shapes[str], host: int) -> int:
+    """Return the key of the first folder of a URL with these shapes at `host`, wherever it was met."""
+    return xxhash.xxh3_64_intdigest(found.first_folder.encode(), host)
 
 
-def first_folder(found: Shapes, host: int) -> int:
-    """Return the key of the first folder of a URL, or of its host."""
-    return xxhash.xxh3_64_intdigest(found.coarse[1].encode(), host)
+def shape_keys(found: Shapes[str], host: int, domain: int, *, met_on_fresh: bool) -> Shapes[int]:
+    """Return the keys of the shapes of a URL at `host` of `domain`.
 
-
-def shape_keys(found: Shapes, host: int, domain: int, *, met_on_fresh: bool) -> tuple[list[int], list[int]]:
-    """Return the keys of the sharp shapes of a URL (`sharp_of`), and of its coarse ones, the last of its domain.
-
-    Coarse keys differ for URLs that were met on fresh pages.
+    Keys of coarse shapes differ for URLs that were met on fresh pages.
     """
     met_on = "fresh" if met_on_fresh else ""
-    sharp = [xxhash.xxh3_64_intdigest(text.encode(), host) for text in sharp_of(found)]
-    coarse = [xxhash.xxh3_64_intdigest((met_on + text).encode(), host) for text in found.coarse]
-    return sharp, [*coarse, xxhash.xxh3_64_intdigest((met_on + found.hosts).encode(), domain)]
+
+    def sharp(shape: str) -> int:
+        return xxhash.xxh3_64_intdigest(shape.encode(), host)
+
+    def coarse(shape: str) -> int:
+        return xxhash.xxh3_64_intdigest((met_on + shape).encode(), host)
+
+    return Shapes(
+        own=sharp(found.own),
+        names=[*map(sharp, found.names)],
+        words=[*map(sharp, found.words)],
+        mixes=[*map(sharp, found.mixes)],
+        traits=[*map(sharp, found.traits)],
+        kinds=coarse(found.kinds),
+        folders=[*map(coarse, found.folders)],
+        host=coarse(found.host),
+        hosts=xxhash.xxh3_64_intdigest((met_on + found.hosts).encode(), domain),
+    )

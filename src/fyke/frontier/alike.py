@@ -4,107 +4,89 @@ A trap has a million URLs and a few skeletons (`fyke.core.shapes`). The guard lo
 array of the shapes of all lots, one lot behind the other.
 """
 
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
 from fyke.core.batches import U64, Mask, texts, u64
-from fyke.core.shapes import Skeleton, first_folder, shape_keys, shapes, skeleton
+from fyke.core.shapes import Role, Skeleton, first_folder, shape_keys, shapes, skeleton
 from fyke.frontier.probes import place_key
 from fyke.frontier.yields import FERTILE, Counts, Yields
 
 LEAST_PAGES = 3  # of a folder, before it is known to bring something
 DOUBT = 0.5  # share of fresh first pages below which hosts of a domain are in doubt
 Places = npt.NDArray[np.int64]
+T = TypeVar("T", bound=np.generic)
 
 
-class AlikeUrls:
-    """The lots of n URLs. `keys` (uint64[m]) has the keys of the shapes of all lots, one lot behind the other.
+class Lots:
+    """The lots of n URLs. The shapes of all lots stand one lot behind the other, m in all, those of a lot in the order
+    of their roles.
 
+    - `keys`, `roles`: the key and the `Role` of each shape, uint64[m] and int64[m].
     - `which`: the lot of each URL, int64[n].
-    - `places`: the key of the place of each URL, as `fyke.frontier.probes` defines it, uint64[n].
     - `starts`, `lengths`: the range of each lot's shapes, int64[lots]; its first is its own shape.
-    - `at`: the position of each shape in its lot, int64[m].
-    - `names`: number of names in the query, int64[lots]; `query_shapes`: the same plus names with words, int64[lots].
-    - `kinds`, `hosts`, `domains`: for each URL, the position in its lot of the shape of the kinds of its path's parts,
-      of its host, and of its domain, int64[n].
+    - `places`: the key of the place of each URL, as `fyke.frontier.probes` defines it, uint64[n].
     """
 
     def __init__(self, urls: pa.RecordBatch, met_on_fresh: Mask) -> None:
         """Find the lots of `urls` (n > 0 rows), which were met on a fresh page or not (bool[n])."""
         number: dict[tuple[Skeleton, int, bool], int] = {}
-        keys: list[list[int]] = []
+        lots: list[list[tuple[Role, int]]] = []
         places: list[int] = []
-        names: list[tuple[int, int, int]] = []
         self.which = np.empty(urls.num_rows, np.int64)
         owners = u64(urls, "host").tolist(), u64(urls, "domain").tolist()
         for row, (url, host, domain, fresh) in enumerate(zip(texts(urls), *owners, met_on_fresh.tolist(), strict=True)):
             like = skeleton(url), host, fresh
-            found = number.setdefault(like, len(keys))
-            if found == len(keys):
-                of_lot = shapes(like[0])
-                sharp, coarse = shape_keys(of_lot, host, domain, met_on_fresh=fresh)
-                keys.append(sharp + coarse)
-                names.append((len(of_lot.names), len(of_lot.names) + len(of_lot.words), len(sharp)))
-                places.append(place_key(of_lot, host))
-            self.which[row] = found
-        self.keys: U64 = np.array([key for some in keys for key in some], np.uint64)
+            self.which[row] = number.setdefault(like, len(lots))
+            if self.which[row] == len(lots):
+                found = shapes(like[0])
+                lots.append(shape_keys(found, host, domain, met_on_fresh=fresh).in_order())
+                places.append(place_key(found, host))
+        self.keys: U64 = np.array([key for lot in lots for _, key in lot], np.uint64)
+        self.roles = np.array([role for lot in lots for role, _ in lot])
         self.places: U64 = np.array(places, np.uint64)[self.which]
-        self.names, self.query_shapes, sharp_of_lots = np.array(names).T
-        self.lengths = np.array([len(some) for some in keys])
+        self.lengths = np.array([len(lot) for lot in lots])
         self.starts = np.cumsum(self.lengths) - self.lengths
-        self.kinds, self.domains = sharp_of_lots[self.which], self.lengths[self.which] - 1
-        self.hosts = self.domains - 1
-        self.at = np.arange(len(self.keys)) - np.repeat(self.starts, self.lengths)
 
     def __repr__(self) -> str:
-        return f"AlikeUrls({len(self.which)} URLs in {len(self.starts)} lots)"
+        return f"Lots({len(self.starts)} of {len(self.which)} URLs)"
 
     @property
-    def are_names(self) -> Mask:
-        """Mask of the shapes of names in a query: bool[m]."""
-        names: Mask = (self.at > 0) & (self.at <= np.repeat(self.names, self.lengths))
-        return names
-
-    @property
-    def are_query_shapes(self) -> Mask:
+    def are_of_query(self) -> Mask:
         """Mask of the shapes of names in a query, with and without words: bool[m]."""
-        of_query: Mask = (self.at > 0) & (self.at <= np.repeat(self.query_shapes, self.lengths))
+        of_query: Mask = (self.roles == Role.NAME) | (self.roles == Role.WORD)
         return of_query
-
-    @property
-    def are_words(self) -> Mask:
-        """Mask of the shapes of names with words: bool[m]."""
-        words: Mask = self.are_query_shapes & ~self.are_names
-        return words
-
-    @property
-    def are_mixes(self) -> Mask:
-        """Mask of the mixes, the shapes of a path with several names in its query: bool[m]."""
-        mixes: Mask = np.repeat(self.names > 1, self.lengths) & (
-            self.at == np.repeat(self.query_shapes + 1, self.lengths)
-        )
-        return mixes
 
     def are_known_mixes(self, counts: Counts) -> Mask:
         """Return which shapes, with these `counts`, are mixes (a path with several names in its query) whose names each
         bring something: bool[m]. If such a mix is barren, it says nothing of its URLs."""
         bring = (counts["pages"] > 0) & (counts["fresh"] * FERTILE >= 1)
-        known: Mask = self.are_mixes & ~self.any_of_lot(self.are_names & ~bring)
+        known: Mask = (self.roles == Role.MIX) & ~self._any_of_lot((self.roles == Role.NAME) & ~bring)
         return known
 
-    def least(self, values: Places) -> Places:
-        """Return for each URL the least of `values` (int64[m]) of its lot: int64[n]."""
-        least: Places = np.minimum.reduceat(values, self.starts)[self.which]
-        return least
+    def own(self, values: npt.NDArray[T]) -> npt.NDArray[T]:
+        """Return for each URL the one of `values` ([m]) that belongs to its own shape: [n]."""
+        own: npt.NDArray[T] = values[self.starts][self.which]
+        return own
+
+    def first(self, mask: Mask) -> Places:
+        """Return for each URL the place (0 to m - 1) of the first shape of its lot for which `mask` (bool[m]) holds, -1
+        if there is none: int64[n]."""
+        places = np.where(mask, np.arange(len(mask)), len(mask))
+        first = np.minimum.reduceat(places, self.starts)
+        found: Places = np.where(first < len(mask), first, -1)[self.which]
+        return found
 
     def any(self, mask: Mask) -> Mask:
         """Return for each URL whether `mask` (bool[m]) holds anywhere in its lot: bool[n]."""
         found: Mask = np.logical_or.reduceat(mask, self.starts)[self.which]
         return found
 
-    def any_of_lot(self, mask: Mask) -> Mask:
+    def _any_of_lot(self, mask: Mask) -> Mask:
         """Return for each shape whether `mask` (bool[m]) holds anywhere in its lot: bool[m]."""
         found: Mask = np.repeat(np.logical_or.reduceat(mask, self.starts), self.lengths)
         return found
@@ -132,7 +114,7 @@ def have_fertile_folders(urls: pa.RecordBatch, yields: Yields) -> Mask:
     for row, (url, host, domain) in enumerate(zip(texts(urls), *owners, strict=True)):
         found = shapes(skeleton(url))
         for met_on_fresh in (False, True):
-            folders = shape_keys(found, host, domain, met_on_fresh=met_on_fresh)[1][1:-2]
+            folders = shape_keys(found, host, domain, met_on_fresh=met_on_fresh).folders
             keys[row, int(met_on_fresh), : len(folders)] = folders
     counts = yields.of(keys.ravel()).reshape(keys.shape)
     fertile = (counts["pages"] >= LEAST_PAGES) & (counts["fresh"] * FERTILE >= 1)
@@ -149,7 +131,7 @@ def are_hosts_in_doubt(urls: pa.RecordBatch, yields: Yields) -> Mask:
     for url, host, domain in zip(texts(urls), hosts, u64(urls, "domain").tolist(), strict=True):
         if host not in of_host:  # it may have thousands of ports
             found = shapes(skeleton(url))
-            keys = [shape_keys(found, host, domain, met_on_fresh=met_on)[1][-1] for met_on in (False, True)]
+            keys = [shape_keys(found, host, domain, met_on_fresh=met_on).hosts for met_on in (False, True)]
             counts = yields.of(np.array(keys, np.uint64))
             of_host[host] = bool(((counts["pages"] > 0) & (counts["fresh"] < DOUBT)).any())
     return np.array([of_host[host] for host in hosts], np.bool_)

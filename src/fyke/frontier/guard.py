@@ -40,6 +40,7 @@ Bounded by `MOST_SHAPES` counters; those with the fewest pages are forgotten.
 """
 
 from collections.abc import Mapping, Sequence
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -47,18 +48,29 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, Kind, Mask, keep, numbers, texts, u64
-from fyke.core.shapes import FOLDERS, QUERY, VARIANTS, shapes, sharp_of, skeleton
+from fyke.core.shapes import Role, shapes, skeleton
 from fyke.disk.store import Store
-from fyke.frontier.alike import AlikeUrls, are_hosts_in_doubt, first_folders, have_fertile_folders
+from fyke.frontier.alike import Lots, Places, are_hosts_in_doubt, first_folders, have_fertile_folders
 from fyke.frontier.probes import Probes
 from fyke.frontier.testimony import Row, Testimony
 from fyke.frontier.tries import FirstTries
-from fyke.frontier.variants import WAYS, Variants, names_left_out, shapes_of_ways
+from fyke.frontier.variants import Variants, shapes_of_ways
+from fyke.frontier.ways import NAMES, WAYS, Difference, ways_in_words
 from fyke.frontier.yields import COUNT, FERTILE, Counts, Yields
 
 PATIENCE = 2
-MADE_UP = 1 << 30  # a reason in place of the position of a shape
-VARIED = 1 << 29  # the same; the way in which a URL differs is added
+# Why a URL is a trap. `which`: the place of the barren shape among those of the URL's `Lots`, or the way of differing.
+REASON = np.dtype([("why", "u1"), ("which", "<i8")])
+Reasons = npt.NDArray[Any]
+
+
+class Why(IntEnum):
+    """The kinds of reasons."""
+
+    NO_TRAP = 0
+    BARREN = 1  # one of its shapes is barren
+    VARIANT = 2  # it differs from a page that was read only in a way that brings nothing
+    MADE_UP = 3  # its host or domain makes pages up
 
 
 class TrapGuard:
@@ -126,9 +138,9 @@ class TrapGuard:
         """See `fyke.frontier.alike`."""
         return are_hosts_in_doubt(urls, self._yields)
 
-    def reasons(self, urls: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        """Note that `urls` (n rows) were found. Returns why each is a trap, -1 if it is not: int64[n]."""
-        reasons = np.full(urls.num_rows, -1)
+    def reasons(self, urls: pa.RecordBatch) -> Reasons:
+        """Note that `urls` (n rows) were found. Returns why each is a trap, if it is one: [n], dtype `REASON`."""
+        reasons = np.zeros(urls.num_rows, REASON)
         self._variants.note_found(u64(urls, "key"))
         if not (self._yields.owners or self.probes.owners):
             return reasons
@@ -147,75 +159,93 @@ class TrapGuard:
         )
         return np.fromiter(accused, np.bool_, urls.num_rows)
 
-    def _reasons_together(self, urls: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    def _reasons_together(self, urls: pa.RecordBatch) -> Reasons:
         """Return the reasons for n > 0 `urls`. At hosts where variants bring nothing, the URLs that go count as on
         their way, so that of variants met together only one goes."""
         ways = self._barren_ways(urls)
         reasons = self._reasons(urls, ways)[0]
-        go = np.flatnonzero((reasons < 0) & ways.any(axis=1))
+        go = np.flatnonzero((reasons["why"] == Why.NO_TRAP) & ways.any(axis=1))
         if len(go):
             others = go[~self._variants.admit_first(urls.take(pa.array(go)), ways[go])]
             if len(others):
                 reasons[others] = self._reasons(urls.take(pa.array(others)), ways[others])[0]
         return reasons
 
-    def go_first(self, urls: pa.RecordBatch, reasons: npt.NDArray[np.int64]) -> Mask:
-        """Return which of `urls`, traps for these `reasons` (int64[n]), go out because few variants in their place did:
-        bool[n]. Counts them."""
-        return self._tries.go(urls, reasons - VARIED)
+    def go_first(self, urls: pa.RecordBatch, reasons: Reasons) -> Mask:
+        """Return which of `urls`, traps for these `reasons` ([n], dtype `REASON`), go out because few variants in their
+        place did: bool[n]. Counts them."""
+        return self._tries.go(urls, np.where(reasons["why"] == Why.VARIANT, reasons["which"], -1))
 
-    def _reasons(self, urls: pa.RecordBatch, ways: Mask) -> tuple[npt.NDArray[np.int64], Counts]:
-        """Return why each of `urls` (n > 0 rows) is a trap, and the counts of the shapes of all lots, those of the
-        first row first. A reason is the position of the barren shape among the URL's, `VARIED` plus the way in which it
-        differs, or `MADE_UP`; -1 for a URL that is no trap."""
-        hosts, lots = u64(urls, "host"), AlikeUrls(urls, self._testimony.met_on_fresh(u64(urls, "via")))
+    def _reasons(self, urls: pa.RecordBatch, barren_ways: Mask) -> tuple[Reasons, Counts]:
+        """Return why each of `urls` (n > 0 rows) is a trap, if it is one: [n], dtype `REASON`; and the counts of the
+        shapes of their `Lots`, those of the first row first. `barren_ways`: the ways that bring nothing at its host,
+        bool[n, WAYS]."""
+        lots = Lots(urls, self._testimony.met_on_fresh(u64(urls, "via")))
         counts = self._yields.of(lots.keys)
-        barren = np.where(counts["barren"] & ~lots.are_known_mixes(counts), lots.at, len(counts))
-        first = lots.least(barren)
-        first_else = lots.least(np.where(lots.are_query_shapes, len(counts), barren))
-        differs = self._differ(urls, first != first_else, ways)
-        of_names = differs[:, QUERY] & ((lots.names <= 1)[lots.which] | differs[:, len(VARIANTS) :].any(axis=1))
-        found = np.where(of_names, first, first_else)
-        found[(found == len(counts)) | self._are_known_better(urls, lots, counts, found)] = -1
-        differs &= ways
-        differs[:, QUERY] &= ~lots.any(lots.are_query_shapes & self._yields.are_promising(counts))
-        rows = np.flatnonzero(differs.any(axis=1))  # variants of an own shape may be pages, as articles of a wiki are
-        some = urls.take(pa.array(rows))
-        of_own = self._of_variants(lots.keys[lots.starts][lots.which[rows]], some)
-        of_own[:, FOLDERS] = self._of_variants(first_folders(some), some)[:, FOLDERS]
-        differs[rows] &= ~self._yields.are_promising(of_own)
-        found = np.where(differs.any(axis=1), VARIED + differs.argmax(axis=1), found)
-        return np.where(self.probes.make_up(lots.places, hosts, u64(urls, "domain")), MADE_UP, found), counts
+        barren = counts["barren"] & ~lots.are_known_mixes(counts)
+        differs = self._differ(urls, lots.any(barren & lots.are_of_query), barren_ways)
+        reasons = np.zeros(urls.num_rows, REASON)
+        _give(reasons, Why.BARREN, self._barren_shapes(urls, lots, counts, barren, differs))
+        _give(reasons, Why.VARIANT, self._ways_that_bring_nothing(urls, lots, counts, differs & barren_ways))
+        made_up = self.probes.make_up(lots.places, u64(urls, "host"), u64(urls, "domain"))
+        _give(reasons, Why.MADE_UP, np.where(made_up, 0, -1))
+        return reasons, counts
 
-    def _are_known_better(
-        self, urls: pa.RecordBatch, lots: AlikeUrls, counts: Counts, found: npt.NDArray[np.int64]
-    ) -> Mask:
-        """Return which of `urls` (n rows), alike in `lots` with these `counts`, are no traps although the shape at the
-        position `found` (int64[n]) is barren, because their own shape, folder or host brings something: bool[n]."""
-        own = counts[lots.starts][lots.which]
-        better: Mask = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
-        better &= ~lots.any(lots.are_words & counts["barren"])
-        better |= (found == lots.domains) & self.probes.proven(u64(urls, "host"))
-        of_host = np.flatnonzero((found == lots.kinds) | (found == lots.hosts))
-        _, first, lot = np.unique(lots.which[of_host], return_index=True, return_inverse=True)
-        better[of_host] |= have_fertile_folders(urls.take(pa.array(of_host[first])), self._yields)[lot]
-        return better
-
-    def _differ(self, urls: pa.RecordBatch, asked: Mask, barren: Mask) -> Mask:
+    def _differ(self, urls: pa.RecordBatch, asked: Mask, barren_ways: Mask) -> Mask:
         """Return in which ways `urls` (n rows) differ from pages that were read: bool[n, WAYS]. The row of a URL is
-        False, without a look, if it is not `asked` (bool[n]) and no way is `barren` at its host (bool[n, WAYS])."""
+        False, without a look, if it is not `asked` (bool[n]) and no way is barren at its host (bool[n, WAYS])."""
         differs: Mask = np.zeros((urls.num_rows, WAYS), np.bool_)
-        rows = np.flatnonzero(asked | barren.any(axis=1))
+        rows = np.flatnonzero(asked | barren_ways.any(axis=1))
         if len(rows):
             differs[rows] = self._variants.ways_of_differing(urls.take(pa.array(rows)))
         return differs
+
+    def _barren_shapes(self, urls: pa.RecordBatch, lots: Lots, counts: Counts, barren: Mask, differs: Mask) -> Places:
+        """Return the place of the first shape of each of `urls` (n rows) that is `barren` (bool[m]) and makes a trap of
+        it, -1 if there is none: int64[n]. Names in its query do so for variants alone: a URL with several of them must
+        differ in one."""
+        tells = differs[:, Difference.QUERY] & (~lots.any(lots.roles == Role.MIX) | differs[:, NAMES:].any(axis=1))
+        shape = np.where(tells, lots.first(barren), lots.first(barren & ~lots.are_of_query))
+        better = self._have_fertile_shapes(lots, counts)
+        better |= (lots.roles[shape] == Role.HOSTS) & self.probes.proven(u64(urls, "host"))
+        better |= self._have_fertile_folders(urls, lots, np.isin(lots.roles[shape], (Role.KINDS, Role.HOST)))
+        shape[better] = -1
+        return shape
+
+    def _have_fertile_shapes(self, lots: Lots, counts: Counts) -> Mask:
+        """Return which URLs have an own shape that brings something, and no barren name with a word: bool[n]."""
+        own = lots.own(counts)
+        fertile: Mask = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
+        return fertile & ~lots.any((lots.roles == Role.WORD) & counts["barren"])
+
+    def _have_fertile_folders(self, urls: pa.RecordBatch, lots: Lots, asked: Mask) -> Mask:
+        """Return which of those of `urls` (n rows) that are `asked` (bool[n]) lie in folders that bring something:
+        bool[n]."""
+        fertile = np.zeros(urls.num_rows, np.bool_)
+        rows = np.flatnonzero(asked)
+        _, first, lot = np.unique(lots.which[rows], return_index=True, return_inverse=True)
+        fertile[rows] = have_fertile_folders(urls.take(pa.array(rows[first])), self._yields)[lot]
+        return fertile
+
+    def _ways_that_bring_nothing(self, urls: pa.RecordBatch, lots: Lots, counts: Counts, differs: Mask) -> Places:
+        """Return the first of the barren ways in which each of `urls` (n rows) `differs` (bool[n, WAYS], changed in
+        place) that makes a trap of it, -1 if there is none: int64[n]. A way does not if variants of the same own shape,
+        or in the same folder, brought something, as articles of a wiki do."""
+        differs[:, Difference.QUERY] &= ~lots.any(lots.are_of_query & self._yields.are_promising(counts))
+        rows = np.flatnonzero(differs.any(axis=1))
+        some = urls.take(pa.array(rows))
+        of_own = self._of_variants(lots.own(lots.keys)[rows], some)
+        of_own[:, Difference.FOLDERS] = self._of_variants(first_folders(some), some)[:, Difference.FOLDERS]
+        differs[rows] &= ~self._yields.are_promising(of_own)
+        ways: Places = np.where(differs.any(axis=1), differs.argmax(axis=1), -1)
+        return ways
 
     def _barren_ways(self, urls: pa.RecordBatch) -> Mask:
         """Return which ways of differing bring nothing at the hosts of `urls` (n rows): bool[n, WAYS]. A name is not
         among them if it ever brought much: second pages of a list are fresh until each was met elsewhere."""
         counts = self._of_variants(u64(urls, "host"), urls)
         barren: Mask = counts["barren"]
-        barren[:, len(VARIANTS) :] &= self._yields.never_brought(counts[:, len(VARIANTS) :], PATIENCE)
+        barren[:, NAMES:] &= self._yields.never_brought(counts[:, NAMES:], PATIENCE)
         return barren
 
     def _of_variants(self, owners: U64, urls: pa.RecordBatch) -> Counts:
@@ -229,20 +259,20 @@ class TrapGuard:
         """Return in words why the URL in the first row is a trap; empty if it is not."""
         urls = urls.slice(0, 1)
         reasons, counts = self._reasons(urls, self._barren_ways(urls))
-        reason = int(reasons[0])
-        if reason < 0:
+        why, which = reasons[0].item()
+        if why == Why.NO_TRAP:
             return ""
-        if reason == MADE_UP:
+        if why == Why.MADE_UP:
             return "its host or domain makes pages up: it showed new text under several made-up names"
-        if reason >= VARIED:
-            what = [*VARIANTS, *names_left_out(texts(urls)[0])][reason - VARIED]
+        url = texts(urls)[0]
+        if why == Why.VARIANT:
             return (
-                f"it differs from a page that was read only in {what}, and hardly any page there that does had new text"
+                f"it differs from a page that was read only in {ways_in_words(url)[which]}, and hardly any page there"
+                " that does had new text"
             )
-        found = shapes(skeleton(texts(urls)[0]))
-        words = (*sharp_of(found), *found.coarse, found.hosts)[reason]
+        _, shape = shapes(skeleton(url)).in_order()[which]
         return (
-            f"{counts['pages'][reason]} pages there with URLs like {words} were read, and hardly any of the last ones"
+            f"{counts['pages'][which]} pages there with URLs like {shape} were read, and hardly any of the last ones"
             " had new text"
         )
 
@@ -257,3 +287,10 @@ class TrapGuard:
             "variants": self._variants.state(),
             **self._testimony.state(),
         }
+
+
+def _give(reasons: Reasons, why: Why, which: Places) -> None:
+    """Make `why` the reason of those URLs for which `which` (int64[n]) is not -1."""
+    given = which >= 0
+    reasons["why"][given] = why
+    reasons["which"][given] = which[given]

@@ -107,7 +107,7 @@ class Probes:
         """Number of convicted places, hosts and domains."""
         return len(self._convicted)
 
-    def note_fresh(self, url: str, like: Shapes, host: int, domain: int) -> None:
+    def note_fresh(self, url: str, like: Shapes[str], host: int, domain: int) -> None:
         """Note that the page `url`, of the shapes `like`, was fresh."""
         if not self._asks_domains:
             return
@@ -248,9 +248,9 @@ class Probes:
         return {"file": self._file, "places": len(records)}
 
 
-def place_key(like: Shapes, host: int) -> int:
+def place_key(like: Shapes[str], host: int) -> int:
     """Return the key of the place at `host` of URLs with these shapes."""
-    return xxhash.xxh3_64_intdigest(f"place {like.coarse[0]}".encode(), host)
+    return xxhash.xxh3_64_intdigest(f"place {like.kinds}".encode(), host)
 
 
 def _is_domain(record: Any) -> bool:

@@ -18,30 +18,19 @@ Bounded: `RECENT` pages are known to have been fresh or not; newer pages replace
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from fyke.core.batches import U64, Mask, texts, u64
-from fyke.core.shapes import (
-    DIGEST,
-    FOLDERS,
-    QUERY,
-    VARIANTS,
-    Shapes,
-    first_folder,
-    lacks,
-    name_of,
-    shape_keys,
-    shapes,
-    skeleton,
-)
+from fyke.core.shapes import Shapes, first_folder, name_of, shape_keys, shapes, skeleton
 from fyke.disk.store import Store
 from fyke.frontier.probes import Probes
 from fyke.frontier.tries import FirstTries
-from fyke.frontier.variants import Variants, names_left_out, variant_shapes
+from fyke.frontier.variants import Variants
+from fyke.frontier.ways import NAMES, Difference, lacks, way_keys, ways_in_words
 from fyke.frontier.yields import Yields
 
 RECENT = 1 << 15
@@ -49,7 +38,7 @@ FOLDER_PAGES = 6
 STEPS = 2  # redirects that sites chain for one: to another scheme, then to another name
 MOST_STEPS = 100
 # A redirect has the number of its `steps`, the `own` and `host` of the first, and `fresh` of the page that was met on.
-# `led`: whether a page said that it was met here. `differs`: bits of `VARIANTS`.
+# `led`: whether a page said that it was met here. `differs`: a bit for each `Difference`.
 _PAGE = np.dtype(
     [("key", "<u8"), ("own", "<u8"), ("host", "<u8"), ("fresh", "?"), ("steps", "u1"), ("led", "?"), ("differs", "u1")]
 )
@@ -90,78 +79,89 @@ class Testimony:
         of_coarse: list[Row] = []
         tried: set[int] = set()
         in_folder: Counter[int] = Counter()
-        host_of, domain_of, via_of, key_of = (u64(judged, name).tolist() for name in ("host", "domain", "via", "key"))
-        rows = zip(texts(judged), host_of, domain_of, via_of, key_of, judged.column("fresh").to_pylist(), strict=True)
-        for url, host, domain, via, key, fresh in rows:
-            parent = self._recent[via % RECENT]
-            is_known = bool(via and parent["key"] == via)
-            met_on_fresh = bool(is_known and parent["fresh"])
-            steps = int(parent["steps"]) if is_known else 0
-            found = shapes(skeleton(url))
-            sharp, coarse = shape_keys(found, host, domain, met_on_fresh=met_on_fresh)
-            own = sharp[0]
-            differs: list[int] = []
-            if fresh is None:
-                first = (parent["own"], parent["host"]) if steps else (own, host)
-                varied = _bits(self._variants.differs(url, host))
-                self._recent[key % RECENT] = (key, *first, met_on_fresh, min(steps + 1, MOST_STEPS), False, varied)
+        for page in _pages(judged):
+            parent = self._known(page.via)
+            met_on_fresh = parent is not None and bool(parent["fresh"])
+            keys = shape_keys(page.shapes, page.host, page.domain, met_on_fresh=met_on_fresh)
+            steps = 0 if parent is None else int(parent["steps"])
+            if page.fresh is None:
+                self._note_redirect(page, keys.own, parent)
                 if steps < STEPS:
                     continue
+                differs, sharp = list[int](), [keys.own, *keys.names, *keys.words, *keys.mixes, *keys.traits]
             else:
-                differs = self._read(url, host, found, sharp, fresh=fresh)
-                self._recent[key % RECENT] = (key, own, host, fresh, 0, False, _bits(differs))
-                if not fresh and set(differs) & set(lacks(url)):
+                differs = self._note_page(page, keys.own)
+                if not page.fresh and set(differs) & set(lacks(page.url)):
                     continue  # the page itself, after a variant of it
-            if is_known and parent["own"] != own and (steps or (fresh and not parent["led"])):
-                of_sharp += _led(parent, fresh)
-            if fresh:
-                self._probes.note_fresh(url, found, host, domain)
-            owns = own, first_folder(found, host)
-            of_sharp += _rows(sharp, host, differs, fresh, owns, names_left_out(url))
-            if own not in tried and (fresh or not differs) and not self._yields.pages(own):
-                of_coarse += self._of_coarse(coarse, host, domain, in_folder, fresh=fresh)
-            tried.add(own)
+                sharp = self._told_sharply(page, keys, differs)
+            if parent is not None and parent["own"] != keys.own and (steps or (page.fresh and not parent["led"])):
+                of_sharp += _led(parent, page.fresh)
+            if page.fresh:
+                self._probes.note_fresh(page.url, page.shapes, page.host, page.domain)
+            varied = _of_variant(page, keys.own, differs)
+            of_sharp += _rows([*sharp, *varied], page.host, page.fresh)
+            if keys.own not in tried and (page.fresh or not differs) and not self._yields.pages(keys.own):
+                of_coarse += self._of_coarse(page, keys, in_folder)
+            tried.add(keys.own)
         return of_sharp, of_coarse
 
-    def _read(self, url: str, host: int, found: Shapes, sharp: list[int], *, fresh: bool) -> list[int]:
-        """Note that the page `url` was read. Returns the ways in which it differs from others. Takes out of `sharp`,
-        the keys of the shapes `found`, those for which the page does not count."""
-        differs = self._variants.note_read(url, host, fresh=fresh)
-        if not fresh and max(differs, default=0) >= len(VARIANTS):  # a name says why, so its query does not
-            differs = [at for at in differs if at != QUERY]
-        self._tries.query(found, host)
-        sharp[1 : 1 + len(found.names) + len(found.words)] = (
-            self._told_by_query(found, sharp, fresh=fresh) if QUERY in differs else []
-        )
-        if not fresh and differs == [DIGEST]:  # a session says why, so nothing else does
-            sharp.clear()
+    def _known(self, key: int) -> Any:
+        """Return the record of the page with this key (dtype `_PAGE`), or None if it is not known."""
+        record = self._recent[key % RECENT]
+        return record if key and record["key"] == key else None
+
+    def _note_redirect(self, page: "_Witness", own: int, parent: Any) -> None:
+        """Note that the redirect `page`, of the shape `own`, was followed. It was met on `parent` (dtype `_PAGE`, or
+        None)."""
+        met_on_fresh, first, steps = False, (own, page.host), 0
+        if parent is not None:
+            met_on_fresh, steps = bool(parent["fresh"]), int(parent["steps"])
+            first = (int(parent["own"]), int(parent["host"])) if steps else first
+        varied = _bits(self._variants.differs(page.url, page.host))
+        steps = min(steps + 1, MOST_STEPS)
+        self._recent[page.key % RECENT] = (page.key, *first, met_on_fresh, steps, False, varied)
+
+    def _note_page(self, page: "_Witness", own: int) -> list[int]:
+        """Note that `page`, of the shape `own`, was read. Returns the ways in which it differs from others."""
+        differs = self._variants.note_read(page.url, page.host, fresh=bool(page.fresh))
+        if not page.fresh and max(differs, default=0) >= NAMES:  # a name says why, so its query does not
+            differs = [way for way in differs if way != Difference.QUERY]
+        self._tries.query(page.shapes, page.host)
+        self._recent[page.key % RECENT] = (page.key, own, page.host, page.fresh, 0, False, _bits(differs))
         return differs
 
-    def _told_by_query(self, found: Shapes, sharp: Sequence[int], *, fresh: bool) -> list[int]:
-        """Return for which names in the query, and names with words, a page counts: some of the keys `sharp` of the
-        shapes `found`. If the page brought nothing, it does not count for a name whose word was counted before."""
-        ends = 1 + len(found.names), 1 + len(found.names) + len(found.words)
-        names, words = sharp[1 : ends[0]], sharp[ends[0] : ends[1]]
-        if not fresh:
-            known = {name_of(word) for word, key in zip(found.words, words, strict=True) if self._yields.pages(key)}
-            names = [key for name, key in zip(found.names, names, strict=True) if name_of(name) not in known]
-        return [*names, *words]
+    def _told_sharply(self, page: "_Witness", keys: Shapes[int], differs: Sequence[int]) -> list[int]:
+        """Return the keys of the sharp shapes for which `page` counts, whose URL `differs` in these ways."""
+        if not page.fresh and differs == [Difference.DIGEST]:  # a session says why, so nothing else does
+            return []
+        of_query = self._told_by_query(page, keys) if Difference.QUERY in differs else []
+        return [keys.own, *of_query, *keys.mixes, *keys.traits]
 
-    def _of_coarse(
-        self, coarse: Sequence[int], host: int, domain: int, in_folder: Counter[int], *, fresh: bool | None
-    ) -> list[Row]:
-        """Return what a page says of its coarse shapes. `in_folder` counts the pages of this batch that spoke for each
+    def _told_by_query(self, page: "_Witness", keys: Shapes[int]) -> list[int]:
+        """Return the keys of the names in the query, and names with words, for which `page` counts. If it brought
+        nothing, it does not count for a name whose word was counted before."""
+        if page.fresh:
+            return [*keys.names, *keys.words]
+        words = zip(page.shapes.words, keys.words, strict=True)
+        known = {name_of(word) for word, key in words if self._yields.pages(key)}
+        names = zip(page.shapes.names, keys.names, strict=True)
+        return [*(key for name, key in names if name_of(name) not in known), *keys.words]
+
+    def _of_coarse(self, page: "_Witness", keys: Shapes[int], in_folder: Counter[int]) -> list[Row]:
+        """Return what `page` says of its coarse shapes. `in_folder` counts the pages of this batch that spoke for each
         folder."""
         rows: list[Row] = []
-        speaks = True
-        for folder in reversed(coarse[1:-2]):
-            if speaks:
-                rows += _rows([folder], host, [], fresh)
-                speaks = in_folder[folder] + self._yields.pages(folder) < FOLDER_PAGES
-                in_folder[folder] += 1
-        if speaks:
-            rows += _rows([coarse[0], coarse[-2]], host, [], fresh) + _rows([coarse[-1]], domain, [], fresh)
-        return rows
+        for folder in reversed(keys.folders):
+            rows += _rows([folder], page.host, page.fresh)
+            speaks = in_folder[folder] + self._yields.pages(folder) < FOLDER_PAGES
+            in_folder[folder] += 1
+            if not speaks:
+                return rows
+        return [
+            *rows,
+            *_rows([keys.kinds, keys.host], page.host, page.fresh),
+            *_rows([keys.hosts], page.domain, page.fresh),
+        ]
 
     def of_traps(self, traps: pa.RecordBatch) -> list[Row]:
         """Note that these URLs (n rows) wait as traps. Returns rows that count redirects to them as stale."""
@@ -188,29 +188,50 @@ class Testimony:
         return {"recent_file": self._file, "recent": len(recent)}
 
 
+class _Witness(NamedTuple):
+    """A page that was read, fresh or not, or a redirect that was followed: `fresh` is None."""
+
+    url: str
+    shapes: Shapes[str]
+    fresh: bool | None
+    key: int
+    host: int
+    domain: int
+    via: int
+
+
+def _pages(judged: pa.RecordBatch) -> Iterator[_Witness]:
+    """Yield each row of `judged` (schema `JUDGED`)."""
+    columns = [u64(judged, name).tolist() for name in ("key", "host", "domain", "via")]
+    for url, fresh, *numbers in zip(texts(judged), judged.column("fresh").to_pylist(), *columns, strict=True):
+        yield _Witness(url, shapes(skeleton(url)), fresh, *numbers)
+
+
 def _led(parent: Any, fresh: bool | None) -> list[Row]:
     """Return what a page, fresh or not, says of `parent`, the page it was met on (dtype `_PAGE`, marked as `led`
     here)."""
     parent["led"] = True
-    varied = [at for at in range(len(VARIANTS)) if parent["differs"] >> at & 1]
-    return _rows([int(parent["own"])], int(parent["host"]), varied, fresh)
+    host = int(parent["host"])
+    keys = way_keys(host)
+    varied = [keys[way] for way in Difference if parent["differs"] >> way & 1]
+    return _rows([int(parent["own"]), *varied], host, fresh)
 
 
 def _bits(differs: Sequence[int]) -> int:
-    """Return a bit for each place in `VARIANTS` among `differs`."""
-    return sum(1 << at for at in differs if at < len(VARIANTS))
+    """Return a bit for each `Difference` among `differs`."""
+    return sum(1 << way for way in differs if way < NAMES)
 
 
-def _rows(
-    keys: Sequence[int],
-    host: int,
-    differs: Sequence[int],
-    fresh: bool | None,
-    owns: Sequence[int] = (),
-    names: Sequence[str] = (),
-) -> list[Row]:
-    """Return a page's rows, fresh or not, for the shapes with these keys, and for variants that differ in the ways
-    `differs` with these `names` in their query: of its `host`, and of its `owns`, its own shape and folder."""
-    varied = [variant_shapes(host, names)[at] for at in differs]
-    varied += [variant_shapes(owns[at == FOLDERS], names)[at] for at in differs if owns]
-    return [(key, host, 0, 0, bool(fresh), False) for key in (*keys, *varied)]
+def _of_variant(page: _Witness, own: int, differs: Sequence[int]) -> list[int]:
+    """Return the keys of variants that differ as `page` does: of its host, and of its shape `own` or its folder."""
+    if not differs:
+        return []
+    words = ways_in_words(page.url)
+    of_host, of_own = way_keys(page.host, words), way_keys(own, words)
+    of_own[Difference.FOLDERS] = way_keys(first_folder(page.shapes, page.host))[Difference.FOLDERS]
+    return [keys[way] for keys in (of_host, of_own) for way in differs]
+
+
+def _rows(keys: Sequence[int], owner: int, fresh: bool | None) -> list[Row]:
+    """Return a page's rows, fresh or not, for the shapes with these keys of `owner`."""
+    return [(key, owner, 0, 0, bool(fresh), False) for key in keys]

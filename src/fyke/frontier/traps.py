@@ -24,7 +24,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import EMPTY, U64, URLS, Mask, keep, u64
@@ -32,7 +31,7 @@ from fyke.core.sorting import nth_of_each
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.alike import own_shapes
-from fyke.frontier.guard import TrapGuard
+from fyke.frontier.guard import Reasons, TrapGuard, Why
 from fyke.frontier.probes import Probes
 from fyke.frontier.tally import TrapTally
 from fyke.frontier.yields import MOST_SHAPES
@@ -116,7 +115,7 @@ class Traps:
     def divert(self, urls: pa.RecordBatch) -> pa.RecordBatch:
         """Put the traps among `urls` aside. Returns the other rows."""
         reasons = self._reasons(urls)
-        traps = reasons >= 0
+        traps = reasons["why"] != Why.NO_TRAP
         self._try_some(urls, traps, reasons)
         if not traps.any():
             return urls
@@ -128,11 +127,12 @@ class Traps:
         self._looks += aside.num_rows  # one for each URL put aside, so that a shape that wavers costs no more
         return keep(urls, ~traps)
 
-    def _reasons(self, urls: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        """Return the guard's reason why each of `urls` (n rows) is a trap, -1 if it is not or was let go: int64[n]."""
+    def _reasons(self, urls: pa.RecordBatch) -> Reasons:
+        """Return the guard's reason why each of `urls` (n rows) is a trap, none if it was let go: [n], dtype
+        `REASON`."""
         reasons = self._guard.reasons(urls)
-        if (reasons >= 0).any():
-            reasons[self._are_exempt(u64(urls, "key"))] = -1
+        if (reasons["why"] != Why.NO_TRAP).any():
+            reasons["why"][self._are_exempt(u64(urls, "key"))] = Why.NO_TRAP
         return reasons
 
     def _are_exempt(self, keys: U64) -> Mask:
@@ -140,9 +140,9 @@ class Traps:
         either = ((key in self._exempted) or (key in self._exempted_before) for key in keys.tolist())
         return np.fromiter(either, np.bool_, len(keys))
 
-    def _try_some(self, urls: pa.RecordBatch, traps: Mask, reasons: npt.NDArray[np.int64]) -> None:
+    def _try_some(self, urls: pa.RecordBatch, traps: Mask, reasons: Reasons) -> None:
         """Let some of the `traps` among `urls` (bool[n], changed in place) through: those that try a barren shape
-        again, and, by their `reasons` (int64[n]), the first variants in some places."""
+        again, and, by their `reasons` ([n], dtype `REASON`), the first variants in some places."""
         first = np.flatnonzero(self._guard.go_first(urls, reasons))
         rows = np.flatnonzero(traps & (u64(urls, "key") % np.uint64(LET_THROUGH) == 0))
         some = urls.take(pa.array(rows))
@@ -172,7 +172,7 @@ class Traps:
             return EMPTY
         self._left -= batch.num_rows
         self._looks -= batch.num_rows
-        traps = self._reasons(batch) >= 0
+        traps = self._reasons(batch)["why"] != Why.NO_TRAP
         self._queue.put(keep(batch, traps))
         self._domains.note_gone(u64(batch, "domain")[~traps])
         return keep(batch, ~traps)

@@ -18,8 +18,8 @@ import pyarrow as pa
 import xxhash
 
 from fyke.core.batches import Mask, texts, u64
-from fyke.core.shapes import FOLDERS, QUERY, Shapes, first_folder, shape_keys, shapes, skeleton
-from fyke.frontier.variants import variant_shapes
+from fyke.core.shapes import Shapes, first_folder, shape_keys, shapes, skeleton
+from fyke.frontier.ways import Difference, way_keys
 from fyke.frontier.yields import Yields
 
 TRIED = 2
@@ -40,30 +40,30 @@ class FirstTries:
 
     def go(self, urls: pa.RecordBatch, ways: npt.NDArray[np.int64]) -> Mask:
         """Return which of `urls` (n rows) are tried although they differ from pages that were read only in their query
-        or folders: bool[n]. `ways` (int64[n]): the place in `VARIANTS` of each one's difference, or another number."""
+        or folders: bool[n]. `ways` (int64[n]): the way in which each one differs, -1 if it is no variant."""
         go = np.zeros(urls.num_rows, np.bool_)
-        rows = np.flatnonzero((ways == QUERY) | (ways == FOLDERS))
+        rows = np.flatnonzero((ways == Difference.QUERY) | (ways == Difference.FOLDERS))
         some = urls.take(pa.array(rows))
         of_some = zip(rows.tolist(), texts(some), u64(some, "host").tolist(), strict=True)
         for row, url, host in of_some:
-            is_first = self.query if ways[row] == QUERY else self._folder
+            is_first = self.query if ways[row] == Difference.QUERY else self._folder
             go[row] = is_first(shapes(skeleton(url)), host)
         return go
 
-    def query(self, found: Shapes, host: int) -> bool:
+    def query(self, found: Shapes[str], host: int) -> bool:
         """Count a page of these shapes; return whether it is one of the first of its folder and name. False unless its
         query has one name only."""
         if len(found.names) != 1:
             return False
-        return self._count(f"{found.coarse[1]}{found.names[0]}", host) <= TRIED
+        return self._count(f"{found.first_folder}{found.names[0]}", host) <= TRIED
 
-    def _folder(self, found: Shapes, host: int) -> bool:
-        like_it = variant_shapes(first_folder(found, host))[FOLDERS]
-        all_of_it = [shape_keys(found, host, 0, met_on_fresh=met_on)[1][1] for met_on in (False, True)]
+    def _folder(self, found: Shapes[str], host: int) -> bool:
+        like_it = way_keys(first_folder(found, host))[Difference.FOLDERS]
+        all_of_it = [shape_keys(found, host, 0, met_on_fresh=met_on).first_folder for met_on in (False, True)]
         of = self._yields.of(np.array([like_it, *all_of_it], np.uint64))
         if of["pages"][0] or not of["brought"][1:].any():
             return False
-        return self._count(found.coarse[1], host) <= 1 and self._count("folders", host) <= FOLDERS_TRIED
+        return self._count(found.first_folder, host) <= 1 and self._count("folders", host) <= FOLDERS_TRIED
 
     def _count(self, what: str, host: int) -> int:
         if len(self._tried) >= MOST_TRIED:

@@ -2,10 +2,9 @@
 
 A session, a campaign or another order makes another URL of the same page. So does a relative link that lacks its first
 slash, below each folder it is met in. Shapes (`fyke.core.shapes`) do not tell such a URL from pages that nobody has
-read. So a page that was read leaves *marks*: what is left of its URL without each of `VARIANTS`, and without each name
-of a query that has several (`names_left_out`). So a session is found however it looks, also beside the number of the
-page. A URL with the same rest is a variant. A *way* to differ is the place of one of `VARIANTS`, or, behind these, of a
-name. If hardly any variant that differs in a way was fresh at a host, other URLs that differ only in that way are traps
+read. So a page that was read leaves *marks*: what is left of its URL for each way of differing (`fyke.frontier.ways`).
+So a session is found however it looks, also beside the number of the page. A URL with the same rest is a variant. If
+hardly any variant that differs in a way was fresh at a host, other URLs that differ only in that way are traps
 (`fyke.frontier.traps`). The first URL met of several variants is no trap, even if it looks like one.
 
 A URL with a query or a session is a variant as soon as the URL without it was found, because that will be read some
@@ -19,34 +18,21 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import xxhash
 
 from fyke.core.batches import U64, Mask, texts, u64
-from fyke.core.shapes import (
-    DIGEST,
-    MOST_LEFT_OUT,
-    QUERY,
-    VARIANTS,
-    lacks,
-    name_keys,
-    variant_keys,
-    variants,
-    without_names,
-)
 from fyke.core.urls import key_of
 from fyke.disk.store import Store
+from fyke.frontier.ways import WAYS, Difference, bare_urls, lacks, leftover_keys, way_keys, ways_in_words
 
 MET = 1 << 18
 COMING = 1 << 16
 FOUND = 1 << 20
-WAYS = len(VARIANTS) + MOST_LEFT_OUT  # number of ways: one for each of `VARIANTS`, then one for each name in a query
-BARE = 2  # number of `VARIANTS`, the first ones, without which a URL is that of a page
 _MARK = np.dtype([("place", "<u4"), ("mark", "<u4")])
 _COMING = np.dtype([("mark", "<u8"), ("url", "<u8")])  # the rest of a URL, and its key
 
 
 class Variants:
-    """Marks of pages that were read, without each of `VARIANTS`, on a file of `store`."""
+    """Marks of pages that were read, for each way of differing, on a file of `store`."""
 
     def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
         saved = state or {}
@@ -69,29 +55,27 @@ class Variants:
     def note_read(self, url: str, host: int, *, fresh: bool) -> list[int]:
         """Note that the page `url` of `host` was read, fresh or not. Returns the ways in which it differs from earlier
         ones."""
-        keys = _keys(url, host)
+        keys = leftover_keys(url, host)
         differs = self._differs(url, keys, also_found=not fresh)
-        for at in _told(url):
-            self._marks[keys[at] % MET] = keys[at] >> 32 | 1
+        for way in _told(url):
+            self._marks[keys[way] % MET] = keys[way] >> 32 | 1
         self._changed = True
         return differs
 
     def differs(self, url: str, host: int) -> list[int]:
         """Return the ways in which `url` of `host` differs from a page that was read or only found."""
-        return self._differs(url, _keys(url, host), also_found=True)
+        return self._differs(url, leftover_keys(url, host), also_found=True)
 
     def _differs(self, url: str, keys: Sequence[int], *, also_found: bool) -> list[int]:
         """Return the ways in which a URL with these `keys`, one for each way, differs. If a part of it looks made up
         and explains it, only that counts, so that it says nothing of other URLs with a query."""
-        met = {at for at, key in enumerate(keys) if int(self._marks[key % MET]) == key >> 32 | 1}
+        met = {way for way, key in enumerate(keys) if int(self._marks[key % MET]) == key >> 32 | 1}
         differs = sorted(met.union(self._found_bare(url)) if also_found else met)
-        return [DIGEST] if DIGEST in differs and DIGEST not in lacks(url) else differs
+        return [Difference.DIGEST] if Difference.DIGEST in differs and Difference.DIGEST not in lacks(url) else differs
 
     def _found_bare(self, url: str) -> list[int]:
-        """Return the ways in which `url` differs from a URL that was found: that without its query, without the parts
-        that look made up, or without one name."""
-        bares = [*variants(url)[:BARE], *["" for _ in VARIANTS[BARE:]], *(left for _, left in without_names(url))]
-        return [at for at, bare in enumerate(bares) if bare and bare != url and self._was_found(bare)]
+        """Return the ways in which `url` differs from the URL of a page that was found."""
+        return [way for way, bare in bare_urls(url) if self._was_found(bare)]
 
     def _was_found(self, url: str) -> bool:
         key = key_of(url)
@@ -134,42 +118,30 @@ class Variants:
         return {"file": self._file, "marks": len(places)}
 
 
-def variant_shapes(host: int, names: Sequence[str] = ()) -> list[int]:
-    """Return the keys of the shapes of variants of `host`, for each of `VARIANTS` and each of `names`."""
-    return [xxhash.xxh3_64_intdigest(f"but for {what}".encode(), host) for what in (*VARIANTS, *names)]
-
-
 def shapes_of_ways(owners: U64, urls: pa.RecordBatch) -> tuple[U64, list[int]]:
-    """Return the keys of shapes for each way in which `urls` (n rows) may differ, of these `owners` (uint64[n]; hosts
-    or own shapes): uint64[m, WAYS], 0 for names that a URL lacks. Returns also the row, 0 to m - 1, of each URL."""
+    """Return the keys of variants (`way_keys`) for each way in which `urls` (n rows) may differ, of these `owners`
+    (uint64[n]; hosts or own shapes): uint64[m, WAYS], 0 for names that a URL lacks. Returns also the row, 0 to m - 1,
+    of each URL."""
     number: dict[tuple[int, tuple[str, ...]], int] = {}
-    rows = zip(owners.tolist(), map(names_left_out, texts(urls)), strict=True)
-    which = [number.setdefault((owner, tuple(names)), len(number)) for owner, names in rows]
+    rows = zip(owners.tolist(), map(ways_in_words, texts(urls)), strict=True)
+    which = [number.setdefault((owner, tuple(words)), len(number)) for owner, words in rows]
     keys = np.zeros((len(number), WAYS), np.uint64)
-    for row, (owner, names) in enumerate(number):
-        of_owner = variant_shapes(owner, names)
-        keys[row, : len(of_owner)] = of_owner
+    for row, (owner, words) in enumerate(number):
+        keys[row, : len(words)] = way_keys(owner, words)
     return keys, which
 
 
 def _told(url: str) -> list[int]:
     """Return the ways for which `url` leaves marks: all, or two if a part of it looks made up."""
-    return [*range(len(VARIANTS) + len(without_names(url)))] if DIGEST in lacks(url) else [DIGEST, QUERY]
-
-
-def names_left_out(url: str) -> list[str]:
-    """Return the ways of `url` besides `VARIANTS`, as a person reads them: the names in its query."""
-    return [f"?{name}=" for name, _ in without_names(url)]
-
-
-def _keys(url: str, host: int) -> list[int]:
-    return variant_keys(url, host) + name_keys(url, host)
+    return (
+        [*range(len(ways_in_words(url)))] if Difference.DIGEST in lacks(url) else [Difference.DIGEST, Difference.QUERY]
+    )
 
 
 def _keys_of(urls: pa.RecordBatch) -> U64:
     """Return the keys of n URLs, uint64[n, WAYS], 0 for names that a URL lacks."""
     keys = np.zeros((urls.num_rows, WAYS), np.uint64)
     for row, (url, host) in enumerate(zip(texts(urls), u64(urls, "host").tolist(), strict=True)):
-        of_url = _keys(url, host)
+        of_url = leftover_keys(url, host)
         keys[row, : len(of_url)] = of_url
     return keys
