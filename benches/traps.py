@@ -24,7 +24,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Page, visits_of
 from fyke.disk.checkpoint import Checkpoint
-from fyke.frontier.traps import Traps
+from fyke.frontier.traps.waiting import Traps
 from fyke.harvest.new_text import NewText
 from fyke.lab.simweb.hostile import endless
 from fyke.lab.simweb.hostile.judge import GENTLE, judged

@@ -18,7 +18,7 @@ from fyke.frontier.blocked import Blocked
 from fyke.frontier.order import BreadthFirst
 from fyke.frontier.quota import Quota
 from fyke.frontier.ready import Ready
-from fyke.frontier.traps import Traps
+from fyke.frontier.traps.waiting import Traps
 from fyke.frontier.window import Refill, Window
 
 Page = tuple[int, int]

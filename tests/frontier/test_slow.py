@@ -11,8 +11,8 @@ from frontier.shard import at, domain_of, pages, rows
 from frontier.test_window import line, refilled
 from fyke.core.batches import u64
 from fyke.core.shapes import shapes, skeleton
-from fyke.frontier.probes import ASK_AFTER, LATELY, PACE, Probes
 from fyke.frontier.slow import MOST, RESTS, Slow
+from fyke.frontier.traps.probes import ASK_AFTER, LATELY, PACE, Probes
 from fyke.frontier.window import Window
 
 SHAPES = shapes(skeleton("http://www.d1.example/1"))

@@ -2,7 +2,7 @@
 
 Programs make traps, so their URLs are alike: a calendar's differ in numbers, a list's in the order of its parameters, a
 broken link's in how often a part repeats. A shape is the text that stays the same; hashed with the key of its host or
-domain, it is a number (`shape_keys`). `fyke.frontier.guard` knows which shapes bring no new text.
+domain, it is a number (`shape_keys`). `fyke.frontier.traps.guard` knows which shapes bring no new text.
 
 The `skeleton` is a URL without the parts that no shape depends on. A trap has a million URLs and a few skeletons, so
 shapes are computed seldom.

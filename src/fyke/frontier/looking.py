@@ -32,7 +32,7 @@ from fyke.frontier.robots_gate import RECORD
 from fyke.frontier.seen import UrlSeen
 from fyke.frontier.star import Star
 from fyke.frontier.told import Told
-from fyke.frontier.traps import Traps
+from fyke.frontier.traps.waiting import Traps
 
 BLOCKED = "because its host is blocked"  # a place where URLs wait
 YOUNGER = "its outcome is younger than the last checkpoint"

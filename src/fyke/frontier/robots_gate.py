@@ -13,7 +13,7 @@ tells the answers (`learn_rules`). Differs from the paper:
 - A bounded set of origins met lately stands in front: a crawl of few hosts never waits for a merge.
 - `waiting` is read again when answers came, not round and round. The answers are in memory, and take no merge.
 - Few hosts of a domain are asked at a time (`fyke.frontier.newcomers`). The others are `held`, except for made-up
-  hosts, by which probes find out whether the domain has a host for every name (`fyke.frontier.probes`).
+  hosts, by which probes find out whether the domain has a host for every name (`fyke.frontier.traps.probes`).
 
 Invariant: a URL that was put is waiting, or came out once, passed or refused.
 """

@@ -1,7 +1,7 @@
 """Which hosts go slowly? Those without an end in sight, while others have one.
 
 A site that makes up its pages looks like a large one: each page brings new text, and leads to several more
-(`fyke.frontier.probes`). A small site is read before either is known. So the few hosts that go on like that while
+(`fyke.frontier.traps.probes`). A small site is read before either is known. So the few hosts that go on like that while
 others have an end get every `RESTS`-th visit that they could have. A large site loses no more than small ones take: if
 hosts without an end make more than a share `FEW` of all visits, they are not slow.
 

@@ -27,7 +27,7 @@ from fyke.frontier.robots_gate import RobotsGate
 from fyke.frontier.seen import UrlSeen
 from fyke.frontier.sizes import Sizes
 from fyke.frontier.star import Star
-from fyke.frontier.traps import Traps
+from fyke.frontier.traps.waiting import Traps
 from fyke.frontier.window import Window
 
 

@@ -27,7 +27,7 @@ from fyke.frontier.blocked import Blocked
 from fyke.frontier.quota import Quota
 from fyke.frontier.ready import SPILLS, Ready
 from fyke.frontier.slow import Slow
-from fyke.frontier.traps import Traps
+from fyke.frontier.traps.waiting import Traps
 
 REFILL_ROWS = 2048  # taken from the ready queues at a time
 SPARSE = 4  # rows in memory for each that is out, at most

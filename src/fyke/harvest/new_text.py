@@ -12,8 +12,8 @@ Aiken, "Winnowing: local algorithms for document fingerprinting", SIGMOD 2003, s
 has a hash. The least of each `WINDOW` hashes in a row is kept, the last of equal ones. So met text of
 `GRAM + WINDOW - 1` letters has a kept hash, wherever it stands. A block brings the letters that lie in no gram met at
 its domain or earlier in the page, and nothing if these are less than one in `MET_SHARE`. A block of less than `GRAM`
-letters has no grams, and brings all its letters. So a text put together from sentences with other names brings the
-names, and nothing if they are those of its URL.
+letters has no grams, and brings all its letters. So a text put together from sentences with other names brings the names, and nothing
+if they are those of its URL.
 
 Some pages have next to nothing but numbers: the weather of a day, prices. So a page whose words were met is also fresh
 if `LEAST_ROWS` of its *rows*, with `LEAST_DIGITS` digits, were not. A row is several numbers between two tags that
@@ -24,8 +24,8 @@ picture: a page is also fresh if it shows one whose file name was not met, whate
 A page that is not there (404, 410) brings nothing new. A page visited again is not judged: after a small change its
 text was met, which says nothing of others like it.
 
-A *probe* asks for a page that cannot be there (`fyke.frontier.probes`). The answer is made up if it is fresh, and if
-none of its blocks that stand on no page was in the answer to an earlier probe: a server says "no such page" to every
+A *probe* asks for a page that cannot be there (`fyke.frontier.traps.probes`). The answer is made up if it is fresh, and
+if none of its blocks that stand on no page was in the answer to an earlier probe: a server says "no such page" to every
 probe, even beside other text.
 
 Not every page is read. The first page of a domain is not. If all pages at a kind of place (`fyke.core.shapes.kinds`)

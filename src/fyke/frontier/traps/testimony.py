@@ -1,9 +1,9 @@
-"""What does a page say of URLs like its own? Rows for the counts of their shapes (`fyke.frontier.yields`).
+"""What does a page say of URLs like its own? Rows for the counts of their shapes (`yields`).
 
 A page that was read says of its own shapes whether they bring new text, and, if it does, of the page that it was met on
 that this led to new text. It does not count for all its shapes if its URL differs in one thing only from another page's
-(`fyke.frontier.variants`). If it is *stale*, not fresh, a session or a name in the query in which it differs explains
-that, and it says nothing of the rest of its URL.
+(`variants`). If it is *stale*, not fresh, a session or a name in the query in which it differs explains that, and it
+says nothing of the rest of its URL.
 - A variant counts for the way in which it differs, of its host and of its own shape. If its folders differ, it counts
   for its first folder in place of its own shape, because a site in two languages has the same names in both.
 - Names in a query count for and against variants alone. A stale variant says nothing of its folder and host.
@@ -27,11 +27,11 @@ import pyarrow as pa
 from fyke.core.batches import U64, Mask, texts, u64
 from fyke.core.shapes import Shapes, first_folder, name_of, shape_keys, shapes, skeleton
 from fyke.disk.store import Store
-from fyke.frontier.probes import Probes
-from fyke.frontier.tries import FirstTries
-from fyke.frontier.variants import Variants
-from fyke.frontier.ways import NAMES, Difference, lacks, way_keys, ways_in_words
-from fyke.frontier.yields import Yields
+from fyke.frontier.traps.probes import Probes
+from fyke.frontier.traps.tries import FirstTries
+from fyke.frontier.traps.variants import Variants
+from fyke.frontier.traps.ways import NAMES, Difference, lacks, way_keys, ways_in_words
+from fyke.frontier.traps.yields import Yields
 
 RECENT = 1 << 15
 FOLDER_PAGES = 6
@@ -42,7 +42,7 @@ MOST_STEPS = 100
 _PAGE = np.dtype(
     [("key", "<u8"), ("own", "<u8"), ("host", "<u8"), ("fresh", "?"), ("steps", "u1"), ("led", "?"), ("differs", "u1")]
 )
-Row = tuple[int, int, int, int, bool, bool]  # as `fyke.frontier.yields.COUNT`
+Row = tuple[int, int, int, int, bool, bool]  # as `fyke.frontier.traps.yields.COUNT`
 
 
 class Testimony:

@@ -16,7 +16,7 @@ from fyke.core.shapes import shapes, skeleton
 from fyke.core.urls import MAX_URL_BYTES, canonical, key_of, locate, split
 from fyke.core.visits import visits_of
 from fyke.fetcher.addresses import is_name
-from fyke.frontier.probes import (
+from fyke.frontier.traps.probes import (
     ASK_AFTER,
     ASK_HOSTS,
     GROWN,
@@ -27,7 +27,7 @@ from fyke.frontier.probes import (
     host_made_up_like,
     made_up_like,
 )
-from fyke.frontier.traps import LET_THROUGH, Traps
+from fyke.frontier.traps.waiting import LET_THROUGH, Traps
 
 HOST, DOMAIN = key_of("www.a.example"), key_of("a.example")
 PARTS = st.lists(st.from_regex(r"[a-z0-9.-]{1,12}", fullmatch=True), max_size=6)

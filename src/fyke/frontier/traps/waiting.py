@@ -1,17 +1,16 @@
 """Traps: URLs whose like bring no new text. They wait here, behind everything else, and none is dropped.
 
-The guard says which URLs are traps (`fyke.frontier.guard`). URLs are diverted before the rules of their hosts are asked
-for, and again as they go out, because more is known by then. Every URL that leaves here passes the robots gate.
+The guard says which URLs are traps (`guard`). URLs are diverted before the rules of their hosts are asked for, and
+again as they go out, because more is known by then. Every URL that leaves here passes the robots gate.
 
 A trap goes on in one of four ways.
 - *Tried*: so that the guard notices if a barren shape brings new text after all, one in `LET_THROUGH` of the traps that
-  are found does not wait, as long as other pages of its domain pay for it (`fyke.frontier.tally`).
+  are found does not wait, as long as other pages of its domain pay for it (`tally`).
 - *Cleared*: its shape is barren no longer.
 - *Released*: nothing else is left except for URLs that sleep.
-- *Shared*: traps have a share of the visits if most visits go to hosts that grow (`fyke.frontier.probes`), or to few
-  domains while as many others only wait; otherwise they would wait for ever. The share is larger beside hosts that
-  grow, and if few URLs of some domain ever waited. Visits to URLs that were let go do not count, because each would let
-  another one go.
+- *Shared*: traps have a share of the visits if most visits go to hosts that grow (`probes`), or to few domains while as
+  many others only wait; otherwise they would wait for ever. The share is larger beside hosts that grow, and if few URLs
+  of some domain ever waited. Visits to URLs that were let go do not count, because each would let another one go.
 
 The domains with the fewest URLs that ever waited go first: a site that was wrongly taken for a trap has few pages here,
 and they have an end. A domain falls behind others if its pages that were let go bring nothing.
@@ -30,11 +29,11 @@ from fyke.core.batches import EMPTY, U64, URLS, Mask, keep, u64
 from fyke.core.sorting import nth_of_each
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
-from fyke.frontier.alike import own_shapes
-from fyke.frontier.guard import Reasons, TrapGuard, Why
-from fyke.frontier.probes import Probes
-from fyke.frontier.tally import TrapTally
-from fyke.frontier.yields import MOST_SHAPES
+from fyke.frontier.traps.alike import own_shapes
+from fyke.frontier.traps.guard import Reasons, TrapGuard, Why
+from fyke.frontier.traps.probes import Probes
+from fyke.frontier.traps.tally import TrapTally
+from fyke.frontier.traps.yields import MOST_SHAPES
 
 LET_THROUGH = 8
 EXEMPTED = 1024  # keys of URLs let go lately that are remembered, at least
@@ -104,7 +103,7 @@ class Traps:
             self._left = len(self._queue)
 
     def are_hosts_in_doubt(self, urls: pa.RecordBatch) -> Mask:
-        """Return which of `urls` (n rows) are at hosts in doubt (`fyke.frontier.alike`): bool[n]."""
+        """Return which of `urls` (n rows) are at hosts in doubt (`alike`): bool[n]."""
         return self._guard.are_hosts_in_doubt(urls)
 
     def take_accused(self) -> set[int]:

@@ -1,7 +1,7 @@
 """In which one thing may two URLs differ? In a session, the query, a folder, the order, or one name of the query.
 
 Each *way* of differing leaves something out of a URL. Two URLs of which the same is left are variants of each other
-(`fyke.frontier.variants`).
+(`variants`).
 
 Pure. Bounded like the shapes of URLs (`fyke.core.shapes`); of a query, at most `MOST_LEFT_OUT` names are left out.
 """

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from fyke.core.shapes import MOST_NAMES
 from fyke.core.urls import canonical
-from fyke.frontier.ways import (
+from fyke.frontier.traps.ways import (
     MOST_LEFT_OUT,
     NAMES,
     WAYS,

@@ -2,10 +2,10 @@
 
 A session, a campaign or another order makes another URL of the same page. So does a relative link that lacks its first
 slash, below each folder it is met in. Shapes (`fyke.core.shapes`) do not tell such a URL from pages that nobody has
-read. So a page that was read leaves *marks*: what is left of its URL for each way of differing (`fyke.frontier.ways`).
-So a session is found however it looks, also beside the number of the page. A URL with the same rest is a variant. If
-hardly any variant that differs in a way was fresh at a host, other URLs that differ only in that way are traps
-(`fyke.frontier.traps`). The first URL met of several variants is no trap, even if it looks like one.
+read. So a page that was read leaves *marks*: what is left of its URL for each way of differing (`ways`). So a session
+is found however it looks, also beside the number of the page. A URL with the same rest is a variant. If hardly any
+variant that differs in a way was fresh at a host, other URLs that differ only in that way are traps (`waiting`). The
+first URL met of several variants is no trap, even if it looks like one.
 
 A URL with a query or a session is a variant as soon as the URL without it was found, because that will be read some
 time. So variants that bring nothing are found earlier. A variant that was read first, and was fresh, does not count.
@@ -22,7 +22,7 @@ import pyarrow as pa
 from fyke.core.batches import U64, Mask, texts, u64
 from fyke.core.urls import key_of
 from fyke.disk.store import Store
-from fyke.frontier.ways import WAYS, Difference, bare_urls, lacks, leftover_keys, way_keys, ways_in_words
+from fyke.frontier.traps.ways import WAYS, Difference, bare_urls, lacks, leftover_keys, way_keys, ways_in_words
 
 MET = 1 << 18
 COMING = 1 << 16

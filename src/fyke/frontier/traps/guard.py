@@ -1,10 +1,10 @@
-"""Is a URL like those that brought nothing? `fyke.frontier.traps` asks; pages that were read answer.
+"""Is a URL like those that brought nothing? `waiting` asks; pages that were read answer.
 
 Calendars, sessions, lists in every order, links that repeat a part of their path, hosts without end: their looks do not
 make them traps, because an archive of 50,000 numbered pages looks the same. They are traps because nothing comes of
 them. The harvest says whether a page is *fresh*: it brought text that its domain had not shown before. The guard counts
-fresh pages for each *shape* of their URLs (`fyke.core.shapes`, `fyke.frontier.testimony`). A shape is *barren* once
-hardly one of its latest `after` pages was fresh (`fyke.frontier.yields`).
+fresh pages for each *shape* of their URLs (`fyke.core.shapes`, `testimony`). A shape is *barren* once hardly one of its
+latest `after` pages was fresh (`yields`).
 
 A URL is a trap if one of its shapes is barren. *Sharp* shapes are its own shape (the path without its numbers, and the
 names in the query), each such name, also with a short word as its value, a repeated part, depth and length. *Coarse*
@@ -20,7 +20,7 @@ led; otherwise the first lists of a shop would speak for all that show the same.
 query makes no trap of a URL if each of these names brings something.
 
 A *variant* is a URL that differs from a page that was read only in its query, in a part that looks made up, in its
-folders, or in the order of its parts (`fyke.frontier.variants`).
+folders, or in the order of its parts (`variants`).
 - If variants bring nothing at a host, a variant is a trap whatever is known of its shape. A site whose every link has a
   session in it is read once, and not for ever. A URL that is no variant is no trap because of a barren name in its
   query.
@@ -30,11 +30,10 @@ folders, or in the order of its parts (`fyke.frontier.variants`).
   page. A name is barren after `PATIENCE` times `after` pages if hardly one of them was ever fresh. A page that brought
   nothing and differs in a name counts for that name alone, and not for queries. A URL with several names is not judged
   by its names until a page without one of them was met.
-- The first variants in some places are read, whatever others brought (`fyke.frontier.tries`).
+- The first variants in some places are read, whatever others brought (`tries`).
 
-A host that makes up new text is found by probes (`fyke.frontier.probes`). All its URLs are traps, as long as hosts are
-probed. If hosts with names of as many labels are barren, that says nothing of a host that brought some fresh pages
-itself.
+A host that makes up new text is found by probes (`probes`). All its URLs are traps, as long as hosts are probed. If
+hosts with names of as many labels are barren, that says nothing of a host that brought some fresh pages itself.
 
 Bounded by `MOST_SHAPES` counters; those with the fewest pages are forgotten.
 """
@@ -50,13 +49,13 @@ import pyarrow as pa
 from fyke.core.batches import U64, Kind, Mask, keep, numbers, texts, u64
 from fyke.core.shapes import Role, shapes, skeleton
 from fyke.disk.store import Store
-from fyke.frontier.alike import Lots, Places, are_hosts_in_doubt, first_folders, have_fertile_folders
-from fyke.frontier.probes import Probes
-from fyke.frontier.testimony import Row, Testimony
-from fyke.frontier.tries import FirstTries
-from fyke.frontier.variants import Variants, shapes_of_ways
-from fyke.frontier.ways import NAMES, WAYS, Difference, ways_in_words
-from fyke.frontier.yields import COUNT, FERTILE, Counts, Yields
+from fyke.frontier.traps.alike import Lots, Places, are_hosts_in_doubt, first_folders, have_fertile_folders
+from fyke.frontier.traps.probes import Probes
+from fyke.frontier.traps.testimony import Row, Testimony
+from fyke.frontier.traps.tries import FirstTries
+from fyke.frontier.traps.variants import Variants, shapes_of_ways
+from fyke.frontier.traps.ways import NAMES, WAYS, Difference, ways_in_words
+from fyke.frontier.traps.yields import COUNT, FERTILE, Counts, Yields
 
 PATIENCE = 2
 # Why a URL is a trap. `which`: the place of the barren shape among those of the URL's `Lots`, or the way of differing.
@@ -135,7 +134,7 @@ class TrapGuard:
         return accused
 
     def are_hosts_in_doubt(self, urls: pa.RecordBatch) -> Mask:
-        """See `fyke.frontier.alike`."""
+        """See `alike`."""
         return are_hosts_in_doubt(urls, self._yields)
 
     def reasons(self, urls: pa.RecordBatch) -> Reasons:

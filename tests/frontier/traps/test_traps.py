@@ -19,13 +19,13 @@ from fyke.core.messages import judged_batch
 from fyke.core.urls import key_of, locate
 from fyke.core.visits import visits_of
 from fyke.disk.store import Store
-from fyke.frontier.guard import PATIENCE
-from fyke.frontier.tally import FREE, TRIED
-from fyke.frontier.testimony import RECENT
-from fyke.frontier.traps import FEW_ACTIVE, LATELY, LET_THROUGH, MOST_OWED, Traps
-from fyke.frontier.tries import FOLDERS_TRIED
-from fyke.frontier.tries import TRIED as TRIED_QUERIES
-from fyke.frontier.yields import COUNT, MOST_SHAPES
+from fyke.frontier.traps.guard import PATIENCE
+from fyke.frontier.traps.tally import FREE, TRIED
+from fyke.frontier.traps.testimony import RECENT
+from fyke.frontier.traps.tries import FOLDERS_TRIED
+from fyke.frontier.traps.tries import TRIED as TRIED_QUERIES
+from fyke.frontier.traps.waiting import FEW_ACTIVE, LATELY, LET_THROUGH, MOST_OWED, Traps
+from fyke.frontier.traps.yields import COUNT, MOST_SHAPES
 
 AFTER = 8
 

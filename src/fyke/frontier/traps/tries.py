@@ -4,7 +4,7 @@
   that name is the only one in the query.
 - Copies for print or for telephones, in folders of their own, say nothing of a folder in another language. So of each
   folder that brought something, one page is read although a page of the same name stands in another folder. What it
-  brings counts for such pages of that folder alone (`fyke.frontier.guard`).
+  brings counts for such pages of that folder alone (`guard`).
 - A host has `FOLDERS_TRIED` such folders at most, because a host that makes folders up has no end of them.
 
 Bounded: `MOST_TRIED` counts, lost at a restart or when there are more.
@@ -19,8 +19,8 @@ import xxhash
 
 from fyke.core.batches import Mask, texts, u64
 from fyke.core.shapes import Shapes, first_folder, shape_keys, shapes, skeleton
-from fyke.frontier.ways import Difference, way_keys
-from fyke.frontier.yields import Yields
+from fyke.frontier.traps.ways import Difference, way_keys
+from fyke.frontier.traps.yields import Yields
 
 TRIED = 2
 FOLDERS_TRIED = 8

@@ -13,8 +13,8 @@ import xxhash
 
 from fyke.core.batches import U64, Mask, texts, u64
 from fyke.core.shapes import Role, Skeleton, first_folder, shape_keys, shapes, skeleton
-from fyke.frontier.probes import place_key
-from fyke.frontier.yields import FERTILE, Counts, Yields
+from fyke.frontier.traps.probes import place_key
+from fyke.frontier.traps.yields import FERTILE, Counts, Yields
 
 LEAST_PAGES = 3  # of a folder, before it is known to bring something
 DOUBT = 0.5  # share of fresh first pages below which hosts of a domain are in doubt
@@ -29,7 +29,7 @@ class Lots:
     - `keys`, `roles`: the key and the `Role` of each shape, uint64[m] and int64[m].
     - `which`: the lot of each URL, int64[n].
     - `starts`, `lengths`: the range of each lot's shapes, int64[lots]; its first is its own shape.
-    - `places`: the key of the place of each URL, as `fyke.frontier.probes` defines it, uint64[n].
+    - `places`: the key of the place of each URL, as `probes` defines it, uint64[n].
     """
 
     def __init__(self, urls: pa.RecordBatch, met_on_fresh: Mask) -> None:

@@ -1,9 +1,9 @@
 """For each domain, how many URLs wait as traps, how many pages were read, and how many traps were tried.
 
-Some traps must go out: all if nothing else is left, a share beside sites without an end (`fyke.frontier.traps`). The
-domain with the smallest *claim*, the number of its URLs that ever waited, goes first: a site wrongly taken for a trap
-has some pages that wait; a trap has as many as were found, and finds more as it is read. Let-go pages that bring
-nothing tell them apart too: each `VAIN` of them in a row double the claim of their domain.
+Some traps must go out: all if nothing else is left, a share beside sites without an end (`waiting`). The domain with
+the smallest *claim*, the number of its URLs that ever waited, goes first: a site wrongly taken for a trap has some
+pages that wait; a trap has as many as were found, and finds more as it is read. Let-go pages that bring nothing tell
+them apart too: each `VAIN` of them in a row double the claim of their domain.
 
 A trap is tried now and then: it goes out to see what it brings. Pages that were read bound these tries, and not URLs
 that were found, because each page of a trap leads to a hundred others. `TRIED` pages of a domain pay for one try, and

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alone import traced
-from fyke.frontier.yields import BARREN, COUNT, FERTILE, MOST_SHAPES, STEADY, Yields
+from fyke.frontier.traps.yields import BARREN, COUNT, FERTILE, MOST_SHAPES, STEADY, Yields
 
 AFTER = 6
 SHAPES = 8
