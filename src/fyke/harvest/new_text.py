@@ -12,8 +12,8 @@ Aiken, "Winnowing: local algorithms for document fingerprinting", SIGMOD 2003, s
 has a hash. The least of each `WINDOW` hashes in a row is kept, the last of equal ones. So met text of
 `GRAM + WINDOW - 1` letters has a kept hash, wherever it stands. A block brings the letters that lie in no gram met at
 its domain or earlier in the page, and nothing if these are less than one in `MET_SHARE`. A block of less than `GRAM`
-letters has no grams, and brings all its letters. So a text put together from sentences with other names brings the names, and nothing
-if they are those of its URL.
+letters has no grams, and brings all its letters. So a text put together from sentences with other names brings the
+names, and nothing if they are those of its URL.
 
 Some pages have next to nothing but numbers: the weather of a day, prices. So a page whose words were met is also fresh
 if `LEAST_ROWS` of its *rows*, with `LEAST_DIGITS` digits, were not. A row is several numbers between two tags that
