@@ -28,7 +28,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from fyke.core.batches import NO_KEYS, U64
+from fyke.core.batches import NO_KEYS, U64, Mask
 from fyke.disk.files import save_array, sync_file, writing
 from fyke.disk.ranges import Array
 from fyke.search.article import ARTICLE, REPEATED, VISITORS
@@ -104,32 +104,32 @@ class OwnText:
     def _own(self, host: int, pieces: Pieces) -> U64:
         """Return the shingles of `pieces` that are neither common nor notes."""
         said = ~self._common(pieces, host)
-        found = self._article(pieces, said & (pieces.part != VISITORS))
-        return found if len(found) >= LEAST_SHINGLES else self._article(pieces, said)
+        found = self._shingles(pieces, said & (pieces.part != VISITORS))
+        return found if len(found) >= LEAST_SHINGLES else self._shingles(pieces, said)
 
-    def _article(self, pieces: Pieces, own: npt.NDArray[np.bool_]) -> U64:
-        """Return the shingles of those of the pieces `own`, bool[p], that are of an article."""
-        here_alone = own & (self._counts(_keys(pieces.keys, ANYWHERE)) == 0)
-        if 2 * pieces.sizes[here_alone].sum() >= pieces.sizes[own].sum():
-            own = here_alone
-        article, once = own & (pieces.part == ARTICLE), own & (pieces.part != REPEATED)
-        words = int(pieces.sizes[article].sum())
-        if words >= ARTICLE_WORDS and 5 * words >= 4 * pieces.sizes[once].sum():
-            own = article
-        article = own & ~pieces.linked & (pieces.spaced >= NOTE_WORDS)
-        words, rest = int(pieces.sizes[own].sum()), int(pieces.sizes[article].sum())
+    def _shingles(self, pieces: Pieces, said: Mask) -> U64:
+        """Return the shingles of those of the pieces `said` (bool[p]) that tell what the page is."""
+        own = _of_article(pieces, self._here_alone(pieces, said))
+        without_notes = own & ~pieces.linked & (pieces.spaced >= NOTE_WORDS)
+        words, rest = int(pieces.sizes[own].sum()), int(pieces.sizes[without_notes].sum())
         if words - rest <= min(rest, max(FEW_WORDS, words // 8)):
-            without = pieces.shingles(article)
-            if len(without) >= LEAST_SHINGLES:
-                return without
+            found = pieces.shingles(without_notes)
+            if len(found) >= LEAST_SHINGLES:
+                return found
         return pieces.shingles(own)
 
-    def _common(self, pieces: Pieces, host: int) -> npt.NDArray[np.bool_]:
+    def _here_alone(self, pieces: Pieces, said: Mask) -> Mask:
+        """Return those of the pieces `said` (bool[p]) that are common nowhere, unless these are the lesser part:
+        bool[p]."""
+        here_alone = said & (self._counts(_keys(pieces.keys, ANYWHERE)) == 0)
+        return here_alone if 2 * pieces.sizes[here_alone].sum() >= pieces.sizes[said].sum() else said
+
+    def _common(self, pieces: Pieces, host: int) -> Mask:
         """Return which of `pieces`, or their forms, are common at the host: bool[p]."""
         pages = self._counts(_keys(np.zeros(1, np.uint64), host))
         by_itself, by_form = (self._counts(_keys(hashes, host)) for hashes in (pieces.keys, pieces.forms))
         counts = np.maximum(by_itself, by_form * (pieces.forms > 0))
-        common: npt.NDArray[np.bool_] = (counts >= LEAST_PAGES) & (counts * ONE_IN >= pages)
+        common: Mask = (counts >= LEAST_PAGES) & (counts * ONE_IN >= pages)
         return common
 
     def _counts(self, keys: U64) -> npt.NDArray[np.uint32]:
@@ -146,6 +146,14 @@ class OwnText:
         more = there + (counts < _COUNT)
         less = np.where(counts > 1, there - 1, marks + 1)
         self._table[places] = np.where(((there ^ marks) <= _COUNT) & (counts > 0), more, less)
+
+
+def _of_article(pieces: Pieces, own: Mask) -> Mask:
+    """Return those of the pieces `own` (bool[p]) that are of an article, if it is most of what stands there once; all
+    of them if it is not: bool[p]."""
+    article, once = own & (pieces.part == ARTICLE), own & (pieces.part != REPEATED)
+    words = int(pieces.sizes[article].sum())
+    return article if words >= ARTICLE_WORDS and 5 * words >= 4 * pieces.sizes[once].sum() else own
 
 
 def _keys(hashes: U64, host: int) -> U64:
