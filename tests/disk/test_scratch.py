@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from disks import hiding_deleted
 from fyke.disk.scratch import scratch
 
 HELD = """
@@ -46,6 +47,17 @@ def test_the_next_run_removes_what_a_killed_one_left(end: signal.Signals, tmp_pa
     with scratch(".work-", tmp_path) as place:
         assert {path.name for path in tmp_path.iterdir()} == {place.name, mine.name}
     assert [path.name for path in tmp_path.iterdir()] == [mine.name] and (mine / "notes").is_file()
+
+
+def test_it_goes_where_deleted_files_stay_until_they_are_closed(tmp_path: Path) -> None:
+    running, left = held(tmp_path)
+    with running:
+        os.kill(running.pid, signal.SIGKILL)
+    with hiding_deleted():
+        with scratch(".work-", tmp_path) as place:
+            (place / "rows").write_text("many")
+            assert not left.exists()
+        assert not any(tmp_path.iterdir())
 
 
 def test_it_goes_with_an_error(tmp_path: Path) -> None:

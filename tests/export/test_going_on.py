@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from disks import hiding_deleted
 from export.crawls import ALL, contents, exported, killed_after_a_part
 from fyke.archive.reading import read_table
 from fyke.core.errors import ConfigurationError, DirectoryInUse
@@ -177,6 +178,13 @@ def test_two_at_once(site: Path, tmp_path: Path) -> None:
         with pytest.raises(DirectoryInUse, match="another fyke export"):
             export(site, Format.JSONL, out, Console(file=io.StringIO()), everything=False)
     assert json.loads((tmp_path / "x.jsonl.part" / "progress.json").read_text())["mark"][0] == 1
+
+
+@pytest.mark.parametrize("to", ALL)
+def test_deleted_files_may_stay_until_they_are_closed(to: str, site: Path, tmp_path: Path) -> None:
+    with hiding_deleted():
+        exported(site, to, tmp_path / OUT[to])
+    assert [path.name for path in tmp_path.iterdir()] == [OUT[to]]
 
 
 def test_an_empty_crawl(tmp_path: Path) -> None:

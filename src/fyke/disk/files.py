@@ -186,6 +186,17 @@ def real_path(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def remove_locked(folder: Path, descriptor: int) -> None:
+    """Remove `folder` with all that is in it, and let go of its lock, which `descriptor` holds. On NFS and FUSE a file
+    that is open when it is deleted stays under another name until it is closed, and its folder with it."""
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+    with suppress(OSError):
+        folder.rmdir()
+
+
 def is_locked(path: Path) -> bool:
     """Return whether a process holds the lock `path`."""
     try:

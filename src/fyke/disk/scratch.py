@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from fyke.core.errors import FykeError
-from fyke.disk.files import lock
+from fyke.disk.files import lock, remove_locked
 
 HELD = "held-by-fyke"  # in each of these folders: locked while it is used
 
@@ -27,7 +27,7 @@ def scratch(prefix: str, folder: Path | None = None) -> Iterator[Path]:
         _remove_if_left(left)
     with ExitStack() as held:
         place = _held(prefix, beside, held)
-        while not place.exists():  # another run removed it as left behind, before it was locked
+        while not (place / HELD).exists():  # another run removed it as left behind, before it was locked
             place = _held(prefix, beside, held)
         yield place
 
@@ -36,9 +36,8 @@ def _held(prefix: str, folder: Path, held: ExitStack) -> Path:
     place = Path(tempfile.mkdtemp(dir=folder, prefix=prefix))
     with suppress(FileNotFoundError):
         descriptor = os.open(place / HELD, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        held.callback(os.close, descriptor)
+        held.callback(_remove, place, descriptor)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-    held.callback(_remove, place)
     return place
 
 
@@ -46,17 +45,16 @@ def _remove_if_left(held: Path) -> None:
     """Remove the folder of the file `held` if no process has that locked."""
     if held.parent.is_symlink() or held.parent.lstat().st_uid != os.geteuid():
         return
-    with suppress(FykeError, OSError), ExitStack() as locked:
-        locked.callback(os.close, lock(held, ""))
-        _remove(held.parent)
+    with suppress(FykeError, OSError):
+        _remove(held.parent, lock(held, ""))
 
 
-def _remove(place: Path) -> None:
-    """Remove a folder; the file that marks it as removable goes last."""
+def _remove(place: Path, descriptor: int) -> None:
+    """Remove a folder that `descriptor` holds; the file that marks it as removable goes last."""
     for path in place.iterdir() if place.is_dir() else ():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         elif path.name != HELD:
             with suppress(OSError):
                 path.unlink()
-    shutil.rmtree(place, ignore_errors=True)
+    remove_locked(place, descriptor)

@@ -104,13 +104,12 @@ def export(
     if since is not None or changes:
         asked |= {"since": since.isoformat() if since else "", "changes": changes}
     with Staging(target.path, asked) as staging:
-        if staging.published:
-            staging.publish()
-            return _exported(staging, _unit(format))
-        _decide(source, staging)
-        job = _job(target, source, staging, Selection(noindex=everything, copies=everything, since=since), changes)
-        _carry_out(job, staging, console)
-        return _exported(staging, job.unit)
+        if not staging.published:
+            _decide(source, staging)
+            rule = Selection(noindex=everything, copies=everything, since=since)
+            _carry_out(target, source, staging, rule, console, changes=changes)
+        staging.publish()
+        return _exported(staging, _unit(format))
 
 
 def _exported(staging: Staging, unit: str) -> Exported:
@@ -151,7 +150,11 @@ def _unit(format: Format) -> str:
     return {Format.WACZ: Wacz.unit, Format.LINKS: EdgeSheets.unit}.get(format, PageExport.unit)
 
 
-def _carry_out(job: Job, staging: Staging, console: Console) -> None:
+def _carry_out(
+    target: Target, source: Source, staging: Staging, rule: Selection, console: Console, *, changes: bool
+) -> None:
+    """Write the whole export. The job ends here, because its files can be deleted only once it has let go of them."""
+    job = _job(target, source, staging, rule, changes)
     what = f"exporting {staging.target.name}"
     with Progress(console, what, pipe_s=LINE_S) as progress:
         progress.tell(what, staging.mark.done, job.total, job.unit)
@@ -160,4 +163,3 @@ def _carry_out(job: Job, staging: Staging, console: Console) -> None:
             staging.record(replace(mark, unreadable=before + job.unreadable))
             progress.tell(what, mark.done, job.total, job.unit)
         job.finish(staging.mark)
-    staging.publish()

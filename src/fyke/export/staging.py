@@ -138,7 +138,8 @@ class Staging(files.Opened):
                 if path.name not in (PROGRESS, LOCK):
                     _delete(path)
             (self.folder / PROGRESS).unlink()  # until now it says that all is done
-            shutil.rmtree(self.folder)
+        descriptor, self._descriptor = self._descriptor, -1
+        files.remove_locked(self.folder, descriptor)
 
 
 def column_once(path: Path, dtype: npt.DTypeLike, rows: int, fill: Callable[[npt.NDArray[Any]], None]) -> Any:

@@ -5,6 +5,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from fyke.core.errors import DirectoryError
 from fyke.crawl.post import sockets
 
 
@@ -15,7 +16,7 @@ async def test_a_socket_that_cannot_be_bound_leaves_nothing_open(
     descriptors = psutil.Process().num_fds()
     kept = []  # what has a reference to the socket would hide a collection that closes it
     for _ in range(3):
-        with pytest.raises(OSError) as raised:
+        with pytest.raises(DirectoryError, match="several agents need one each") as raised:
             await sockets.Sockets(0, tmp_path).__aenter__()
         kept.append(raised.value)
     assert psutil.Process().num_fds() == descriptors

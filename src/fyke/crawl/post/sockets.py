@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fyke.archive.orders import bound, near
+from fyke.core.errors import DirectoryError
 from fyke.crawl.post.columns import FRAME, envelope_opened
 from fyke.crawl.post.letters import Envelope
 
@@ -39,7 +40,15 @@ class Sockets:
         return f"Sockets(agent {self._me}, {len(self._writers)} reached)"
 
     async def __aenter__(self) -> "Sockets":
-        self._server = await asyncio.start_unix_server(self._read, sock=bound(self._state, name_of(self._me)))
+        """Listen. Raises DirectoryError where no socket can be made: some file systems know none."""
+        try:
+            listening = bound(self._state, name_of(self._me))
+        except OSError as error:
+            raise DirectoryError(
+                f"cannot make a socket in {self._state}: {error.strerror}; several agents need one each: crawl into a"
+                " folder of another file system, or with --agents 1"
+            ) from error
+        self._server = await asyncio.start_unix_server(self._read, sock=listening)
         return self
 
     async def __aexit__(self, *_: object) -> None:
