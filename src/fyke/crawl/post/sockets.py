@@ -46,7 +46,7 @@ class Sockets:
         except OSError as error:
             raise DirectoryError(
                 f"cannot make a socket in {self._state}: {error.strerror}; several agents need one each: crawl into a"
-                " folder of another file system, or with --agents 1"
+                " folder of another file system, or into a new one with --agents 1"
             ) from error
         self._server = await asyncio.start_unix_server(self._read, sock=listening)
         return self
