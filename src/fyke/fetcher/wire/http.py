@@ -13,6 +13,8 @@ too long is archived as truncated, and `detail` says why.
 
 - A 3xx with a Location is REDIRECTED. Without one it is OK (300 may carry a list of choices).
 - A 304 is UNCHANGED if the request asked for it (`condition_of`), otherwise a BAD_ANSWER.
+- A 305 or 306 is a BAD_ANSWER, even with a Location. It would be the name of a proxy, which no stranger chooses for us
+  (RFC 9110, 15.4.6 and 15.4.7).
 - A 206 with a part of the page is a BAD_ANSWER, because we ask for no part. One that has all of it, or does not say, is
   OK.
 - A 101 is final and a BAD_ANSWER, because we never ask for another protocol; no HTTP follows it (RFC 9110, 15.2.2).
@@ -39,6 +41,7 @@ from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.transfer import Done, Longest, Option, Request, note
 
 PROXY_REFUSED = 407
+_NEVER_FOLLOWED = frozenset({305, 306})
 BY_HEAD = frozenset({Outcome.THROTTLED, Outcome.REDIRECTED})  # whose bodies we do not need
 ORDINARY = Access()
 _SUPPRESS_CONNECT_HEADERS = 265  # CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name
@@ -235,7 +238,8 @@ def _judge(exchange: Exchange) -> None:
         asked = code == 304 and condition_of(exchange.visit)
         exchange.outcome = Outcome.UNCHANGED if asked else by_head
         if exchange.outcome is Outcome.BAD_ANSWER:
-            exchange.detail = f"status {code} is not an answer to this request"
+            why = "is never followed" if code in _NEVER_FOLLOWED else "is not an answer to this request"
+            exchange.detail = f"status {code} {why}"
     elif by_head in BY_HEAD and exchange.outcome is not Outcome.CONNECT_FAILED:  # that is a proxy's answer
         exchange.outcome = by_head
     elif code == 206 and exchange.outcome.answered and (part := _part_of(exchange)):
@@ -250,7 +254,7 @@ def outcome_of(code: int, exchange: Exchange) -> Outcome:
         return Outcome.SERVER_ERROR
     if code >= 400:
         return Outcome.CLIENT_ERROR
-    if code >= 300 and code != 304:
+    if code >= 300 and code != 304 and code not in _NEVER_FOLLOWED:
         return Outcome.REDIRECTED if exchange.header("location") else Outcome.OK
     return Outcome.BAD_ANSWER
 
