@@ -37,6 +37,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Purpose, Visit, headers_of
 from fyke.fetcher.access import HIDDEN, Access, Sites
 from fyke.fetcher.unfolding import WIRE_BYTES
+from fyke.fetcher.wire.chunks import ChunkedEnd, overlooked_chunks
 from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.transfer import Done, Longest, Option, Request, note
 
@@ -94,7 +95,7 @@ class Http:
         longest: Longest | None = _longest_rules if visit.purpose is Purpose.ROBOTS else None
         if self._access.media_bytes and visit.purpose is Purpose.PAGE:
             longest = self._longest
-        self._engine.start(Request(visit, server, self, head, fields, longest, http_1, to_the_end), done)
+        self._engine.start(Request(visit, server, self, head, fields, longest, _chunked, http_1, to_the_end), done)
 
     def _longest(self, lines: Sequence[bytes]) -> tuple[int, str] | None:
         """Return the most bytes that an answer with this head may have by its media type, and the reason; None for no
@@ -266,6 +267,12 @@ def _part_of(exchange: Exchange) -> str:
     said = exchange.header("content-range")
     found = _RANGE.fullmatch(said)
     return "" if found and int(found[1]) + 1 == int(found[2]) else said
+
+
+def _chunked(lines: Sequence[bytes]) -> ChunkedEnd | None:
+    """Return what finds the end of the body, if libcurl does not."""
+    coded = any(line[:18].lower() == b"transfer-encoding:" for line in lines)
+    return overlooked_chunks(final_head(lines)) if coded else None
 
 
 def _longest_rules(_: Sequence[bytes]) -> tuple[int, str] | None:
