@@ -314,7 +314,8 @@ def cloak(
             say_aside(f"the earlier measurement was moved to {aside}")
         named = rooms.owed.named_urls(crawled, urls)
         with rooms.owed.owed(crawled, into, urls):
-            into.listed.write(url for url in urls if url not in named)
+            if listed := [url for url in urls if url not in named]:
+                into.listed.write(listed)
             for number, turn in enumerate(rooms.cloaking.TURNS):
                 asked = rooms.cloaking.turn_settings(settings, named, as_ if turn == "named" else "")
                 again = rooms.passes.Pass() if number else None
