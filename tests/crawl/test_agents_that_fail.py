@@ -158,6 +158,28 @@ def test_how_long_hosts_rest_is_judged_by_the_clock_of_the_crawl(tmp_path: Path)
         assert crawling._ending is ending
 
 
+def test_a_crawl_whose_agents_could_not_be_started_again_ends_before_one_must_be(tmp_path: Path) -> None:
+    """Its agents live and take checkpoints, so the same command asks again only for the page that was under way."""
+    with small_site(pages=12) as site:
+        last = site.hang["/p3"] = threading.Event()
+        typed = command(tmp_path / "crawl", settings(tmp_path), site.url, "--agents", "2")
+        with Loaded(typed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as crawl:
+            assert site.hanging.wait(60)
+            agents = processes_of(crawl.pid)
+            (forks,) = children(crawl.pid)
+            os.kill(forks, signal.SIGKILL)
+            _, told = crawl.communicate(timeout=25)
+        assert not last.is_set() and crawl.returncode == 1, told
+        (line,) = (line for line in told.splitlines() if line.startswith("fyke: "))
+        assert line.startswith("fyke: the process that starts agents is gone") and "goes on" in line
+        assert "Traceback" not in told
+        wait_until(lambda: not any(Path(f"/proc/{process}/exe").exists() for process in agents))
+        last.set()
+        done = ended(typed)
+        assert json.loads(done.stdout)["pages"] == 12, done.stderr
+        assert {path for path, count in site.asked.items() if count > 1} <= {"/p3", "/robots.txt"}
+
+
 def test_nobody_outlives_the_supervisor(tmp_path: Path) -> None:
     """Not the fork server, and not the agents that it started."""
     with hanging(tmp_path / "crawl") as (_, crawl, _):

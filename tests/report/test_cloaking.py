@@ -86,6 +86,7 @@ def test_it_is_measured(tmp_path: Path) -> None:
     times = [at for at, _, _ in site.asked]
     assert min(after - before for before, after in pairwise(times)) > 0.09, "also between turns"
     assert not list(check_archive(tmp_path / "there" / "cloaking", once=False))
+    assert not list((tmp_path / "there" / "cloaking").glob("seeds.txt*")), "a person named every page's host"
 
 
 def test_a_host_that_only_strangers_named_may_not_be_private(tmp_path: Path) -> None:
@@ -112,6 +113,7 @@ def test_a_host_that_only_strangers_named_may_not_be_private(tmp_path: Path) -> 
     answers = {page["url"]: page["answers"] for page in json.loads(done.stdout)["pages"]}
     assert answers[f"http://a.localhost:{port}/"] == [200] * 4
     assert "address" in fyke("why", str(into / "cloaking"), f"http://b.localhost:{port}/").stdout
+    assert (into / "cloaking" / "seeds.txt").read_text() == f"http://b.localhost:{port}/\n"
 
 
 @pytest.mark.parametrize("agents", ["1", "2"])

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from fyke.core.rewrite_rules import Rule
 from fyke.core.urls import key_of
 from fyke.rewrite.fetched import AnsweredPage
-from fyke.rewrite.mirrors import FIRST, MOST_PATHS_READ, mirrors
+from fyke.rewrite.mirrors import FIRST, MOST_PATHS_READ, Ranking, mirrors
 
 SOME = {f"p{n}": n + 1 for n in range(40)}
 
@@ -21,7 +21,9 @@ def parts(hosts: dict[str, dict[str, int]], count: int = 3) -> list[dict[str, di
     return found
 
 
-def rules_of(hosts: dict[str, dict[str, int]], said: dict[str, int], read: list[str]) -> list[Rule]:
+def rules_of(
+    hosts: dict[str, dict[str, int]], said: dict[str, int], read: list[str], ranked: Ranking = sorted
+) -> list[Rule]:
     """Rules where fingerprints are contents, and URLs say what is `said` of them, or what no other says; `read` is
     told of each that is asked for."""
 
@@ -29,7 +31,7 @@ def rules_of(hosts: dict[str, dict[str, int]], said: dict[str, int], read: list[
         read.append(page.url)
         return said.get(page.url, key_of(page.url))
 
-    rules = mirrors(lambda: parts(hosts), said_by)
+    rules = mirrors(lambda: parts(hosts), said_by, ranked)
     assert not any(rule.use for rule in rules), "they are off until a person says otherwise"
     return rules
 
@@ -65,6 +67,18 @@ def test_rules_lead_to_a_host_that_none_leads_from(copies: set[int]) -> None:
     found = pairs({f"h{n}.test": SOME for n in copies})
     assert {other for _, other in found} == {f"h{min(copies)}.test"}
     assert len(found) == len(copies) - 1
+
+
+@given(st.permutations([f"h{n}.test" for n in range(6)]), st.integers(1, 6))
+def test_rules_lead_to_the_copy_that_ranks_first(order: list[str], groups: int) -> None:
+    """Of each group of copies, whatever the alphabet says."""
+    hosts = {f"h{n}.test": {target: content + 100 * (n % groups) for target, content in SOME.items()} for n in range(6)}
+    found = rules_of(hosts, {}, [], lambda met: sorted(met, key=order.index))
+    copies = {host: [other for other in order if hosts[other] == hosts[host]] for host in hosts}
+    assert {rule.host: rule.to for rule in found} == {host: of[0] for host, of in copies.items() if of[0] != host}
+    for rule in found:
+        path = rule.example[0].removeprefix(f"http://{rule.host}/")
+        assert path in SOME and rule.example[1] == f"http://{rule.to}/{path}"
 
 
 def beside(hosts: dict[str, dict[str, int]], many: int = 40) -> dict[str, dict[str, int]]:

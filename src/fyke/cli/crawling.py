@@ -105,8 +105,9 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     --scope is seeds, prefix (the folder of a seed), host, domain, or web (everything). A page that a seed redirects to
     counts as a seed.
 
-    Exit status: 0 done, a limit reached, or stopped by SIGTERM, 2 wrong usage, 3 the directory cannot be used, 4 the
-    disk is full, 5 nothing could be reached, 6 no seed brought a page, 130 interrupted.
+    Exit status: 0 done, a limit reached, or stopped by SIGTERM, 1 agents failed again and again or can no longer be
+    started (with --agents), 2 wrong usage, 3 the directory cannot be used, 4 the disk is full, 5 nothing could be
+    reached, 6 no seed brought a page, 130 interrupted.
     """
     if into is None:
         rooms.seeds.seeds_of(urls or ())  # a seed that is not a URL is reported first
@@ -313,7 +314,8 @@ def cloak(
             say_aside(f"the earlier measurement was moved to {aside}")
         named = rooms.owed.named_urls(crawled, urls)
         with rooms.owed.owed(crawled, into, urls):
-            into.listed.write(url for url in urls if url not in named)
+            if listed := [url for url in urls if url not in named]:
+                into.listed.write(listed)
             for number, turn in enumerate(rooms.cloaking.TURNS):
                 asked = rooms.cloaking.turn_settings(settings, named, as_ if turn == "named" else "")
                 again = rooms.passes.Pass() if number else None

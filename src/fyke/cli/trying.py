@@ -80,6 +80,9 @@ def simulate(  # noqa: PLR0913 - one parameter an option
 
     The frontier and politeness are the real ones. There is no network, and time is simulated. Ctrl-C stops with a
     checkpoint and a report. After a kill, the same command goes on from the newest checkpoint.
+
+    Exit status: 0 done, or stopped by SIGTERM, 2 wrong usage, 3 the directory cannot be used, 4 the disk is full, 130
+    interrupted.
     """
     honest, wanted = rooms.quantities.read_whole("--domains", domains), rooms.quantities.read_whole("--pages", pages)
     web = rooms.spec.VirtualWebSpec(
@@ -96,9 +99,9 @@ def simulate(  # noqa: PLR0913 - one parameter an option
         print_json(asdict(summary))
     else:
         say(f"{rooms.simulation_report.text(summary)}\n{'report':>28}  {into / rooms.simulation_report.REPORT}")
-    if stopped:
+    if stopped.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
-    if summary.pages != wanted:
+    if summary.pages != wanted and not stopped():
         more = "downloads under way at the end counted too, or an earlier run fetched more"
         reason = more if summary.pages > wanted else "no link leads to another page"
         say_aside(f"--pages {wanted:,}: {summary.pages:,} were fetched; {reason}")

@@ -6,11 +6,13 @@ shares with the others all memory that none of them changes.
 The fork server is forked from the command itself (`run`), before the command has an event loop, threads of its own,
 locks or sockets. The server has none of these either, so it may fork at any time, and nothing of the supervisor is in
 an agent. Threads that libraries have by then (OpenBLAS, jemalloc) know of forks. When the supervisor is gone, server
-and agents end.
+and agents end. When the server is gone, the supervisor is told (`watch`): it would hear of no agent's death, and could
+start none.
 
 Invariant: the last line that the supervisor reads from an agent's socket says how the process ended.
 """
 
+import asyncio
 import ctypes
 import json
 import os
@@ -19,6 +21,7 @@ import signal
 import socket
 import struct
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -62,11 +65,37 @@ class ForkServer:
         try:
             socket.send_fds(self._asking, [_LENGTH.pack(len(asked))], [control.fileno()])
             self._asking.sendall(asked)
-        except OSError as error:
-            raise AgentFailed(
-                f"the process that starts agents is gone ({error.strerror}): see the system's log for the cause (too"
-                f" little memory?); fyke crawl --into {directory} goes on from the last checkpoint"
-            ) from None
+        except OSError:
+            raise gone(directory) from None
+
+    def watch(self, on_end: Callable[[], None]) -> None:
+        """Have the running event loop call `on_end` once, if the server ends before `unwatch`."""
+        loop = asyncio.get_running_loop()
+
+        def end() -> None:
+            loop.remove_reader(self._asking)
+            on_end()
+
+        loop.add_reader(self._asking, end)  # the server says nothing, so this is the end of what it says
+
+    def unwatch(self) -> None:
+        """Stop watching."""
+        asyncio.get_running_loop().remove_reader(self._asking)
+
+
+def gone(directory: Path) -> AgentFailed:
+    """Return the error of a crawl in `directory` whose fork server ended."""
+    return AgentFailed(
+        "the process that starts agents is gone: see the system's log for the cause (too little memory?); fyke crawl"
+        f" --into {directory} goes on from the last checkpoint"
+    )
+
+
+def how_ended(status: int | None) -> str:
+    """Return how a process ended, in words, by its exit `status`."""
+    if status is None:
+        return "an unknown cause"  # the fork server, which would know, is gone as well
+    return f"signal {-status}" if status < 0 else f"exit status {status}"
 
 
 class _Server:

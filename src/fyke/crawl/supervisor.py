@@ -6,8 +6,9 @@ be safe with the agents that made the visits, and the next level begins, or the 
 has the control socket, and divides a limit of pages among the agents.
 
 Invariant: the pages that agents may have never add up to more than the limit. An agent that dies is started again, from
-its checkpoint; pages it was allowed and has not fetched are free again. An agent that stands still while the crawl is
-to end is killed, and ends after it was started again. No agent requests anything before all were opened once.
+its checkpoint; pages it was allowed and has not fetched are free again. One that stands still while the crawl is to end
+is killed, and ends after it was started again. If none can be started, all take checkpoints and the crawl ends. No
+agent requests anything before all were opened once.
 """
 
 import asyncio
@@ -37,7 +38,7 @@ from fyke.core.memory import MemoryGauge
 from fyke.core.plugins import named, schemes_of
 from fyke.core.seeds import seeds_of
 from fyke.crawl.control import SLOWEST
-from fyke.crawl.forks import ForkServer
+from fyke.crawl.forks import ForkServer, gone, how_ended
 from fyke.crawl.known_agents import KnownAgent, Stand, allotted, have_their_pages, nobody_reached, standing_before
 from fyke.crawl.loop import Ending
 from fyke.crawl.member import LINE_BYTES, Orders
@@ -88,14 +89,13 @@ class Supervisor:
         self._schemes = schemes_of(named(config.plugins, "protocols"))
         self._turns = Turns(directory.path)
         self._round = 0
-        self._figures_at = 0.0
+        self._figures_at = self._stopped_at = 0.0
         self._idle: tuple[Any, ...] | None = None  # what all said the last time that nothing moved
         self._checkpoint_at: tuple[Any, ...] | None = None  # what all said when checkpoints were last asked for
         self._ending: Ending | None = None
-        self._stopped_at = 0.0
         self._failure: errors.FykeError | None = None
-        self._held = False
-        self._all_began = False
+        self._no_forks: errors.FykeError | None = None  # what the crawl ends with, once it was stopped
+        self._held = self._all_began = False
         self._deaths = 0
         self._began = time.monotonic()
         self._answered = asyncio.Event()
@@ -111,9 +111,11 @@ class Supervisor:
             self._turns.add(part.part, saved_state(part.shard))
         for process in self._processes:
             await self._start(process)
+        self._forks.watch(self._end_without_forks)
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._forks.unwatch()
         for process in self._processes:
             process.ended = True
             if process.writer is not None and not process.writer.transport.is_closing():
@@ -150,7 +152,7 @@ class Supervisor:
         if process.ended or self._failure is not None:
             return
         try:
-            self._note_death(process, _how(status))
+            self._note_death(process, how_ended(status))
         except errors.FykeError as error:
             self._failure = error
             self._answered.set()
@@ -241,11 +243,16 @@ class Supervisor:
             stands = [known.stand for known in self._known if known.stand is not None and known.round == self._round]
             if self._ending is None and len(stands) == len(self._known):
                 self._judge(stands)
-        if self._failure is not None:
-            raise self._failure
+        if (failure := self._failure or self._no_forks) is not None:
+            raise failure
         for part in self._directory.parts:
             self._turns.add(part.part, saved_state(part.shard))
         return self._ending or Ending.STOPPED
+
+    def _end_without_forks(self) -> None:
+        if self._ending is None:
+            self._no_forks = gone(self._directory.path)
+            self.stop()
 
     def _kill_silent(self) -> None:
         """Kill processes that are to end and stand still."""
@@ -391,10 +398,3 @@ class Supervisor:
     def host_figures(self, host: str) -> dict[str, Any] | None:
         """Return how `host` stands, if it is among the slowest; only their agents know of others."""
         return next((one for one in self.figures()["slowest"] if one["host"] == host), None)
-
-
-def _how(status: int | None) -> str:
-    """Return how a process ended, in words, by its exit `status`."""
-    if status is None:
-        return "an unknown cause"  # the fork server, which would know, is gone as well
-    return f"signal {-status}" if status < 0 else f"exit status {status}"

@@ -9,6 +9,7 @@ Invariant: the crawl may run meanwhile; only the file of rules is written.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from fyke.archive.directory import CrawlDirectory
@@ -24,6 +25,7 @@ from fyke.rewrite.fetched import AnsweredPage, places, sites
 from fyke.rewrite.learning import LEAST_SUPPORT, Content, SameContents, accepted, hosts_that_merge
 from fyke.rewrite.likeness import PrintsOfSite, usual_words, without
 from fyke.rewrite.mirrors import mirrors
+from fyke.rewrite.standing import by_standing
 from fyke.search.archived import ArchiveReader
 
 MOST_READ = 20_000  # pages of a site from the archive
@@ -42,7 +44,7 @@ def learn(folder: Path, progress: Tell) -> list[Rule]:
             rules += rules_of_site(name, _printed(pages, reader))
         rules.sort(key=lambda rule: main_name(rule.host))
         progress("copies of hosts", 0, 0)
-        rules += mirrors(lambda: places(folder), lambda page: _said_by(page, reader))
+        rules += mirrors(lambda: places(folder), lambda page: _said_by(page, reader), partial(by_standing, folder))
     write_whole(folder / FILE, render(rules).encode())
     return rules
 

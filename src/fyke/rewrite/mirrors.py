@@ -10,7 +10,7 @@ Bounded: memory holds a part of the pages, and `MOST_PAIRS` pairs of hosts; `MOS
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import combinations
 
 from fyke.core.rewrite_rules import Rule, Shape
@@ -25,6 +25,7 @@ MOST_PAIRS = 1 << 18
 MOST_DOUBTED = 1000  # pairs whose pages are read, those with the most common paths
 MOST_PATHS_READ = 100  # paths of a doubted pair
 MOST_READ = 20_000  # pages
+Ranking = Callable[[Collection[str]], Sequence[str]]  # of hosts, those to which rules lead first
 Places = Iterable[dict[str, dict[str, AnsweredPage]]]
 Hosts = tuple[str, str]
 
@@ -79,9 +80,10 @@ class Pair:
             self.contents.add(content)
 
 
-def mirrors(parts: Callable[[], Places], said_by: Callable[[AnsweredPage], int]) -> list[Rule]:
+def mirrors(parts: Callable[[], Places], said_by: Callable[[AnsweredPage], int], ranked: Ranking) -> list[Rule]:
     """Return rules, not in use, from hosts to those that they are copies of. Each call of `parts` gives pages by path,
-    then by host. `said_by` gives a number for what a page says, 0 if unknown.
+    then by host. `said_by` gives a number for what a page says, 0 if unknown. A rule leads to the host that comes first
+    when they are `ranked`.
 
     Other rules treat a site's own hosts (`www.` and the like).
     """
@@ -104,7 +106,8 @@ def mirrors(parts: Callable[[], Places], said_by: Callable[[AnsweredPage], int])
     doubted.sort(key=lambda hosts: -pairs[hosts].common)
     if doubted:
         _read_doubted({hosts: pairs[hosts] for hosts in doubted[:MOST_DOUBTED]}, parts(), read)
-    return _rules(pairs)
+    copies = {hosts: pair for hosts, pair in pairs.items() if pair.holds}
+    return _rules(copies, ranked) if copies else []
 
 
 class _PageReading:
@@ -188,17 +191,20 @@ def _read_doubted(doubted: dict[Hosts, Pair], parts: Places, read: _PageReading)
                     pair.note_read(target, said[one.host], said[other.host])
 
 
-def _rules(pairs: dict[Hosts, Pair]) -> list[Rule]:
-    """Return rules for the pairs that hold, each to a host that no rule leads away from."""
-    leads: dict[str, str] = {}
+def _rules(pairs: dict[Hosts, Pair], ranked: Ranking) -> list[Rule]:
+    """Return rules for `pairs`, which hold, each to a host that no rule leads away from."""
+    at = {host: place for place, host in enumerate(ranked({host for hosts in pairs for host in hosts}))}
+    leads: set[str] = set()
     rules = []
-    for (one, other), pair in sorted(pairs.items()):
-        if pair.holds and one not in leads and other not in leads:
-            leads[other] = one
-            example = (f"http://{other}/{pair.example}", f"http://{one}/{pair.example}")
+    towards = [sorted(hosts, key=at.__getitem__) for hosts in pairs]
+    for to, other in sorted(towards, key=lambda hosts: [at[host] for host in hosts]):
+        if to not in leads and other not in leads:
+            leads.add(other)
+            pair = pairs[min(to, other), max(to, other)]
+            example = (f"http://{other}/{pair.example}", f"http://{to}/{pair.example}")
             rules.append(
                 Rule(
-                    shape=Shape.HOST, host=other, to=one, use=False, support=pair.support,
+                    shape=Shape.HOST, host=other, to=to, use=False, support=pair.support,
                     contradictions=pair.common - pair.support, example=example,
                 )
             )  # fmt: skip

@@ -33,7 +33,7 @@ from fyke.disk.files import save_array, sync_file, writing
 from fyke.disk.ranges import Array
 from fyke.search.article import ARTICLE, REPEATED, VISITORS
 from fyke.search.pieces import Pieces
-from fyke.search.sketch import LEAST_SHINGLES, SHINGLE_WORDS, sketch_of
+from fyke.search.sketch import APART, LEAST_SHINGLES, SHINGLE_WORDS, sketch_of
 
 PLACE_BITS = 21
 PLACES = 1 << PLACE_BITS
@@ -48,7 +48,6 @@ NEW_IN = 4  # it does if more than one in four of these is new
 ANYWHERE = 0  # in place of the key of a host
 _COUNT = np.uint32(255)  # the bits of a place that count; the others are of a hash
 _FULL = np.dtype([("place", "<u4"), ("entry", "<u4")])  # a row of the file: a place that is not empty
-_APART = np.uint64(0x9E3779B97F4A7C15)
 
 
 class OwnText:
@@ -157,7 +156,7 @@ def _of_article(pieces: Pieces, own: Mask) -> Mask:
 
 
 def _keys(hashes: U64, host: int) -> U64:
-    return (hashes ^ np.uint64(host)) * _APART
+    return (hashes ^ np.uint64(host)) * APART
 
 
 def _places(keys: U64) -> U64:

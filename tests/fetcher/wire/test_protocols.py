@@ -80,6 +80,25 @@ async def test_whose_head_says_all_needs_no_body(fault):
             assert not answer.body.size or answer.truncated
 
 
+async def test_of_all_3xx_those_lead_on_that_may():
+    """RFC 9110, 15.4: a 300 may be followed, and an unknown 3xx is like it. A 305 would name a proxy for us, and 306
+    means nothing. A 304 says that nothing moved."""
+
+    async def script(head, _reader, writer):
+        _, status, located = head.split()[1].split(b"/")
+        fields = b"Location: /elsewhere\r\n" * (located == b"located")
+        writer.write(b"HTTP/1.1 %s Word\r\n%sContent-Length: 0\r\n\r\n" % (status, fields))
+
+    async with web(script) as server, Client() as client:
+        for located, means in (("located", Outcome.REDIRECTED), ("bare", Outcome.OK)):
+            answers = await client.get_all([server.url(f"/{status}/{located}") for status in range(300, 400)])
+            for status, answer in zip(range(300, 400), answers, strict=True):
+                never = status in (304, 305, 306)
+                assert (answer.status, answer.outcome) == (status, Outcome.BAD_ANSWER if never else means)
+                assert (str(status) in answer.detail) is never, "it says why"
+        assert len(server.heads) == 200
+
+
 async def test_a_304_that_nobody_asked_for_is_no_page():
     """Else it would stand for the page from then on, without a word of it."""
     async with web(saying(b'HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n')) as server, Client() as client:

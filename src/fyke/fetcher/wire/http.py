@@ -13,6 +13,8 @@ too long is archived as truncated, and `detail` says why.
 
 - A 3xx with a Location is REDIRECTED. Without one it is OK (300 may carry a list of choices).
 - A 304 is UNCHANGED if the request asked for it (`condition_of`), otherwise a BAD_ANSWER.
+- A 305 or 306 is a BAD_ANSWER, even with a Location. It would be the name of a proxy, which no stranger chooses for us
+  (RFC 9110, 15.4.6 and 15.4.7).
 - A 206 with a part of the page is a BAD_ANSWER, because we ask for no part. One that has all of it, or does not say, is
   OK.
 - A 101 is final and a BAD_ANSWER, because we never ask for another protocol; no HTTP follows it (RFC 9110, 15.2.2).
@@ -35,10 +37,12 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Purpose, Visit, headers_of
 from fyke.fetcher.access import HIDDEN, Access, Sites
 from fyke.fetcher.unfolding import WIRE_BYTES
+from fyke.fetcher.wire.chunks import ChunkedEnd, overlooked_chunks
 from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.transfer import Done, Longest, Option, Request, note
 
 PROXY_REFUSED = 407
+_NEVER_FOLLOWED = frozenset({305, 306})
 BY_HEAD = frozenset({Outcome.THROTTLED, Outcome.REDIRECTED})  # whose bodies we do not need
 ORDINARY = Access()
 _SUPPRESS_CONNECT_HEADERS = 265  # CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name
@@ -91,7 +95,7 @@ class Http:
         longest: Longest | None = _longest_rules if visit.purpose is Purpose.ROBOTS else None
         if self._access.media_bytes and visit.purpose is Purpose.PAGE:
             longest = self._longest
-        self._engine.start(Request(visit, server, self, head, fields, longest, http_1, to_the_end), done)
+        self._engine.start(Request(visit, server, self, head, fields, longest, _chunked, http_1, to_the_end), done)
 
     def _longest(self, lines: Sequence[bytes]) -> tuple[int, str] | None:
         """Return the most bytes that an answer with this head may have by its media type, and the reason; None for no
@@ -235,7 +239,8 @@ def _judge(exchange: Exchange) -> None:
         asked = code == 304 and condition_of(exchange.visit)
         exchange.outcome = Outcome.UNCHANGED if asked else by_head
         if exchange.outcome is Outcome.BAD_ANSWER:
-            exchange.detail = f"status {code} is not an answer to this request"
+            why = "is never followed" if code in _NEVER_FOLLOWED else "is not an answer to this request"
+            exchange.detail = f"status {code} {why}"
     elif by_head in BY_HEAD and exchange.outcome is not Outcome.CONNECT_FAILED:  # that is a proxy's answer
         exchange.outcome = by_head
     elif code == 206 and exchange.outcome.answered and (part := _part_of(exchange)):
@@ -250,7 +255,7 @@ def outcome_of(code: int, exchange: Exchange) -> Outcome:
         return Outcome.SERVER_ERROR
     if code >= 400:
         return Outcome.CLIENT_ERROR
-    if code >= 300 and code != 304:
+    if code >= 300 and code != 304 and code not in _NEVER_FOLLOWED:
         return Outcome.REDIRECTED if exchange.header("location") else Outcome.OK
     return Outcome.BAD_ANSWER
 
@@ -262,6 +267,12 @@ def _part_of(exchange: Exchange) -> str:
     said = exchange.header("content-range")
     found = _RANGE.fullmatch(said)
     return "" if found and int(found[1]) + 1 == int(found[2]) else said
+
+
+def _chunked(lines: Sequence[bytes]) -> ChunkedEnd | None:
+    """Return what finds the end of the body, if libcurl does not."""
+    coded = any(line[:18].lower() == b"transfer-encoding:" for line in lines)
+    return overlooked_chunks(final_head(lines)) if coded else None
 
 
 def _longest_rules(_: Sequence[bytes]) -> tuple[int, str] | None:

@@ -19,6 +19,7 @@ import pycurl
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
+from fyke.fetcher.wire.chunks import ChunkedEnd
 from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
 from fyke.fetcher.wire.handshakes import LARGE_BYTES, is_large
 from fyke.fetcher.wire.received import received_bytes
@@ -75,6 +76,7 @@ class Dialect(Protocol):
 
 
 Longest = Callable[[Sequence[bytes]], tuple[int, str] | None]  # by a head: most bytes of body (below 0: none), and why
+Chunked = Callable[[Sequence[bytes]], ChunkedEnd | None]  # by a head: what finds the body's end, if libcurl does not
 
 
 @dataclass(slots=True)
@@ -87,6 +89,7 @@ class Request:
     head: bytes = b""  # the request as it will be on the wire, for the archive
     fields: Sequence[bytes] = ()  # header fields beside those that libcurl writes
     longest: Longest | None = None
+    chunked: Chunked | None = None
     http_1: bool = False  # ask in HTTP/1.1, even if the server speaks others
     to_the_end: bool = False  # the body ends with the connection, despite Content-Length
     blocks: bool = False  # libcurl waits for the server inside a call
@@ -103,41 +106,11 @@ class Slot:
     """One easy handle with the receiving end of its present transfer."""
 
     __slots__ = (
-        "_address",
-        "_asked_in",
-        "_call",
-        "_calls",
-        "_came_bytes",
-        "_counts",
-        "_fields",
-        "_head_bytes",
-        "_http_1",
-        "_limit_bytes",
-        "_paused",
-        "_room_bytes",
-        "_sessions",
-        "_steps",
-        "_steps_at_once",
-        "_to_the_end",
-        "_turn_bytes",
-        "_waits",
-        "_why",
-        "alone",
-        "asked",
-        "body",
-        "curl",
-        "cut",
-        "disk_error",
-        "done",
-        "fd",
-        "fruitless",
-        "large",
-        "lines",
-        "refused",
-        "request",
-        "started",
-        "turns",
-    )
+        "_address", "_asked_in", "_call", "_calls", "_came_bytes", "_chunked", "_counts", "_fields", "_head_bytes",
+        "_http_1", "_limit_bytes", "_paused", "_room_bytes", "_sessions", "_steps", "_steps_at_once", "_to_the_end",
+        "_turn_bytes", "_waits", "_why", "alone", "asked", "body", "curl", "cut", "disk_error", "done", "fd",
+        "fruitless", "large", "lines", "refused", "request", "started", "turns", "whole",
+    )  # fmt: skip
 
     def __init__(
         self, options: Iterable[Option], limit_bytes: int, paused: "deque[Slot]", calls: Calls, *, alone: bool = False
@@ -182,6 +155,8 @@ class Slot:
         self.lines.clear()
         self._head_bytes = 0
         self.cut = False
+        self._chunked: ChunkedEnd | None = None  # if libcurl does not find the end of the body
+        self.whole = False  # the body was broken off at its end
         self.fd = -1  # of the connection made for this transfer; below 0: none
         self.large = False  # its server sent too much before it was asked anything
         self.asked = 0  # how often libcurl was about to send the request
@@ -271,8 +246,11 @@ class Slot:
         self._calls.slot = self
         self.lines.append(line)
         self._head_bytes += len(line)
-        if self.request.longest is not None and not line.strip():
-            self._limit(self.request.longest(self.lines))
+        if not line.strip():
+            if self.request.longest is not None:
+                self._limit(self.request.longest(self.lines))
+            if self.request.chunked is not None:
+                self._chunked = self.request.chunked(self.lines)
         return 0 if self.endless_head or self.refused else None
 
     @property
@@ -315,17 +293,19 @@ class Slot:
                 self.refused = self._why
 
     def write(self, chunk: bytes) -> int | None:
-        """Take a piece of the body; return 0 to break off. Once the turn is over, libcurl must bring the piece again in
-        the next."""
+        """Take a piece of the body; return 0 to break off, also at the body's end. Once the turn is over, libcurl must
+        bring the piece again in the next."""
         self._calls.slot = self
         if self.wants_turn:
             self._wait()
             return pycurl.WRITEFUNC_PAUSE  # type: ignore[no-any-return]
         self._turn_bytes += len(chunk) + PIECE_BYTES
+        if self._chunked is not None and (ends_at := self._chunked.within(chunk)) is not None:
+            self.whole, chunk = True, chunk[:ends_at]
         try:
             room = self._room_bytes - self.body.size
             if len(chunk) > room:
-                self.cut = True
+                self.cut, self.whole = True, False
                 self.refused = self._why
                 self.body.write(chunk[:room])
                 return 0
@@ -333,7 +313,7 @@ class Slot:
         except OSError as error:
             self.disk_error = error
             return 0
-        return None
+        return 0 if self.whole else None
 
     @property
     def wants_turn(self) -> bool:
@@ -365,7 +345,7 @@ class Slot:
 
     def end(self, code: int, message: str) -> TransferEnd:
         """Return how the transfer ended, given libcurl's `code` and `message`."""
-        if code == 0:
+        if code == 0 or (self.whole and self.disk_error is None):
             return TransferEnd(Outcome.OK, "")
         if broken_off := self.broken_off:
             return broken_off

@@ -1,7 +1,8 @@
 """A simulation run from the command line: its progress line, Ctrl-C, and the report at the end.
 
 `fyke simulate` calls `run`. The first Ctrl-C (or SIGTERM) stops at the end of the current step and writes checkpoint
-and report. The second kills; work after the newest checkpoint is then simulated again.
+and report. The second kills; work after the newest checkpoint is then simulated again. As with a crawl, SIGTERM asks
+for an end, so the command ends with 0.
 """
 
 import signal
@@ -25,14 +26,19 @@ class StopAsked:
     """A callable that says whether the person asked to stop."""
 
     def __init__(self) -> None:
-        self._asked = False
+        self._came: list[int] = []
 
     def __call__(self) -> bool:
-        return self._asked
+        return bool(self._came)
+
+    @property
+    def interrupted(self) -> bool:
+        """True if Ctrl-C asked, and SIGTERM did not."""
+        return self() and signal.SIGTERM not in self._came
 
     def ask(self, number: int, frame: FrameType | None) -> None:
         """Note the wish to stop; the next signal of this kind has its usual effect."""
-        self._asked = True
+        self._came.append(number)
         signal.signal(number, signal.SIG_DFL)
 
 
@@ -71,12 +77,14 @@ class SimulationMonitor:
         )
 
 
-def run(directory: Path, settings: SimulationSettings, pages: int, console: Console) -> tuple[SimulationSummary, bool]:
-    """Simulate up to `pages` pages in `directory` and write the report; return it and whether the person stopped.
+def run(
+    directory: Path, settings: SimulationSettings, pages: int, console: Console
+) -> tuple[SimulationSummary, StopAsked]:
+    """Simulate up to `pages` pages in `directory` and write the report; return it and who asked to stop.
 
     Raises FykeError.
     """
     with opened(directory, settings) as simulation:
         with stopping() as stopped, Progress(console, "simulating", pipe_s=LINE_S) as progress:
             simulate(simulation, pages, watch=SimulationMonitor(progress, pages).show, stopped=stopped)
-        return write(simulation, settings, directory), stopped()
+        return write(simulation, settings, directory), stopped

@@ -162,6 +162,8 @@ _LEADS: dict[str, Script] = {
     "leads-three-ways": whole(b"", "Location: /a", "Location: /b", "Location: /c", status="301 Moved"),
     "leads-with-300": to("/%NEXT%", "300 Multiple Choices"),
     "leads-with-399": to("/%NEXT%", "399 Odd"),
+    "leads-to-a-proxy": to("http://127.0.0.1:3128/", "305 Use Proxy"),
+    "leads-with-306": to("/%NEXT%", "306 Unused"),
     "leads-to-new-hosts": to("http://h%NEXT%.%HOST%:%PORT%/%NEXT%"),
     "leads-elsewhere-for-rules": to("/%NEXT%"),
 }
