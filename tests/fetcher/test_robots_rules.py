@@ -8,11 +8,12 @@ from typing import TypeVar
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jwm.robotstxt.googlebot import RobotsMatcher
 
 from fyke.core.slices import SLICE_STEPS, Slices
 from fyke.fetcher.robots_lines import MAX_BYTES, MOST_TEXT_CHARS
 from fyke.fetcher.robots_rules import FEW, RobotsRules, Verdict
+
+RobotsMatcher = pytest.importorskip("jwm.robotstxt.googlebot").RobotsMatcher
 
 T = TypeVar("T")
 AGENT = "FooBot"

@@ -15,10 +15,11 @@ from collections import deque
 
 import ada_url
 import brotli
-from jwm.robotstxt.googlebot import RobotsMatcher
+import pytest
 from resiliparse.parse.encoding import detect_encoding
 from selectolax.lexbor import LexborHTMLParser
 
+RobotsMatcher = pytest.importorskip("jwm.robotstxt.googlebot").RobotsMatcher
 ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 

@@ -1,10 +1,11 @@
 """What robots.txt says is what the truth says: Google's own matcher agrees."""
 
 import pytest
-from jwm.robotstxt.googlebot import RobotsMatcher
 
 from fyke.lab.simweb.kinds import RobotsKind
 from fyke.lab.simweb.robots import PARSED_BYTES, forbids, text
+
+RobotsMatcher = pytest.importorskip("jwm.robotstxt.googlebot").RobotsMatcher
 
 PATHS = [
     f"/{section}/{name}"
