@@ -41,7 +41,7 @@ def test_beyond_four_gigabytes(tmp_path: Path) -> None:
 
 def test_more_members_than_the_old_format_counts(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
-    with GrowingZip(path, [ZipMember(f"{number}", 0, 1, 0, "") for number in range(70_000)], 0, AT) as bundle:
+    with GrowingZip(path, [ZipMember(f"{number}", 0, 1, 0, "") for number in range(70_000)], 100, AT) as bundle:
         bundle.add("last", 4, [b"last"])
         bundle.finish()
     with zipfile.ZipFile(path) as found:
