@@ -17,7 +17,7 @@ from loaded import COMMAND, Loaded
 
 FAST = {"host_delay_s": 0.0, "address_delay_s": 0.0, "delay_factor": 0.0}
 PATIENCE = {"failure_delay_s": 0.1, "max_sleep_s": 1.0, "host_failures": 5, "tries": 3}
-HASTE = {"connect_timeout_s": 3.0, "timeout_s": 5.0, "stall_s": 2}
+HASTE = {"connect_timeout_s": 3.0, "timeout_s": 4.0, "stall_s": 2}
 
 
 @dataclass(frozen=True)
