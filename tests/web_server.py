@@ -23,6 +23,7 @@ def web_server(
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else each body waits 40 ms until its head has been acknowledged
 
         def do_GET(self) -> None:
             status, header, body = answer(self.path, {name.lower(): value for name, value in self.headers.items()})

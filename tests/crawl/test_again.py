@@ -203,16 +203,18 @@ def test_killed_passes_lose_no_page_and_visit_none_twice(tmp_path: Path) -> None
     """The servers give no validators: what is unchanged is known by its content."""
     rng = random.Random(3)
     into = tmp_path / "crawl"
-    config = settings(tmp_path, politeness={"host_delay_s": 0.01}, store={"checkpoint_s": 0.2})
+    store = {"checkpoint_s": 0.2}
     with small_site(200) as site:
-        assert crawl(into, config, site.url).status == 0
+        assert crawl(into, settings(tmp_path, store=store), site.url).status == 0
         for page in range(0, 200, 10):
             site.answers[f"/p{page}"] = (200, {"Content-Type": "text/html"}, b"another text")
         site.asked.clear()
+        config = settings(tmp_path, politeness={"host_delay_s": 0.05}, store=store)
         begun = crawl(into, config, "--again", "--for", "1s")
         assert begun.summary["ending"] == "time" and begun.summary["again"]["number"] == 1
         kills = sum(crawl_killed(into, config, 1.2 + rng.random(), "--again") for _ in range(5))
         assert kills >= 3
+        config = settings(tmp_path, store=store)
         run = crawl(into, config, "--again") if not fyke("status", str(into)).stdout.count("finished") else None
     assert run is None or run.status == 0
     visits = outcomes(into)

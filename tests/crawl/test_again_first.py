@@ -120,15 +120,16 @@ def test_what_waits_at_another_host_takes_no_page_of_a_known_one(site: SmallSite
 @pytest.mark.timeout(180)
 def test_killed_on_the_way_the_pass_goes_on_as_it_began(site: SmallSite, tmp_path: Path) -> None:
     into = tmp_path / "crawl"
-    config = settings(tmp_path, politeness={"host_delay_s": 0.05}, store={"checkpoint_s": 0.1})
-    assert crawl(into, config, site.url, "--pages", "40").status == 0
+    assert crawl(into, settings(tmp_path), site.url, "--pages", "40").status == 0
     known = visits(into)
     site.asked.clear()
+    config = settings(tmp_path, politeness={"host_delay_s": 0.1}, store={"checkpoint_s": 0.1})
     kills = int(killed_after(begin(into, config, "--again", "--pages", "40", start_new_session=True), 1.5))
     for _ in range(3):
         if "killed" in fyke("status", str(into)).stdout:  # else the same command would begin another pass
             kills += crawl_killed(into, config, 0.5 + random.random(), "--again", "--pages", "40")
     assert kills
+    config = settings(tmp_path, store={"checkpoint_s": 0.1})
     run = crawl(into, config, "--again", "--pages", "40") if "killed" in fyke("status", str(into)).stdout else None
     assert run is None or run.status == 0
     first = asked(site)

@@ -88,7 +88,8 @@ def test_copies_are_archived_once_and_read_everywhere(tmp_path: Path) -> None:
 @pytest.mark.timeout(180)
 def test_a_killed_crawl_names_no_record_that_is_not_there(tmp_path: Path) -> None:
     rng, into = random.Random(4), tmp_path / "crawl"
-    config = settings(tmp_path, politeness={"host_delay_s": 0.005}, store={"checkpoint_s": 0.1, "warc_bytes": 20_000})
+    store = {"checkpoint_s": 0.1, "warc_bytes": 20_000}
+    slow = settings(tmp_path, politeness={"host_delay_s": 0.05}, store=store)
     with small_site(150) as site:
         for number in range(150):
             site.answers[f"/p{number}x"] = (200, HTML, f"<p>one of seven texts, the {number % 7}".encode() * 20)
@@ -96,8 +97,8 @@ def test_a_killed_crawl_names_no_record_that_is_not_there(tmp_path: Path) -> Non
             site.answers[f"/p{number}"] = (200, HTML, f"<title>{number}</title>{links}".encode())
         site.answers["/"] = site.answers["/p0"]
         for _ in range(6):
-            crawl_killed(into, config, 0.4 + rng.random(), site.url)
-        assert crawl(into, config, site.url).status == 0
+            assert crawl_killed(into, slow, 0.4 + rng.random(), site.url)
+        assert crawl(into, settings(tmp_path, store=store), site.url).status == 0
     types = record_types(into)
     assert sum(kind == "revisit" for of in types.values() for kind, _ in of) > 100
     for of in types.values():

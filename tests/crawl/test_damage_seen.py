@@ -64,10 +64,10 @@ def site() -> Iterator[SmallSite]:
         yield site
 
 
-def begun(folder: Path, site: SmallSite) -> tuple[Path, list[str]]:
+def begun(folder: Path, site: SmallSite, **sections: dict[str, float]) -> tuple[Path, list[str]]:
     """Where a crawl of a list of seeds is to be, and how it is begun."""
     (folder / "list.txt").write_text("".join(f"{site.url}p{number}\n" for number in range(0, 40, 2)))
-    config = settings(folder, store=STORE)
+    config = settings(folder, store=STORE, **sections)
     config.write_text(config.read_text() + '\n[[extract]]\ntable = "titles"\nfields.title = "title"\n')
     return config, [site.url, "--scope", "web", "--requisites", "--seeds", str(folder / "list.txt")]
 
@@ -88,7 +88,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
 def killed(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
     """A crawl that was killed in the middle."""
     folder = tmp_path_factory.mktemp("killed")
-    config, arguments = begun(folder, site)
+    config, arguments = begun(folder, site, politeness={"host_delay_s": 0.04})
     site.hang["/p51"] = gate = threading.Event()
     process = begin(folder / "crawl", config, *arguments)
     killed_at(process, folder / "crawl", "pages", 30)

@@ -15,7 +15,7 @@ from fyke.lab.simweb import lively, plain, running_web
 @pytest.mark.parametrize("enforcement", ["beast", "naive", "none"])
 def test_the_table_of_domains(tmp_path: Path, enforcement: str) -> None:
     """In-degrees, ranks, budgets and pages, whatever becomes of URLs over budget."""
-    with running_web(lively(pages=1500, hosts=60)) as web:
+    with running_web(lively(pages=1500, hosts=60, crawl_delay_s=0.1)) as web:
         into = tmp_path / "crawl"
         config = settings(tmp_path, web, frontier={"enforcement": enforcement, "table_memory_bytes": 20_000})
         run = crawl(into, config, *web.seeds, "--scope", "web")

@@ -57,7 +57,7 @@ def asked_for(requests, ports) -> Counter[str]:
 @pytest.mark.timeout(180)
 def test_exactness(tmp_path: Path) -> None:
     """20,000 pages on 500 hosts with robots of every kind: each fetched once, none forbidden, none outside."""
-    spec = lively(pages=20_000, hosts=500)
+    spec = lively(pages=20_000, hosts=500, crawl_delay_s=0.1)
     with running_web(spec) as web:
         into = tmp_path / "crawl"
         run = crawl(into, settings(tmp_path, web), *web.seeds, "--scope", "web")
@@ -76,7 +76,7 @@ def test_exactness(tmp_path: Path) -> None:
     ],
 )
 def test_scopes_are_exact(tmp_path: Path, scope: str, options: list[str]) -> None:
-    with running_web(lively(pages=700, hosts=24)) as web:
+    with running_web(lively(pages=700, hosts=24, crawl_delay_s=0.1)) as web:
         into = tmp_path / "crawl"
         run = crawl(into, settings(tmp_path, web), *web.seeds, *options)
         assert run.status == 0, run.errors
@@ -96,7 +96,7 @@ def test_scopes_are_exact(tmp_path: Path, scope: str, options: list[str]) -> Non
 )
 def test_policies_are_exact(tmp_path: Path, policy: dict[str, Any]) -> None:
     """Whatever waits for whatever reason, in the end each page was fetched once."""
-    with running_web(lively(pages=700, hosts=40)) as web:
+    with running_web(lively(pages=700, hosts=40, crawl_delay_s=0.1)) as web:
         into = tmp_path / "crawl"
         run = crawl(into, settings(tmp_path, web, frontier=policy), *web.seeds, "--scope", "web")
         assert run.status == 0, run.errors
@@ -205,7 +205,8 @@ def test_politeness_follows_budgets_to_the_floor(tmp_path: Path, monkeypatch: py
 def test_kill(tmp_path: Path) -> None:
     """Killed 25 times at random, the crawl has the pages of an undisturbed one, each archived once."""
     rng = random.Random(7)
-    spec = lively(pages=1500, hosts=40, name_shares=NameShares(), page_shares=PageShares(redirect=0.05, duplicate=0.05))
+    shares = {"name_shares": NameShares(), "page_shares": PageShares(redirect=0.05, duplicate=0.05)}
+    spec = lively(pages=1500, hosts=40, pages_exponent=0.45, **shares)  # no host so large that it alone is left
     with running_web(spec) as web:
         into = tmp_path / "crawl"
         slow = {"host_delay_s": 0.25}

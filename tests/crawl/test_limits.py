@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crawl.runs import archived, crawl, crawl_killed, fyke, settings
+from crawl.runs import archived, begin, crawl, fyke, killed_after, settings
 from crawl.small_site import SmallSite, small_site
 from crawl.test_access import asked
 from fyke.archive.reading import read_table
@@ -68,10 +68,12 @@ def test_pages_of_a_host(agents: int, tmp_path: Path) -> None:
             tmp_path, {"match": "*", "pages": 20}, {"match": "127.0.0.2", "pages": 7}, store={"checkpoint_s": 0.2}
         )
         into, arguments = tmp_path / "there", [site.url, "--scope", "web", "--agents", str(agents)]
-        site.hang["/p9"] = threading.Event()
-        crawl_killed(into, config, 2.5, *arguments)
-        site.hang["/p9"] = threading.Event()
-        crawl_killed(into, config, 2.5, *arguments)
+        for _ in range(2):
+            site.hanging.clear()
+            site.hang["/p9"] = threading.Event()
+            process = begin(into, config, *arguments, start_new_session=True)
+            assert site.hanging.wait(30)
+            assert killed_after(process, 0.7)  # what came before it is in a checkpoint
         run = crawl(into, config, *arguments)
         assert run.status == 0 and run.summary["ending"] == "finished", run.errors
         pages = archived(into)

@@ -90,7 +90,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
     """A crawl that was killed in the middle: with journals, and an archive file that was growing."""
     folder = tmp_path_factory.mktemp("killed")
     site.hang["/p121"] = gate = threading.Event()
-    config = settings(folder, store=STORE)
+    config = settings(folder, store=STORE, politeness={"host_delay_s": 0.04})
     process = begin(folder / "crawl", config, site.url, "--scope", "web", "--requisites")
     killed_at(process, folder / "crawl", "pages", 80)
     gate.set()

@@ -34,7 +34,7 @@ def site() -> Iterator[SmallSite]:
 def killed(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
     """A crawl that was killed in the middle: with files of the table, and a journal."""
     folder = tmp_path_factory.mktemp("killed")
-    config = settings(folder, store={"table_rows": 16, "checkpoint_s": 0.1}, politeness={"address_delay_s": 0.02})
+    config = settings(folder, store={"table_rows": 16, "checkpoint_s": 0.1}, politeness={"address_delay_s": 0.04})
     with config.open("a") as file:
         file.write(TABLE)
     for number in range(9):  # at the moment when it died all rows may have been in files

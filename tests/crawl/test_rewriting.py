@@ -274,16 +274,16 @@ def test_nothing_is_rewritten_to_what_the_filters_refuse(tmp_path: Path) -> None
 # --- real crawls
 
 
-def run_settings(folder: Path, web: DustWeb, **more: Mapping[str, Any]) -> Path:
+def run_settings(folder: Path, web: DustWeb, checkpoint_s: float = 0.2, **more: Mapping[str, Any]) -> Path:
     return settings_file(
         folder, None, dns={"servers": [web.dns], "private": ["sim"]}, crawl={"scope": "domain"},
-        fetch={"connections": 16}, store={"checkpoint_s": 0.2}, **more,
+        fetch={"connections": 16}, store={"checkpoint_s": checkpoint_s}, **more,
     )  # fmt: skip
 
 
 def test_a_crawl_with_learned_rules_fetches_each_page_and_hardly_more(tmp_path: Path) -> None:
     with dust_web(SHOP) as web:
-        config = run_settings(tmp_path, web)
+        config = run_settings(tmp_path, web, checkpoint_s=10.0)  # nobody kills it
         plain, with_rules = tmp_path / "plain", tmp_path / "with"
         assert crawl(plain, config, web.seed).status == 0
         without = sum(web.fetched.values())

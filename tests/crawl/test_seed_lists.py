@@ -242,13 +242,12 @@ def test_killed_and_resumed(tmp_path: Path, scope: str) -> None:
     """Nothing of a list is lost, and its scope holds after a restart."""
     with small_site(pages=300) as site:
         wanted = [f"{site.url}p{number}" for number in range(100, 300)]
-        config = settings(tmp_path, dns={"private": ["127.0.0.1"]}, store={"checkpoint_s": 0.2})
+        sections = {"dns": {"private": ["127.0.0.1"]}, "store": {"checkpoint_s": 0.2}}
+        slow = settings(tmp_path, politeness={"host_delay_s": 0.05}, **sections)
         list_ = made(tmp_path, "".join(f"{url}\n" for url in wanted).encode())
-        killed = 0
-        while killed < 3 and crawl_killed(
-            tmp_path / "a", config, 1.5 + killed, "--seeds", str(list_), "--scope", scope
-        ):
-            killed += 1
+        for after_s in (1.5, 2.5, 3.5):
+            assert crawl_killed(tmp_path / "a", slow, after_s, "--seeds", str(list_), "--scope", scope)
+        config = settings(tmp_path, **sections)
         assert crawl(tmp_path / "a", config, "--seeds", str(list_), "--scope", scope).status == 0
         assert sorted(archived(tmp_path / "a")) == sorted(wanted)
 

@@ -21,7 +21,7 @@ ALL = ("parquet", "jsonl", "markdown", "wacz", "links", "csv")
 
 def crawled(folder: Path) -> Path:
     """A crawl of a lively synthetic web, in several files of each kind."""
-    with running_web(lively(pages=220, hosts=14)) as web:
+    with running_web(lively(pages=220, hosts=14, crawl_delay_s=0.1)) as web:
         store = {"warc_bytes": 300_000, "table_rows": 90, "checkpoint_s": 1.0}
         run = crawl(folder / "crawl", settings(folder, web, store=store), *web.seeds, "--scope", "web")
         assert run.status == 0, run.errors

@@ -44,7 +44,7 @@ def asked(folder: Path, agents: int = 1) -> Path:
     path = settings(
         folder,
         store={"checkpoint_s": 0.1, "table_rows": 7},
-        politeness={"host_delay_s": 0.05},
+        politeness={"host_delay_s": 0.1},
         crawl={"agents": agents},
     )
     path.write_text(path.read_text() + TABLES)

@@ -31,7 +31,7 @@ NOW_S = 1_795_100_000.0
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("web")
-    with running_web(lively(pages=200, hosts=20)) as web:
+    with running_web(lively(pages=200, hosts=20, crawl_delay_s=0.1)) as web:
         store = {"table_rows": 150, "checkpoint_s": 1.0}
         run = crawl(folder / "crawl", settings(folder, web, store=store), *web.seeds, "--scope", "web")
         assert run.status == 0, run.errors

@@ -12,7 +12,7 @@ from crawl.runs import begin, crawl, crawl_killed, settings
 from crawl.runs import fyke_here as fyke
 from crawl.small_site import small_site
 from fyke.archive.reading import read_table
-from fyke.search.following import follow_crawl
+from fyke.search import following
 from fyke.search.indexer import Indexer
 from search.archives import archive, contents, html, indexed
 
@@ -70,11 +70,12 @@ def test_mistakes(tmp_path: Path) -> None:
         assert told in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_follows_a_crawl(tmp_path: Path) -> None:
+def test_follows_a_crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Indexed beside the crawl and to its end, it is the index made afterwards, and the crawl lost nothing."""
     into = tmp_path / "crawl"
-    with small_site(pages=260, page_bytes=400) as site:
-        slow = settings(tmp_path, politeness={"address_delay_s": 0.02}, store={"checkpoint_s": 0.5})
+    monkeypatch.setattr(following, "LEAST_PAGES", 20)
+    with small_site(pages=100, page_bytes=400) as site:
+        slow = settings(tmp_path, politeness={"address_delay_s": 0.04}, store={"checkpoint_s": 0.5})
         crawling = begin(into, slow, site.url)
         while not (into / "tables").is_dir():
             assert crawling.poll() is None
@@ -87,10 +88,10 @@ def test_follows_a_crawl(tmp_path: Path) -> None:
                 crawling.wait(0.1)
 
         with Indexer(into) as indexer:
-            done = follow_crawl(indexer, wait)
+            done = following.follow_crawl(indexer, wait)
         assert crawling.wait() == 0
     assert waits
-    assert done.documents == done.read == read_table(into, "pages").num_rows == 260
+    assert done.documents == done.read == read_table(into, "pages").num_rows == 100
     followed = contents(into)
     shutil.rmtree(into / "index")
     indexed(into)
@@ -101,12 +102,13 @@ def test_a_crawl_that_was_killed(tmp_path: Path) -> None:
     """What the crawl had not made safe it fetches again; the index has never seen it."""
     into = tmp_path / "crawl"
     with small_site(pages=150, page_bytes=400) as site:
-        slow = settings(tmp_path, politeness={"address_delay_s": 0.02}, store={"checkpoint_s": 0.7})
+        store = {"checkpoint_s": 0.7}
+        slow = settings(tmp_path, politeness={"address_delay_s": 0.06}, store=store)
         for _ in range(2):
-            crawl_killed(into, slow, 3.0, site.url)
+            assert crawl_killed(into, slow, 3.0, site.url)
             if (into / "tables").is_dir():
                 indexed(into)
-        assert crawl(into, slow, site.url).status == 0
+        assert crawl(into, settings(tmp_path, store=store), site.url).status == 0
     done = indexed(into)
     assert done.documents == read_table(into, "pages").num_rows == 150
     in_steps = contents(into)

@@ -5,8 +5,7 @@ the pages that answer. Those of the sites marked `held_back` were not looked at 
 """
 
 import tomllib
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -16,6 +15,7 @@ import pytest
 from crawl.nginx import NGINX, nginx
 from crawl.runs import crawl, fyke, settings
 from fyke.search.searcher import Searcher
+from once import once
 
 LEAST_RIGHT = {  # of 20; others are not installed where these tests always run
     "python": 18, "postgresql": 17, "cmake": 17, "sqlite": 16, "handbook": 15,
@@ -28,26 +28,26 @@ SITES = {
 pytestmark = pytest.mark.skipif(not NGINX.exists(), reason="needs nginx")
 
 
-@pytest.fixture(scope="module")
-def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], tuple[Path, str]]]:
+@pytest.fixture
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, str]]:
     """A function that gives the directory of a site, crawled and indexed, and its address."""
-    made: dict[str, tuple[Path, str]] = {}
 
     def give(name: str) -> tuple[Path, str]:
-        if name not in made:
-            root = Path(SITES[name]["root"])
-            if not root.is_dir():
-                pytest.skip(f"needs {SITES[name]['package']}")
-            base = tmp_path_factory.mktemp(name)
-            with ExitStack() as serving:
-                start = serving.enter_context(nginx(root.resolve()))
+        root = Path(SITES[name]["root"])
+        if not root.is_dir():
+            pytest.skip(f"needs {SITES[name]['package']}")
+
+        def make(base: Path) -> None:
+            with nginx(root.resolve()) as start:
                 run = crawl(base / "crawl", settings(base), start)
             assert run.status == 0, run.errors
             assert fyke("index", str(base / "crawl")).returncode == 0
-            made[name] = base / "crawl", start
-        return made[name]
+            (base / "start").write_text(start)
 
-    yield give
+        base = once(tmp_path_factory, f"real-{name}", make)
+        return base / "crawl", (base / "start").read_text()
+
+    return give
 
 
 @pytest.mark.parametrize("name", SITES)

@@ -86,7 +86,7 @@ def running(
     tmp_path: Path, site: SmallSite, *more: str, checkpoint_s: float = 0.5
 ) -> Iterator[tuple[Path, Line, "subprocess.Popen[bytes]"]]:
     into = tmp_path / "crawl"
-    slow = settings(tmp_path, politeness={"address_delay_s": 0.03}, store={"checkpoint_s": checkpoint_s})
+    slow = settings(tmp_path, politeness={"address_delay_s": 0.07}, store={"checkpoint_s": checkpoint_s})
     process = begin(into, slow, site.url, *more)
     try:
         line = Line(into)

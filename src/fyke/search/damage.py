@@ -11,7 +11,7 @@ file of a segment never changes, so it is read once. Bounded: memory holds a pie
 import json
 import struct
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
@@ -107,7 +107,7 @@ class _Look:
             names = [name for segment in told["segments"] for name in _files(segment)]
             pages = sum(one["max_doc"] - (one["deletes"] or {"num_deleted_docs": 0})["num_deleted_docs"]
                         for one in told["segments"])  # fmt: skip
-            fits = _form(told) == self._sample[0] and (pages == state.documents or not state.settled)
+            fits = _form(told) == _sample()[0] and (pages == state.documents or not state.settled)
         except FileNotFoundError:
             yield meta, GONE
             return
@@ -124,27 +124,28 @@ class _Look:
         except (OSError, ValueError, TypeError):
             yield managed, OTHER
         for path in (self._folder.engine(state) / name for name in names):
-            if path not in self._whole and (fault := _fault(path, self._sample[1])):
+            if path not in self._whole and (fault := _fault(path, _sample()[1])):
                 yield path, fault
             else:
                 self._whole.add(path)
 
-    @cached_property
-    def _sample(self) -> tuple[Any, Any]:
-        """The part of an index's `meta.json` that does not depend on its documents, and the version in a footer, as the
-        engine writes them."""
-        import tantivy  # noqa: PLC0415 - it is there where there is an index that it wrote, and costs time to load
 
-        from fyke.search.schema import Analysis, engine_at, open_engine  # noqa: PLC0415 - it loads the engine
+@cache
+def _sample() -> tuple[Any, Any]:
+    """Return the part of an index's `meta.json` that does not depend on its documents, and the version in a footer, as
+    the engine writes them: for as long as this process runs, since making them takes a tenth of a second."""
+    import tantivy  # noqa: PLC0415 - it is there where there is an index that it wrote, and costs time to load
 
-        with scratch("fyke-check-") as below, engine_at(below):
-            writer = open_engine(below / "engine", Analysis()).writer(15 << 20, 1)
-            writer.add_document(tantivy.Document())
-            writer.commit()
-            writer.wait_merging_threads()
-            told = json.loads(_required(below / "engine" / ENGINE_META))
-            (name, *_) = _files(told["segments"][0])
-            return _form(told), _footer(below / "engine" / name)[0]["version"]
+    from fyke.search.schema import Analysis, engine_at, open_engine  # noqa: PLC0415 - it loads the engine
+
+    with scratch("fyke-check-") as below, engine_at(below):
+        writer = open_engine(below / "engine", Analysis()).writer(15 << 20, 1)
+        writer.add_document(tantivy.Document())
+        writer.commit()
+        writer.wait_merging_threads()
+        told = json.loads(_required(below / "engine" / ENGINE_META))
+        (name, *_) = _files(told["segments"][0])
+        return _form(told), _footer(below / "engine" / name)[0]["version"]
 
 
 def _installed() -> str:

@@ -4,6 +4,7 @@ Nothing of the crawler is imported: it is run as a person runs it.
 """
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 
 from fyke.lab.simweb.hostile.servers import NORMAL, START, Cast, host_of, urls_of
 
+ASKS_S = 1.0  # between two questions whether a crawl has done enough
 HASTE: Mapping[str, Mapping[str, Any]] = {  # because a patient crawler would spend hours on slow sites
     "politeness": {
         "host_delay_s": 0.0, "min_host_delay_s": 0.0, "address_delay_s": 0.0, "min_address_delay_s": 0.0,
@@ -150,10 +152,12 @@ def judged(
     patience_s: float = 120.0,
     ask: Callable[[Path, str], str] | None = why,
     apart: bool = False,
+    enough: Callable[[RunningServers], bool] = lambda servers: False,
 ) -> Judged:
     """Crawl `cast` into `folder`; kill the crawl after `patience_s`, which is status -9.
 
     `ask` returns the verdict on a URL, as `why` does; without it there are no verdicts. `apart` is that of `running`.
+    Once `enough` holds, which is asked each second, the crawl is told to stop.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with running(cast, apart=apart) as servers:
@@ -164,7 +168,7 @@ def judged(
         begun = time.monotonic()
         with (folder / "out").open("w") as out, (folder / "err").open("w") as err:
             process = subprocess.Popen([*command, "--json", *options], stdout=out, stderr=err)
-            status, usage, peak_kb, cpu = ended(process, begun + patience_s)
+            status, usage, peak_kb, cpu = ended(process, begun + patience_s, lambda: enough(servers))
         seconds = time.monotonic() - begun
         said = (folder / "out").read_text()
         complaint = "" if not status else " ".join((folder / "err").read_text().splitlines()[-1:])
@@ -182,12 +186,15 @@ def judged(
         )
 
 
-def ended(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, Any, int, list[tuple[float, float]]]:
-    """Return exit status, resource usage, peak resident memory in kB, and CPU seconds by time.
+def ended(
+    process: "subprocess.Popen[bytes]", deadline: float, enough: Callable[[], bool] = lambda: False
+) -> tuple[int, Any, int, list[tuple[float, float]]]:
+    """Return exit status, resource usage, peak resident memory in kB, and CPU seconds by time; as `judged`.
 
     Memory is not `ru_maxrss`, which starts at the size of the process's parent.
     """
     peak_kb, cpu = 0, []
+    asks_at = time.monotonic() + ASKS_S
     while True:
         peak_kb = max(peak_kb, _peak_kb(process.pid))
         cpu.append((time.time(), _cpu_s(process.pid)))
@@ -198,6 +205,11 @@ def ended(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, Any
         if time.monotonic() > deadline:
             process.kill()
             deadline += 3600
+        if time.monotonic() > asks_at:
+            asks_at = time.monotonic() + ASKS_S
+            if enough():
+                process.terminate()
+                asks_at = math.inf  # told twice, it would end at once
         time.sleep(0.02)
 
 
