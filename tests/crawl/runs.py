@@ -16,8 +16,8 @@ from fyke.lab.simweb.child import RunningWeb
 from loaded import COMMAND, Loaded
 
 FAST = {"host_delay_s": 0.0, "address_delay_s": 0.0, "delay_factor": 0.0}
-PATIENCE = {"failure_delay_s": 0.1, "max_sleep_s": 1.0, "host_failures": 5, "tries": 3}
-HASTE = {"connect_timeout_s": 3.0, "timeout_s": 4.0, "stall_s": 2}
+PATIENCE = {"failure_delay_s": 0.1, "max_sleep_s": 1.0, "host_failures": 5}
+HASTE = {"connect_timeout_s": 3.0, "timeout_s": 6.0, "stall_s": 2}
 
 
 @dataclass(frozen=True)
