@@ -18,8 +18,10 @@ import pytest
 
 from crawl.runs import begin, crawl, fyke, killed_at, settings
 from crawl.small_site import SmallSite, small_site
+from fyke.archive.cdxj import index_path
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.inspect import archive_lengths, check_crawl
+from fyke.archive.warc import finish
 from fyke.core.errors import FykeError
 from fyke.crawl.agent import Agent
 from fyke.disk import manifest as manifests
@@ -97,6 +99,15 @@ def killed(tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
 
 
 @pytest.fixture(scope="module")
+def closed_since(killed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The crawl that was killed, if it had closed its archive file after the last checkpoint."""
+    folder = shutil.copytree(killed, tmp_path_factory.mktemp("closed-since") / killed.name)
+    warc = folder / saved_state(CrawlDirectory(folder).shard)["archive"]["file"]
+    finish(warc, index_path(warc, closed=False))
+    return folder
+
+
+@pytest.fixture(scope="module")
 def gone_on(killed: Path, tmp_path_factory: pytest.TempPathFactory, site: SmallSite) -> Path:
     """The crawl that was killed, after it went on."""
     folder = shutil.copytree(killed, tmp_path_factory.mktemp("gone-on") / killed.name)
@@ -137,11 +148,15 @@ def counts(folder: Path, path: Path, at: int) -> bool:
         lengths = [length for length, _ in of["segments"]]
         number = int(serial) - of["sealed"]
         return 0 <= number < len(lengths) and at < lengths[number]
-    if path.suffix in (".gz", ".open"):
+    if path.parent.name == "warc" and (archive := state["archive"]):
         lengths = archive_lengths(CrawlDirectory(folder), state)
-        if archive := state["archive"]:
-            lengths[archive["file"].replace(".warc.gz", ".cdxj.open")] = archive["index_length"]
-        return at < lengths.get(f"warc/{path.name}", path.stat().st_size)
+        own = archive["file"].rpartition("-")[0]
+        indexes = {archive["serial"]: archive["index_length"]}
+        indexes |= {serial: length for serial, _, length in archive["closing"]}
+        lengths |= {f"{own}-{serial:05d}.cdxj.open": length for serial, length in indexes.items()}
+        name = f"warc/{path.name}"
+        made_anew = f"{name.partition('.')[0]}.warc.gz" in lengths and path.suffix not in (".gz", ".open")
+        return not made_anew and at < lengths.get(name, path.stat().st_size)
     return True
 
 
@@ -170,7 +185,7 @@ def opened(folder: Path) -> str:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("which", ["finished", "killed", "of_two"])
+@pytest.mark.parametrize("which", ["finished", "killed", "closed_since", "of_two"])
 def test_every_byte_has_a_digest(which: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     whole: Path = request.getfixturevalue(which)
     folder, dice = tmp_path / "crawl", random.Random(which)

@@ -165,8 +165,12 @@ def _is_fetch(record: Record) -> bool:
 
 
 def _check_index(path: Path, entries: Mapping[int, _Entry], *, growing: bool) -> Iterator[Fault]:
-    """Check that records and index lines match, up to a length if `growing`; a closed index must be sorted."""
-    closed = index_path(path, closed=True).exists()
+    """Check that records and index lines match, up to a length if `growing`; a closed index must be sorted.
+
+    A file that was finished after the last checkpoint counts as `growing`: a resumed crawl finishes it anew, out of the
+    unsorted index.
+    """
+    closed = index_path(path, closed=True).exists() and not (growing and index_path(path, closed=False).exists())
     index = index_path(path, closed=closed)
     if not index.exists():
         yield Fault(f"{FOLDER}/{index_path(path, closed=not growing).name}", "the index is missing")

@@ -148,15 +148,18 @@ def _check_parts(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
 
 
 def archive_lengths(directory: CrawlDirectory, *states: dict[str, Any]) -> dict[str, int]:
-    """Return the lengths that count of archive files still being written, by name below the crawl directory.
+    """Return the lengths that count of archive files that are not finished by the last checkpoint, by name below the
+    crawl directory.
 
-    A resumed crawl fetches again what lies beyond its checkpoint. `states` are those of the crawl's agents.
+    A resumed crawl fetches again what lies beyond its checkpoint, and finishes closed files anew. `states` are those of
+    the crawl's agents.
     """
     lengths: dict[str, int] = {}
     names = [f"{directory.warc.name}/{path.name}" for path in directory.warc.glob("*.warc.gz")]
     for archive in (state["archive"] for state in states if state.get("archive")):
         own = archive["file"].rpartition("-")[0]
         lengths |= {name: 0 for name in names if name.rpartition("-")[0] == own and name > archive["file"]}
+        lengths |= {f"{own}-{serial:05d}.warc.gz": length for serial, length, _ in archive.get("closing", [])}
         lengths[archive["file"]] = archive["length"]
     return lengths
 
