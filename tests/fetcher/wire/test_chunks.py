@@ -13,7 +13,9 @@ from fyke.core.codings import dechunk
 from fyke.core.decoding import decode_body
 from fyke.core.outcomes import Outcome
 from fyke.core.slices import whole
+from fyke.fetcher.wire import http
 from fyke.fetcher.wire.chunks import MOST_LINE_BYTES, ChunkedEnd
+from fyke.fetcher.wire.transfer import MOST_HEADS, MOST_LINES
 
 PAGE = b"<p>A page of some length</p>" * 400
 CODED = {
@@ -100,3 +102,33 @@ async def test_a_body_that_is_in_no_chunks_is_had_to_the_end_of_its_connection()
     async with web(script) as server, Client(timeout_s=20.0) as client:
         answer = await client.get(server.url())
         assert (answer.outcome, answer.body.read()) == (Outcome.OK, gzip.compress(PAGE))
+
+
+HINT = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+
+
+@pytest.mark.parametrize("many", [HINT, b"HTTP/1.1 100 Continue\r\n\r\n"])
+async def test_a_flood_of_heads_is_read_a_few_times_at_most(many: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If all that came were read at the end of each head, work would grow with its square."""
+    read: list[int] = []
+    reading = http._chunked
+    monkeypatch.setattr(http, "_chunked", lambda lines: (read.append(len(lines)), reading(lines))[1])
+    async with web(saying(many * 5000)) as server, Client(timeout_s=20.0) as client:
+        answer = await client.get(server.url())
+        assert answer.outcome is Outcome.BAD_ANSWER
+    assert len(read) <= MOST_HEADS and sum(read) < MOST_HEADS * MOST_LINES // 10
+
+
+@pytest.mark.parametrize("heads", [0, 1, MOST_HEADS - 1, MOST_HEADS])
+async def test_an_answer_is_announced_a_few_times_at_most(heads: int) -> None:
+    wire = chunked([(gzip.compress(PAGE), b"")], [])
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"
+    async with web(saying(HINT * heads, head, wire)) as server, Client(timeout_s=20.0) as client:
+        answer = await client.get(server.url())
+        if heads < MOST_HEADS:
+            assert (answer.outcome, answer.head, answer.body.read()) == (Outcome.OK, head, wire)
+        else:
+            assert (answer.outcome, answer.detail) == (
+                Outcome.BAD_ANSWER,
+                f"more than {MOST_HEADS} heads without an answer",
+            )

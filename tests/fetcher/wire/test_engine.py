@@ -460,20 +460,21 @@ class Slow:
 
 
 async def test_who_takes_time_and_brings_nothing_takes_turns_as_well():
-    """Interim heads come without end: the transfer is paused, and between two turns there is as much time as its share
-    asks for by what it took."""
+    """Fields of a head come without end: the transfer is paused, and between two turns there is as much time as its
+    share asks for by what it took."""
     clock = VirtualClock()
     pace = Pace(clock)
     turns: list[float] = []
 
-    async def hinting(_head, _reader, writer):
+    async def telling(_head, _reader, writer):
+        writer.write(b"HTTP/1.1 200 OK\r\n")
         while not writer.is_closing():
-            writer.write(b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n")
+            writer.write(b"Link: <a>\r\n")
             await writer.drain()
             await asyncio.sleep(0.005)
 
     pace.note_busy()
-    async with web(hinting) as server, Client(pace=pace) as client:
+    async with web(telling) as server, Client(pace=pace) as client:
         engine = client.engine
         engine._multi, go_on = Slow(engine._multi, clock), engine._go_on
 

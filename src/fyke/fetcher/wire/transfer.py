@@ -28,6 +28,7 @@ TURN_BYTES = 256 << 10  # of an answer in one turn; few pages have as much
 TURN_S = 0.005  # of the loop's time, the same
 PIECE_BYTES = 1024  # added for each piece of a body, for the time it takes
 MOST_LINES = 10_000  # of a head; libcurl takes half as many fields
+MOST_HEADS = 16  # of answers that announce another (RFC 9110, 15.2), and of the last; each is read once it is whole
 MOST_HEAD_BYTES = 64 << 10  # of an answer's heads; libcurl takes 300 KB, which a thousand servers may send at once
 MOST_STEPS = 200  # behind TLS that brought nothing: each may read 100 KB of frames
 STEPS_A_SECOND = 10  # more of them; a silent server takes two
@@ -106,10 +107,10 @@ class Slot:
     """One easy handle with the receiving end of its present transfer."""
 
     __slots__ = (
-        "_address", "_asked_in", "_call", "_calls", "_came_bytes", "_chunked", "_counts", "_fields", "_head_bytes",
-        "_http_1", "_limit_bytes", "_paused", "_room_bytes", "_sessions", "_steps", "_steps_at_once", "_to_the_end",
-        "_turn_bytes", "_waits", "_why", "alone", "asked", "body", "curl", "cut", "disk_error", "done", "fd",
-        "fruitless", "large", "lines", "refused", "request", "started", "turns", "whole",
+        "_address", "_answer_at", "_asked_in", "_call", "_calls", "_came_bytes", "_chunked", "_counts", "_fields",
+        "_head_bytes", "_heads", "_http_1", "_limit_bytes", "_paused", "_room_bytes", "_sessions", "_steps",
+        "_steps_at_once", "_to_the_end", "_turn_bytes", "_waits", "_why", "alone", "asked", "body", "curl", "cut",
+        "disk_error", "done", "fd", "fruitless", "large", "lines", "refused", "request", "started", "turns", "whole",
     )  # fmt: skip
 
     def __init__(
@@ -155,6 +156,8 @@ class Slot:
         self.lines.clear()
         self._head_bytes = 0
         self.cut = False
+        self._answer_at = 0  # the line with the status of the latest answer
+        self._heads = 0  # blank lines so far
         self._chunked: ChunkedEnd | None = None  # if libcurl does not find the end of the body
         self.whole = False  # the body was broken off at its end
         self.fd = -1  # of the connection made for this transfer; below 0: none
@@ -244,13 +247,17 @@ class Slot:
         """Take a line of the head, or a reply on a control connection, which libcurl does not count; return 0 to break
         off."""
         self._calls.slot = self
+        if line.startswith(b"HTTP/"):
+            self._answer_at = len(self.lines)
         self.lines.append(line)
         self._head_bytes += len(line)
-        if not line.strip():
-            if self.request.longest is not None:
-                self._limit(self.request.longest(self.lines))
-            if self.request.chunked is not None:
-                self._chunked = self.request.chunked(self.lines)
+        if self.request.chunked is not None and not line.strip():
+            self._heads += 1
+            if self._heads <= MOST_HEADS:
+                answer = self.lines[self._answer_at :]
+                self._chunked = self.request.chunked(answer)
+                if self.request.longest is not None:
+                    self._limit(self.request.longest(answer))
         return 0 if self.endless_head or self.refused else None
 
     @property
@@ -280,6 +287,8 @@ class Slot:
     @property
     def endless_head(self) -> str:
         """The excess of the head, or of the conversation on a control connection; empty if there is none."""
+        if self._heads > MOST_HEADS:
+            return f"more than {MOST_HEADS} heads without an answer"
         if len(self.lines) > MOST_LINES:
             return f"more than {MOST_LINES} header lines without an answer"
         return f"more than {MOST_HEAD_BYTES >> 10} KB before its body" if self._head_bytes > MOST_HEAD_BYTES else ""
