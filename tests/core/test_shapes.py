@@ -38,8 +38,8 @@ def test_shapes_are_in_words_and_few(parts: list[str], names: list[str]) -> None
 
 def _sharp_and_coarse(keys: Shapes[int]) -> tuple[list[int], list[int]]:
     assert [role for role, _ in keys.in_order()] == sorted(role for role, _ in keys.in_order())
-    of_role = [[key for role, key in keys.in_order() if (role < Role.KINDS) == is_sharp] for is_sharp in (True, False)]
-    return of_role[0], of_role[1]
+    assert keys.sharp == [key for role, key in keys.in_order() if role < Role.KINDS]
+    return keys.sharp, [key for role, key in keys.in_order() if role >= Role.KINDS]
 
 
 def test_what_looks_made_up_is_one_shape() -> None:

@@ -73,6 +73,11 @@ class Shapes(Generic[T]):
         """The outermost folder, or the host if there is none."""
         return self.folders[0] if self.folders else self.host
 
+    @property
+    def sharp(self) -> list[T]:
+        """The shapes before `kinds`, all of the host."""
+        return [self.own, *self.names, *self.words, *self.mixes, *self.traits]
+
     def in_order(self) -> list[tuple[Role, T]]:
         """Return each shape with its role, in the order of the roles."""
         of_role = [

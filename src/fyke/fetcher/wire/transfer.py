@@ -251,14 +251,18 @@ class Slot:
             self._answer_at = len(self.lines)
         self.lines.append(line)
         self._head_bytes += len(line)
-        if self.request.chunked is not None and not line.strip():
+        if not line.strip() and (self.request.chunked or self.request.longest):
             self._heads += 1
             if self._heads <= MOST_HEADS:
-                answer = self.lines[self._answer_at :]
-                self._chunked = self.request.chunked(answer)
-                if self.request.longest is not None:
-                    self._limit(self.request.longest(answer))
+                self._read_head(self.lines[self._answer_at :])
         return 0 if self.endless_head or self.refused else None
+
+    def _read_head(self, answer: Sequence[bytes]) -> None:
+        """Learn from the head of the latest `answer` how long its body may be, and where it ends."""
+        if self.request.longest is not None:
+            self._limit(self.request.longest(answer))
+        if self.request.chunked is not None:
+            self._chunked = self.request.chunked(answer)
 
     @property
     def in_head(self) -> bool:

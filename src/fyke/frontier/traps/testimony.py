@@ -88,7 +88,7 @@ class Testimony:
                 self._note_redirect(page, keys.own, parent)
                 if steps < STEPS:
                     continue
-                differs, sharp = list[int](), [keys.own, *keys.names, *keys.words, *keys.mixes, *keys.traits]
+                differs, sharp = list[int](), keys.sharp
             else:
                 differs = self._note_page(page, keys.own)
                 if not page.fresh and set(differs) & set(lacks(page.url)):
