@@ -14,6 +14,7 @@ from fyke.core.urls import locate
 from fyke.core.visits import Earlier, Exchange, Page, Purpose, visits_of
 from fyke.harvest import new_text
 from fyke.harvest.new_text import (
+    GONE,
     GRAM,
     ONE_IN,
     WINDOW,
@@ -24,6 +25,8 @@ from fyke.harvest.new_text import (
     letters_by_patterns,
     pictures,
     rows,
+    unmet_letters_by_columns,
+    without_words_by_columns,
 )
 
 AROUND = "<header>All that there is to know of rivers</header><footer>Written by many hands, for many years</footer>"
@@ -351,19 +354,79 @@ def test_fingerprints_are_of_one_block_and_shared_wherever_a_text_stands(
     assert keys & set(fingerprints_by_columns(before + shared + behind)["key"].tolist())
 
 
-@pytest.mark.skipif(new_text.fingerprints is None, reason="it was not compiled: there was no compiler")
-@given(BLOCKS)
-@example([b"", b"a" * GRAM, b"ab" * SEEN, b"", b"b" * (GRAM - 1), b"c" * (SEEN - 1)])
-def test_fingerprints_are_the_same_compiled(text: list[bytes]) -> None:
+PLACES = 1 << 6  # few, so that grams take each other's
+
+
+def with_words_gone(text: bytes, gone: list[int]) -> bytes:
+    said = bytearray(text)
+    for at in gone:
+        said[at % len(text) : at % len(text) + 5] = bytes(len(said[at % len(text) : at % len(text) + 5]))
+    return bytes(said)
+
+
+@given(BLOCKS, st.lists(st.integers(0, 1000), max_size=5), st.integers(0, (1 << 64) - 1))
+@example([b"", b"a" * GRAM, b"ab" * SEEN, b"", b"b" * (GRAM - 1), b"c" * (SEEN - 1), b""], [3], 7)
+def test_letters_are_met_in_grams_that_came_before(text: list[bytes], gone: list[int], domain: int) -> None:
+    """By the definition, gram by gram."""
     joined = b"\n".join(text)
-    found = np.frombuffer(new_text.fingerprints(joined), np.uint64).reshape(-1, 2)
-    assert found.tolist() == [list(one) for one in fingerprints_by_columns(joined).tolist()]
+    said = with_words_gone(joined, gone) if joined else joined
+    met, known = np.zeros(PLACES, np.uint32), dict[int, int]()
+    for _ in range(2):
+        expected, begin = [], 0
+        for block in text:
+            covered = set[int]()
+            for key, at in fingerprints_by_columns(block).tolist():
+                mixed = (key ^ domain) * 0x9E3779B97F4A7C15 % (1 << 64)
+                place, mark = mixed % PLACES, mixed >> 32 | 1
+                if known.get(place) == mark:
+                    covered.update(range(at - WINDOW + 1, at + SEEN))
+                known[place] = mark
+            expected.append(sum(said[begin + at] > 0 and at not in covered for at in range(len(block))))
+            begin += len(block) + 1
+        before = met.copy()
+        assert unmet_letters_by_columns(joined, said, met, domain, remember=False) == (expected or [0])
+        assert np.array_equal(met, before)
+        assert unmet_letters_by_columns(joined, said, met, domain, remember=True) == (expected or [0])
+
+
+@pytest.mark.skipif(new_text.unmet_letters is None, reason="it was not compiled: there was no compiler")
+@given(st.lists(BLOCKS, max_size=4), st.lists(st.integers(0, 1000), max_size=5), st.booleans())
+@example([[b"", b"a" * GRAM, b"ab" * SEEN, b"", b"b" * (GRAM - 1), b"c" * (SEEN - 1), b""]] * 2, [3], True)
+def test_letters_are_met_the_same_compiled(texts: list[list[bytes]], gone: list[int], remember: bool) -> None:
+    met, other = np.zeros(PLACES, np.uint32), np.zeros(PLACES, np.uint32)
+    for domain, text in enumerate(map(b"\n".join, texts)):
+        said = with_words_gone(text, gone) if text else text
+        compiled = new_text.unmet_letters(text, said, met, domain % 2 << 63, remember)
+        assert compiled == unmet_letters_by_columns(text, said, other, domain % 2 << 63, remember=remember)
+        assert np.array_equal(met, other)
+
+
+@pytest.mark.skipif(new_text.unmet_letters is None, reason="it was not compiled: there was no compiler")
+@pytest.mark.parametrize(("said", "places"), [(b"ab", 64), (b"abcd", 64), (b"abc", 0), (b"abc", 63)])
+def test_sizes_that_do_not_fit_are_refused(said: bytes, places: int) -> None:
+    with pytest.raises(ValueError, match="sizes do not fit"):
+        new_text.unmet_letters(b"abc", said, np.zeros(places, np.uint32), 0, True)
+
+
+WORDS = st.lists(st.text("abc", min_size=1, max_size=4).map(str.encode), max_size=4)
+
+
+@given(st.text("abc\n", max_size=50).map(str.encode), WORDS)
+def test_words_are_gone_wherever_they_stand(text: bytes, words: list[bytes]) -> None:
+    gone = set[int]()
+    for word in words:
+        at = text.find(word)
+        while at >= 0:
+            gone.update(range(at, at + len(word)))
+            at = text.find(word, at + len(word))
+    expected = bytes(GONE if at in gone else letter for at, letter in enumerate(text))
+    assert without_words_by_columns(text, words) == expected
+    assert new_text.without_words is None or new_text.without_words(text, words) == expected
 
 
 @pytest.mark.parametrize("text", [b"a" * (1 << 20), bytes(range(11, 255)) * 4200, b"a\n" * (1 << 19)])
 def test_fingerprints_of_a_megabyte_are_no_more_than_its_letters(text: bytes) -> None:
     assert len(fingerprints_by_columns(text)) <= len(text)
-    assert new_text.fingerprints is None or len(new_text.fingerprints(text)) <= 16 * len(text)
 
 
 FIRST = "Whoever has no umbrella stays at home and waits until the sun shines once more."

@@ -1,8 +1,9 @@
-/* The letters of a page's texts, and the fingerprints of a text, for fyke.harvest.new_text: what its
-   `letters_by_patterns` and `fingerprints_by_columns` do in Python, in one pass each.
+/* The letters of a page's texts, and how many of them were not met before, for fyke.harvest.new_text: what its
+   `letters_by_patterns` and `unmet_letters_by_columns` do in Python.
 
    Optional. Invariant: the same as there. Time and memory are linear. */
 
+#define _GNU_SOURCE /* memmem */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdbool.h>
@@ -86,73 +87,176 @@ static PyObject *letters(PyObject *module, PyObject *content) {
     return result;
 }
 
-/* The hash of a gram, and where it begins: in its block, or in all of the text. */
+PyDoc_STRVAR(without_words_doc,
+             "without_words(text, words) -> bytes\n\n"
+             "`text` (bytes) with 0 for each letter of a place where one of `words` (a sequence of bytes) stands.");
+
+static PyObject *without_words(PyObject *module, PyObject *args) {
+    PyObject *text, *words, *result = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "SO", &text, &words)) return NULL;
+    PyObject *list = PySequence_Fast(words, "words must be a sequence");
+    if (!list) return NULL;
+    const char *begin = PyBytes_AS_STRING(text), *end = begin + PyBytes_GET_SIZE(text);
+    if (!(result = PyBytes_FromStringAndSize(begin, end - begin))) goto done;
+    for (Py_ssize_t n = 0; n < PySequence_Fast_GET_SIZE(list); n++) {
+        char *word;
+        Py_ssize_t size;
+        if (PyBytes_AsStringAndSize(PySequence_Fast_GET_ITEM(list, n), &word, &size)) {
+            Py_CLEAR(result);
+            break;
+        }
+        for (const char *at = begin; size && (at = memmem(at, end - at, word, size)); at += size)
+            memset(PyBytes_AS_STRING(result) + (at - begin), 0, size);
+    }
+done:
+    Py_DECREF(list);
+    return result;
+}
+
+/* A gram that is kept: its place and mark in the table of met ones, where it begins, and the mark found there. */
 typedef struct {
-    uint64_t key;
+    uint64_t place;
     int64_t at;
+    uint32_t mark, before;
 } gram;
 
 enum { GRAM = 18, WINDOW = 8 };
-static const uint64_t base = 0xD6E8FEB86659FD93u;
+static const uint64_t base = 0xD6E8FEB86659FD93u, mix = 0x9E3779B97F4A7C15u;
 static uint64_t codes[256], left[256]; /* of a letter; and of one that leaves a gram */
 
 static void know_codes(void) {
     uint64_t power = 1;
     for (int n = 0; n < GRAM; n++) power *= base;
     for (uint64_t c = 0; c < 256; c++) {
-        uint64_t mixed = (c + 1) * 0x9E3779B97F4A7C15u;
+        uint64_t mixed = (c + 1) * mix;
         codes[c] = mixed ^ mixed >> 29;
         left[c] = codes[c] * power;
     }
 }
 
-/* Write the fingerprints of a block of `size` letters, at least GRAM, at `put`; return their end. `open` holds the grams
-   of the window that have no smaller or equal gram behind them. The first is the least; each other one is the least once
-   those before it have left the window. */
-static gram *put_block(gram *put, const byte *block, int64_t size, int64_t begin) {
-    gram open[WINDOW];
-    int64_t first = 0, behind = 0, last = -1; /* the first two count all that ever were in `open` */
-    uint64_t key = 0;
-    for (int64_t at = 0; at < GRAM - 1; at++) key = key * base + codes[block[at]];
-    for (int64_t at = 0; at <= size - GRAM; at++) {
-        key = key * base + codes[block[at + GRAM - 1]] - (at ? left[block[at - 1]] : 0);
-        if (behind > first && open[first % WINDOW].at == at - WINDOW) first++;
-        while (behind > first && open[(behind - 1) % WINDOW].key >= key) behind--;
-        open[behind++ % WINDOW] = (gram){key, at};
-        if (at < WINDOW - 1 && at < size - GRAM) continue; /* the first window is not whole yet */
-        if (open[first % WINDOW].at == last) continue;
-        last = open[first % WINDOW].at;
-        *put++ = (gram){open[first % WINDOW].key, begin + last};
+/* Return which of the grams that begin at `from` to `last` has the least of `keys`; the last of equal ones. */
+static uint64_t least_of(const uint64_t *keys, uint64_t from, uint64_t last) {
+    uint64_t least = from, key = keys[from % WINDOW];
+    for (uint64_t at = from + 1; at <= last; at++) {
+        bool less = keys[at % WINDOW] <= key;
+        key = less ? keys[at % WINDOW] : key;
+        least = less ? at : least;
+    }
+    return least;
+}
+
+/* The table of met grams: marks at a power of two of places. */
+typedef struct {
+    uint32_t *marks;
+    uint64_t places, domain;
+} table;
+
+/* Write the grams that are kept of the letters from `begin` to `end`, at least GRAM, at `put`; return their end. */
+static gram *keep(gram *put, const byte *text, uint64_t begin, uint64_t end, const table *met) {
+    uint64_t keys[WINDOW], key = 0; /* of the latest grams */
+    uint64_t least = begin, last = end - GRAM, whole = begin + WINDOW - 1 < last ? begin + WINDOW - 1 : last;
+    for (uint64_t at = begin; at < begin + GRAM - 1; at++) key = key * base + codes[text[at]];
+    for (uint64_t at = begin; at <= last; at++) {
+        key = key * base + codes[text[at + GRAM - 1]] - (at > begin ? left[text[at - 1]] : 0);
+        keys[at % WINDOW] = key;
+        if (at < whole) continue; /* the first window is not whole yet */
+        if (at == whole) least = least_of(keys, begin, at);
+        else if (least + WINDOW == at) least = least_of(keys, at - WINDOW + 1, at); /* its key is gone */
+        else if (key <= keys[least % WINDOW]) least = at;
+        else continue;
+        uint64_t mixed = (keys[least % WINDOW] ^ met->domain) * mix;
+        *put++ = (gram){mixed & (met->places - 1), least, (uint32_t)(mixed >> 32) | 1, 0};
+        __builtin_prefetch(met->marks + put[-1].place, 1);
     }
     return put;
 }
 
-PyDoc_STRVAR(fingerprints_doc,
-             "fingerprints(text) -> bytes\n\n"
-             "The fingerprints of blocks of letters, a line each (`text`, bytes), in order: pairs of the hash of a gram\n"
-             "and where it begins (native uint64, int64).");
+static int64_t end_of_block(const byte *text, int64_t at, int64_t size) {
+    const byte *end = memchr(text + at, '\n', size - at);
+    return end ? end - text : size;
+}
 
-static PyObject *fingerprints(PyObject *module, PyObject *text) {
-    char *given;
-    Py_ssize_t size;
-    (void)module;
-    if (PyBytes_AsStringAndSize(text, &given, &size)) return NULL;
-    gram *all = PyMem_Malloc((size + 1) * sizeof *all), *put = all;
-    if (!all) return PyErr_NoMemory();
-    const byte *at = (const byte *)given, *end = at + size;
-    while (at < end) {
-        const byte *behind = memchr(at, '\n', end - at);
-        if (!behind) behind = end;
-        if (behind - at >= GRAM) put = put_block(put, at, behind - at, at - (const byte *)given);
-        at = behind + (behind < end);
+/* Write the grams that are kept of each block of `text`, and have the table know them; return their end. */
+static gram *remember_all(gram *grams, const byte *text, int64_t size, table *met) {
+    gram *put = grams;
+    for (int64_t at = 0, end; at < size; at = end + 1) {
+        end = end_of_block(text, at, size);
+        if (end - at >= GRAM) put = keep(put, text, at, end, met);
     }
-    PyObject *result = PyBytes_FromStringAndSize((const char *)all, (put - all) * sizeof *all);
-    PyMem_Free(all);
+    for (gram *one = grams; one < put; one++) {
+        one->before = met->marks[one->place];
+        met->marks[one->place] = one->mark;
+    }
+    return put;
+}
+
+static void forget_all(const gram *grams, const gram *end, table *met) {
+    while (end-- > grams) met->marks[end->place] = end->before;
+}
+
+static long long count_said(const byte *said, int64_t at, int64_t end) {
+    int64_t count = 0;
+    for (; at < end; at++) count += said[at] != 0;
+    return count;
+}
+
+/* Return how many letters of the block from `at` to `end` say something, and are in none of the grams from `*one` on that
+   were met. Leave `*one` behind the block. */
+static long long count_block(const byte *said, int64_t at, int64_t end, const gram **one, const gram *last) {
+    long long count = 0;
+    for (; *one < last && (*one)->at < end; ++*one) {
+        if ((*one)->before != (*one)->mark) continue;
+        int64_t begins = (*one)->at - (WINDOW - 1), ends = (*one)->at + GRAM + WINDOW - 1;
+        count += count_said(said, at, begins);
+        at = ends < end ? ends : end;
+    }
+    return count + count_said(said, at, end);
+}
+
+PyDoc_STRVAR(unmet_letters_doc,
+             "unmet_letters(text, said, met, domain, remember) -> list[int]\n\n"
+             "How many letters of each block of `text` (bytes, a line each) lie in no gram that the table `met` has\n"
+             "for `domain`, or that came before in the text, and are not 0 in `said` (bytes, as long). If told to\n"
+             "`remember`, the grams are in the table `met` (buffer of uint32, a power of two of them) from then on.\n"
+             "Raises ValueError if sizes do not fit.");
+
+static PyObject *unmet_letters(PyObject *module, PyObject *args) {
+    PyObject *text, *said, *result = NULL;
+    Py_buffer met;
+    unsigned long long domain;
+    int remember;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "SSw*Kp", &text, &said, &met, &domain, &remember)) return NULL;
+    const byte *letters = (const byte *)PyBytes_AS_STRING(text), *says = (const byte *)PyBytes_AS_STRING(said);
+    int64_t size = PyBytes_GET_SIZE(text);
+    table known = {met.buf, met.len / sizeof(uint32_t), domain};
+    gram *grams = NULL;
+    if (PyBytes_GET_SIZE(said) != size || !known.places || known.places & (known.places - 1)) {
+        PyErr_SetString(PyExc_ValueError, "sizes do not fit");
+    } else if (!(grams = PyMem_Malloc((size + 1) * sizeof *grams))) {
+        PyErr_NoMemory();
+    } else {
+        const gram *last = remember_all(grams, letters, size, &known), *one = grams;
+        result = PyList_New(0);
+        for (int64_t at = 0, end; result && at <= size; at = end + 1) {
+            end = end_of_block(letters, at, size);
+            PyObject *count = PyLong_FromLongLong(count_block(says, at, end, &one, last));
+            if (!count || PyList_Append(result, count)) Py_CLEAR(result);
+            Py_XDECREF(count);
+        }
+        if (!remember) forget_all(grams, last, &known);
+    }
+    PyMem_Free(grams);
+    PyBuffer_Release(&met);
     return result;
 }
 
 static PyMethodDef functions[] = {
-    {"letters", letters, METH_O, letters_doc}, {"fingerprints", fingerprints, METH_O, fingerprints_doc}, {NULL, NULL, 0, NULL}};
+    {"letters", letters, METH_O, letters_doc},
+    {"without_words", without_words, METH_VARARGS, without_words_doc},
+    {"unmet_letters", unmet_letters, METH_VARARGS, unmet_letters_doc},
+    {NULL, NULL, 0, NULL}};
 static struct PyModuleDef module_of = {PyModuleDef_HEAD_INIT, "letters", NULL, 0, functions, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit_letters(void) {

@@ -37,7 +37,7 @@ are lost at a restart. A forgotten text counts as new, which accuses nobody.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -53,9 +53,9 @@ from fyke.core.urls import key_of
 from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose, Visit
 
 try:
-    from fyke.harvest.letters import fingerprints, letters
+    from fyke.harvest.letters import letters, unmet_letters, without_words
 except ImportError:  # no compiler when Fyke was installed
-    fingerprints = letters = None  # type: ignore[assignment]
+    letters = unmet_letters = without_words = None  # type: ignore[assignment]
 
 PLACES = 1 << 20  # for blocks
 PRINTS = 1 << 21  # for fingerprints, of nine million letters
@@ -101,12 +101,10 @@ _SOURCE = re.compile(rb"\bsrc=[\"']?([^\"'\s?#]+)", re.IGNORECASE)
 PICTURES = (b".jpg", b".jpeg", b".png", b".webp", b".avif")
 _WORD = re.compile(r"[a-z]{2,}")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
-_Sought = Callable[[npt.NDArray[np.uint32], U64, int], npt.NDArray[np.intp]]
 _PRINT = np.dtype([("key", np.uint64), ("at", np.int64)])  # the hash of a gram, and where it begins
 # Of a polynomial hash of 64 bits (Karp and Rabin 1987): an odd number, and the code of each letter.
 _BASE = np.uint64(0xD6E8FEB86659FD93)
 _CODES = (np.arange(1, 257, dtype=np.uint64) * _MIX) ^ (np.arange(1, 257, dtype=np.uint64) * _MIX >> np.uint64(29))
-_PLACE = np.uint64(READ_BYTES - 1)
 _NONE = np.uint64((1 << 64) - 1)  # more than any hash that is kept
 
 
@@ -152,7 +150,7 @@ class NewText:
         text = blocks(content)
         new = self._remember_new(text, visit.domain)
         shows = self._remember_new(pictures(content), visit.domain ^ 4)
-        brought = self._brought(new, _without_words_of(visit.url, new), visit.domain, _remember_new)
+        brought = self._brought(new, _without_words_of(visit.url, new), visit.domain)
         return bool(shows) or brought >= _least(text) or self._has_new_rows(rows(content, visit.url), visit)
 
     def _is_made_up(self, content: bytes, visit: Visit) -> bool:
@@ -165,80 +163,47 @@ class NewText:
         unmet = _find_new(self._met, _hashes(left), visit.domain ^ 1).tolist()
         answer = [left[at] for at in unmet if len(left[at]) >= LEAST_SAID]
         said_before = len(self._remember_new(answer, visit.domain ^ 3)) < len(answer)
-        return not said_before and self._brought(new, said, visit.domain, _find_new) >= _least(text)
+        return not said_before and self._brought(new, said, visit.domain, remember=False) >= _least(text)
 
     def _has_new_rows(self, found: Sequence[bytes], visit: Visit) -> bool:
         """Remember the rows of numbers `found`, and return whether enough of them are new."""
         new = self._remember_new(found, visit.domain ^ 2)
         return len(new) >= LEAST_ROWS and sum(map(len, new)) - b"".join(new).count(b" ") >= LEAST_DIGITS
 
-    def _brought(self, new: Sequence[bytes], said: bytes, domain: int, sought: _Sought) -> float:
+    def _brought(self, new: Sequence[bytes], said: bytes, domain: int, *, remember: bool = True) -> int:
         """Return how many letters of the blocks `new` say something new. The others are letters of words of the URL
-        (`GONE` in `said`), of grams that `sought` finds met, or of blocks that were met before with other words of a
-        URL."""
+        (`GONE` in `said`), of met grams, or of blocks that were met before with other words of a URL."""
         if not new:
-            return 0.0
+            return 0
         left = _left(said)
-        unmet = sought(self._met, _hashes(left), domain ^ 1)
-        text = b"\n".join(new)
-        found = fingerprints_by_columns(text) if fingerprints is None else np.frombuffer(fingerprints(text), _PRINT)
-        is_met = np.ones(len(found), np.bool_)
-        strange = sought(self._met_prints, found["key"], domain)
-        is_met[strange[_firsts(found["key"][strange])]] = False  # only the first: a title comes again as heading
-        lengths = np.fromiter(map(len, new), np.int64, len(new))
-        ends = np.cumsum(lengths + 1) - 1
-        says = np.frombuffer(said, np.uint8) != GONE
-        if is_met.any():
-            says &= ~_covered(found["at"][is_met], ends - lengths, ends)
-        says[ends[:-1]] = False
-        new_of = np.add.reduceat(says, ends - lengths, dtype=np.int64)
-        brought = float(new_of[unmet][new_of[unmet] * MET_SHARE >= lengths[unmet]].sum())
-        return brought if brought * MET_SHARE >= sum(len(left[at]) for at in unmet.tolist()) else 0.0
+        unmet = (_remember_new if remember else _find_new)(self._met, _hashes(left), domain ^ 1).tolist()
+        count = unmet_letters or unmet_letters_by_columns
+        new_of = count(b"\n".join(new), said, self._met_prints, domain, remember)
+        brought = sum(new_of[at] for at in unmet if new_of[at] * MET_SHARE >= len(new[at]))
+        return brought if brought * MET_SHARE >= sum(len(left[at]) for at in unmet) else 0
 
     def _remember_new(self, text: Sequence[bytes], domain: int) -> list[bytes]:
         """Remember the blocks `text`, and return those not met before."""
         return [text[at] for at in _remember_new(self._met, _hashes(text), domain).tolist()] if text else []
 
 
-def _covered(
-    grams: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
-    """Return which letters of a text count as met: bool, as long as the text, whose blocks have these `starts` and
-    `ends` (int64[n]). Met grams begin at `grams` (int64[m], in order). Each also covers `WINDOW - 1` letters on both
-    sides, which may be met without a kept gram."""
-    of = np.searchsorted(ends, grams, "right")
-    begin = np.maximum(grams - (WINDOW - 1), starts[of])
-    end = np.minimum(grams + (GRAM + WINDOW - 1), ends[of])
-    edges = np.bincount(begin, minlength=ends[-1] + 1) - np.bincount(end, minlength=ends[-1] + 1)
-    covered: npt.NDArray[np.bool_] = np.cumsum(edges)[:-1] > 0
-    return covered
-
-
-def _firsts(keys: U64) -> npt.NDArray[np.intp]:
-    """Return the places of the `keys` (uint64[n], n at most `READ_BYTES`) that equal no earlier one. Only 49 bits of
-    each count, so that key and place are sorted as one number, in a fifth of the time."""
-    numbers = np.sort(keys & ~_PLACE | np.arange(len(keys), dtype=np.uint64))
-    is_first = np.append(True, (numbers[1:] ^ numbers[:-1]) > _PLACE)[: len(keys)]
-    places: npt.NDArray[np.intp] = (numbers[is_first] & _PLACE).astype(np.intp)
-    return places
-
-
 def _hashes(text: Sequence[bytes]) -> U64:
     return np.fromiter(map(xxhash.xxh3_64_intdigest, text), np.uint64, len(text))
 
 
-def _words_of(url: str) -> list[bytes]:
-    """Return the last words in a URL, long ones first, because one may begin another."""
-    words = sorted({word.encode() for word in _WORD.findall(url.lower())[-MOST_WORDS:]})
-    return sorted(words, key=len, reverse=True)
-
-
 def _without_words_of(url: str, text: Sequence[bytes]) -> bytes:
     """Return the blocks `text`, a line each, with `GONE` for each letter of a word in `url`."""
-    said = b"\n".join(text)
-    for word in _words_of(url):
-        said = said.replace(word, bytes([GONE]) * len(word))
-    return said
+    words = sorted({word.encode() for word in _WORD.findall(url.lower())[-MOST_WORDS:]})
+    return (without_words or without_words_by_columns)(b"\n".join(text), words)
+
+
+def without_words_by_columns(text: bytes, words: Sequence[bytes]) -> bytes:
+    """Return `text` with `GONE` for each letter of a place where one of `words` stands. A place of a word does not
+    overlap the one before."""
+    left = np.frombuffer(text, np.uint8)
+    for word in words:
+        left = np.minimum(left, np.frombuffer(text.replace(word, bytes([GONE]) * len(word)), np.uint8))
+    return left.tobytes()
 
 
 def _left(said: bytes) -> list[bytes]:
@@ -268,6 +233,49 @@ def _find_new(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> npt.NDAr
 def _entries(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> tuple[U64, npt.NDArray[np.uint32]]:
     keys = (hashes ^ np.uint64(domain)) * _MIX
     return keys & np.uint64(len(met) - 1), (keys >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+
+
+def unmet_letters_by_columns(
+    text: bytes, said: bytes, met: npt.NDArray[np.uint32], domain: int, remember: bool
+) -> list[int]:
+    """Return for each block of `text`, a line each, how many letters are in no met gram, and are not `GONE` in `said`,
+    which is as long. A gram is met if the table `met` (a power of two of places) has it for `domain`, or if it came
+    before in the text. If told to `remember`, the grams are in the table from then on."""
+    found = fingerprints_by_columns(text)
+    is_met = _met_in_order(met, found["key"], domain, remember=remember)
+    ends = np.append(np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")), len(text))
+    starts = np.append(0, ends[:-1] + 1)
+    says = (np.frombuffer(said, np.uint8) != GONE) & ~_covered(found["at"][is_met], starts, ends)
+    before = np.append(0, np.cumsum(says))
+    counts: list[int] = (before[ends] - before[starts]).tolist()
+    return counts
+
+
+def _met_in_order(met: npt.NDArray[np.uint32], keys: U64, domain: int, *, remember: bool) -> npt.NDArray[np.bool_]:
+    """Return which of `keys` (uint64[n]) of a domain would be in the table `met` if those before them were remembered."""
+    places, marks = _entries(met, keys, domain)
+    order = np.argsort(places, kind="stable")
+    before = np.append(np.uint32(0), marks[order][:-1])
+    is_first = np.append(True, places[order][1:] != places[order][:-1])[: len(keys)]
+    is_met = np.empty(len(keys), np.bool_)
+    is_met[order] = np.where(is_first, met[places[order]], before[: len(keys)]) == marks[order]
+    if remember:
+        met[places] = marks
+    return is_met
+
+
+def _covered(
+    grams: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return which letters of a text count as met: bool, as long as the text, whose blocks have these `starts` and
+    `ends` (int64[n]). Met grams begin at `grams` (int64[m], in order). Each also covers `WINDOW - 1` letters on both
+    sides, which may be met without a kept gram."""
+    of = np.searchsorted(ends, grams, "right")
+    begin = np.maximum(grams - (WINDOW - 1), starts[of])
+    end = np.minimum(grams + (GRAM + WINDOW - 1), ends[of])
+    edges = np.bincount(begin, minlength=ends[-1] + 1) - np.bincount(end, minlength=ends[-1] + 1)
+    covered: npt.NDArray[np.bool_] = np.cumsum(edges)[:-1] > 0
+    return covered
 
 
 def fingerprints_by_columns(text: bytes) -> npt.NDArray[Any]:
