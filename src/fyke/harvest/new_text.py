@@ -177,7 +177,7 @@ class NewText:
             return 0
         left = _left(said)
         unmet = (_remember_new if remember else _find_new)(self._met, _hashes(left), domain ^ 1).tolist()
-        count = unmet_letters or unmet_letters_by_columns
+        count = unmet_letters_by_columns if unmet_letters is None else unmet_letters
         new_of = count(b"\n".join(new), said, self._met_prints, domain, remember)
         brought = sum(new_of[at] for at in unmet if new_of[at] * MET_SHARE >= len(new[at]))
         return brought if brought * MET_SHARE >= sum(len(left[at]) for at in unmet) else 0
@@ -194,7 +194,8 @@ def _hashes(text: Sequence[bytes]) -> U64:
 def _without_words_of(url: str, text: Sequence[bytes]) -> bytes:
     """Return the blocks `text`, a line each, with `GONE` for each letter of a word in `url`."""
     words = sorted({word.encode() for word in _WORD.findall(url.lower())[-MOST_WORDS:]})
-    return (without_words or without_words_by_columns)(b"\n".join(text), words)
+    without = without_words_by_columns if without_words is None else without_words
+    return without(b"\n".join(text), words)
 
 
 def without_words_by_columns(text: bytes, words: Sequence[bytes]) -> bytes:
@@ -252,7 +253,7 @@ def unmet_letters_by_columns(
 
 
 def _met_in_order(met: npt.NDArray[np.uint32], keys: U64, domain: int, *, remember: bool) -> npt.NDArray[np.bool_]:
-    """Return which of `keys` (uint64[n]) of a domain would be in the table `met` if those before them were remembered."""
+    """Return which of `keys` (uint64[n]) of a domain the table `met` would have if those before were remembered."""
     places, marks = _entries(met, keys, domain)
     order = np.argsort(places, kind="stable")
     before = np.append(np.uint32(0), marks[order][:-1])

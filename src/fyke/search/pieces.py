@@ -12,7 +12,7 @@ Invariant: time and memory are linear in the text and in the words of its links.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,39 +65,65 @@ def pieces_of(text: str | TextParts, links: Iterable[str] = (), title: str = "")
     parts = [_BETWEEN.split(one) for one in ((text,) if isinstance(text, str) else text)]
     shown = [piece for part in parts for piece in part]
     part = np.repeat(np.arange(len(parts), dtype=np.uint8), list(map(len, parts)))
-    lines = "\n".join(shown)
-    data, words, places, sizes = _counted(lines)
-    ends = np.append(np.flatnonzero(data == _LINE_END), len(data))
-    digits = np.diff(np.searchsorted(np.flatnonzero(_DIGITS[data]), ends), prepend=0) > 0
-    keys = np.fromiter(
-        (xxhash.xxh3_64_intdigest(one.encode("utf-8", "replace")) for one in shown), np.uint64, len(shown)
-    )
-    forms = np.zeros(len(shown), np.uint64)
-    for at in np.flatnonzero(digits & (sizes <= FORM_WORDS)).tolist():
+    read = _LinesRead([*shown, title, *links])  # at once: most of the time would go into arrays of a few words
+    count = len(shown)
+    sizes = read.sizes[:count]
+    keys = np.fromiter((xxhash.xxh3_64_intdigest(one.encode("utf-8", "replace")) for one in shown), np.uint64, count)
+    forms = np.zeros(count, np.uint64)
+    for at in np.flatnonzero(read.has_digits[:count] & (sizes <= FORM_WORDS)).tolist():
         if not _NUMBERED.fullmatch(shown[at]):
             forms[at] = xxhash.xxh3_64_intdigest(_form(shown[at]).encode("utf-8", "replace"))
-    of_links, of_title = (_words_covered_by(texts, words, sizes) for texts in (links, [title]))
+    of_title = read.words_covered_by(count, count + 1)[:count]
+    of_links = read.words_covered_by(count + 1, len(read.sizes))[:count]
     linked = (2 * of_links >= np.maximum(sizes, 1)) | (of_title > 0) & (of_title + REPLY_WORDS >= sizes)
-    return Pieces(words, sizes, _spaced(data, places, sizes), keys, forms, linked, part)
+    return Pieces(read.words[: sizes.sum()], sizes, read.spaced[:count], keys, forms, linked, part)
 
 
-def _counted(lines: str) -> tuple[npt.NDArray[np.uint8], U64, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return `lines` in UTF-8 and small letters, the hashes of all words, where each word begins, and how many words
-    each line has."""
-    data = np.frombuffer(lines.lower().encode("utf-8", "replace"), np.uint8)
-    ends = np.append(np.flatnonzero(data == _LINE_END), len(data))
-    words, places = words_and_places(data)
-    return data, words, places, np.diff(np.searchsorted(places, ends), prepend=0)
+class _LinesRead:
+    """Some lines, and how they look."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        joined = "\n".join(line.replace("\n", " ") for line in lines)
+        data = np.frombuffer(joined.lower().encode("utf-8", "replace"), np.uint8)
+        ends = np.append(np.flatnonzero(data == _LINE_END), len(data))
+        self.words, places = words_and_places(data)
+        self._behind = np.searchsorted(places, ends)  # the words up to the end of each line
+        self.sizes = _apart(self._behind)
+        self.has_digits = _apart(np.searchsorted(np.flatnonzero(_DIGITS[data]), ends)) > 0
+        self.spaced = _spaced(data, places, self._behind)
+        self._line = np.repeat(np.arange(len(ends)), self.sizes)  # of each word
+        shingles = rolled(self.words)
+        self._begins = np.flatnonzero(self._line[: len(shingles)] == self._line[len(self._line) - len(shingles) :])
+        self._shingles = shingles[self._begins]  # those within one line
+
+    def words_covered_by(self, start: int, end: int) -> npt.NDArray[np.int64]:
+        """Return how many words of each line are in shingles of one of the lines from `start` to `end`: int64[n]."""
+        first, last = np.searchsorted(self._begins, (self._behind[start - 1], self._behind[end - 1]))
+        if first == last:
+            return np.zeros(len(self.sizes), np.int64)
+        begins = self._begins[np.isin(self._shingles, self._shingles[first:last])]
+        covered = np.zeros(len(self.words), np.bool_)
+        covered[begins[:, np.newaxis] + np.arange(SHINGLE_WORDS)] = True
+        return np.bincount(self._line[covered], minlength=len(self.sizes))
+
+
+def _apart(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return how much each of `numbers` is more than the one before; the first, than 0."""
+    apart = numbers.copy()
+    apart[1:] -= numbers[:-1]
+    return apart
 
 
 def _spaced(
-    data: npt.NDArray[np.uint8], places: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
+    data: npt.NDArray[np.uint8], places: npt.NDArray[np.int64], behind: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return `Pieces.spaced` of lines with `sizes` words each, which begin at `places` of `data`."""
+    """Return `Pieces.spaced` of lines whose words begin at `places` of `data`, `behind[i]` of them up to the end of
+    line i."""
     begins = data[places]
-    apart = np.diff(np.cumsum(_BLANK[data], dtype=np.int32)[places], prepend=-1) > 0
+    blanks = np.cumsum(_BLANK[data], dtype=np.int32)[places]
+    apart = np.append(True, blanks[1:] != blanks[:-1])[: len(places)]
     found = np.cumsum(np.append(False, (apart | (begins >= LONG)) & ~_DIGITS[begins]))
-    return np.diff(found[np.cumsum(sizes)], prepend=0)
+    return _apart(found[behind])
 
 
 def _form(piece: str) -> str:
@@ -107,24 +133,3 @@ def _form(piece: str) -> str:
         for word in _WORD.findall(piece)
     )
     return _MONTH.sub("0", signs)
-
-
-def _words_covered_by(texts: Iterable[str], words: U64, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return how many words of each piece are in shingles of one of `texts`: int64[p]."""
-    covered = np.zeros(len(words), bool)
-    if lines := "\n".join(one.replace("\n", " ") for one in texts):
-        found, places = _within(words, sizes)
-        _, others, _, lengths = _counted(lines)
-        also, _ = _within(others, lengths)
-        begins = places[np.isin(found, also)]
-        covered[begins[:, np.newaxis] + np.arange(SHINGLE_WORDS)] = True
-    of_piece = np.repeat(np.arange(len(sizes)), sizes)
-    return np.bincount(of_piece[covered], minlength=len(sizes))
-
-
-def _within(words: U64, sizes: npt.NDArray[np.int64]) -> tuple[U64, npt.NDArray[np.int64]]:
-    """Return the shingles that lie within one piece, and where each begins among `words`."""
-    found = rolled(words)
-    of_piece = np.repeat(np.arange(len(sizes)), sizes)
-    inside = np.flatnonzero(of_piece[: len(found)] == of_piece[len(words) - len(found) :])
-    return found[inside], inside
