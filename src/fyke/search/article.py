@@ -131,7 +131,7 @@ class _Holders:
                 holder = self._holder(node.parent)
                 if holder is not None:
                     self._words[holder] += len(_WORD.findall(text))
-                    if _OWNED.search(text):
+                    if _claims(text):
                         self._owned.add(holder)
 
     def article(self) -> Element | None:
@@ -204,6 +204,12 @@ class _Holders:
         for one in reversed(below):
             look = self._looks[one] = hash((look, one.tag, _DIGITS.sub("0", one.class_name or "")))
         return look
+
+
+def _claims(text: str) -> bool:
+    """Return whether `text` claims a copyright."""
+    lower = text.lower()  # a look for words takes a tenth of the time
+    return any(said in lower for said in ("©", "copyright", "rights reserved")) and bool(_OWNED.search(text))
 
 
 def _drop_cards(body: Element) -> None:
