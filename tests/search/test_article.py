@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fyke.search.article import LEAST_CARDS, MOST_NODES, TextParts, parted
+from fyke.search.article import LEAST_CARDS, TextParts, parted
+from fyke.search.holders import MOST_NODES
 from fyke.search.main_text import main_text
 from search.test_main_text import page
 from search.webs import WORDS

@@ -2,8 +2,7 @@
 
 Around an article stand menus, teasers, comments and notices, other ones at each host.
 
-- The *holder* of a text is the nearest element around it that divides pages and not text, such as `div`. Its words are
-  counted, except for those in links.
+- The words of each holder of texts (`fyke.search.holders`) are counted, except for those in links.
 - The holder with the most words is of the article. Holders that look like it, from the body down, are posts of a thread
   or parts of one article: then the article is the element around all of them.
 - *Cards* are left out: headings that lead elsewhere, three or more alike, with what belongs to them. So are lines that
@@ -14,7 +13,7 @@ Around an article stand menus, teasers, comments and notices, other ones at each
 Readability and its kin ask for names and lengths of paragraphs, and look for what is best read. This module looks for
 what is the same wherever it was copied. What search holds is decided by `fyke.search.main_text`.
 
-Invariant: work is linear in the page, of which at most `MOST_NODES` are read.
+Invariant: work is linear in the page, of which at most `holders.MOST_NODES` are read.
 """
 
 import re
@@ -23,24 +22,20 @@ from typing import Any, NamedTuple
 
 from resiliparse.parse.html import HTMLTree, NodeType
 
+from fyke.search.holders import HOLDERS, Holders
+
 Element = Any  # an ElementNode; below the body its parent is one too, which its types do not say
 
-MOST_NODES = 20_000
 ALIKE = 10  # a holder that looks like the largest is a post if it has a tenth of its words
 LEAST_CARDS = 3
 CARD_WORDS = 60  # on average at most
 FOOT_WORDS = 120  # a holder with fewer that claims a copyright is the foot of a page
 
-_HOLDERS = frozenset({"div", "article", "main", "td", "body", "form"})
-_NO_TEXT = frozenset({
-    "script", "style", "template", "noscript", "textarea", "select", "button", "svg", "iframe", "object"
-})  # fmt: skip
 _HEADINGS = "h2, h3, h4, h5, h6"
 _MOST_HEADINGS = 500  # each is read with all that is in it
 _ABOVE = 4  # elements between a heading and its card, or its link
 _WORD = re.compile(r"\w+")
 _OWNED = re.compile(r"©|\bcopyright\b|\ball rights reserved\b", re.IGNORECASE)
-_DIGITS = re.compile(r"\d+")
 _CUT = ("…", "...")
 _CUT_WORDS, _LONGEST_END = 3, 200
 _SENTENCE_END = re.compile(r"[.!?…]\s")
@@ -74,7 +69,7 @@ def mark_parts(tree: HTMLTree) -> bool:
     _drop_cards(body)
     for pre in reversed(body.query_selector_all("pre")[:]):  # before holders are found: this removes its elements
         pre.text = _BROKEN.sub(" ", pre.text or "")
-    holders = _Holders(body)
+    holders = _Counted(body)
     article = holders.article()
     if article is None:
         return False
@@ -115,24 +110,21 @@ def _in_a_sentence(line: str) -> bool:
     return len(_SENTENCE_END.split(line[-_LONGEST_END:].rstrip("….")).pop().split()) >= _CUT_WORDS
 
 
-class _Holders:
-    """Elements of `body` that hold text: how many words each has by itself, and its look."""
+class _Counted:
+    """The holders in `body`, by their numbers: how many words each has by itself, and its look."""
 
     def __init__(self, body: Element) -> None:
         self._body = body
-        self._words: dict[Element, int] = defaultdict(int)
-        self._of: dict[Element, Element | None] = {}  # the holder of an element; None if its text does not count
-        self._owned: set[Element] = set()  # holders whose text claims a copyright
-        self._looks: dict[Element, int] = {body: 0}
-        for count, node in enumerate(body):
-            if count >= MOST_NODES:
-                break
-            if node.type == NodeType.TEXT and (text := node.text.strip()) and not text.endswith(_CUT):
-                holder = self._holder(node.parent)
-                if holder is not None:
-                    self._words[holder] += len(_WORD.findall(text))
-                    if _claims(text):
-                        self._owned.add(holder)
+        self._elements = [body, *body.query_selector_all(", ".join(HOLDERS))[:]]
+        self._words: dict[int, int] = defaultdict(int)
+        self._owned: set[int] = set()  # holders whose text claims a copyright
+        holders = Holders()
+        for holder, text in holders.texts(body.html):
+            if (said := text.strip()) and not said.endswith(_CUT) and holder < len(self._elements):
+                self._words[holder] += len(_WORD.findall(said))
+                if _claims(said):
+                    self._owned.add(holder)
+        self._looks = holders.looks
 
     def article(self) -> Element | None:
         """Return the element around all holders of the article; None if there are no words."""
@@ -142,11 +134,10 @@ class _Holders:
         if not any(self._words.values()):
             return None
         most = max(self._words, key=self._words.__getitem__)
-        looks = self._look(most)
         posts = [
-            holder
+            self._elements[holder]
             for holder, words in self._words.items()
-            if words * ALIKE >= self._words[most] and self._look(holder) == looks
+            if words * ALIKE >= self._words[most] and self._looks[holder] == self._looks[most]
         ]
         around = set(self._up(posts[0]))
         return next(node for node in self._up(posts[-1]) if node in around)
@@ -155,12 +146,13 @@ class _Holders:
         """Return holders outside `article` that look alike, three or more, and say little each."""
         around = set(self._up(article))
         inside = dict.fromkeys(around, False) | {article: True}
-        alike: dict[int, list[Element]] = defaultdict(list)
+        alike: dict[int, list[int]] = defaultdict(list)
         for holder in self._words:
-            if holder not in around and not self._is_inside(holder, inside):
-                alike[self._look(holder)].append(holder)
+            element = self._elements[holder]
+            if element not in around and not self._is_inside(element, inside):
+                alike[self._looks[holder]].append(holder)
         return [
-            holder
+            self._elements[holder]
             for holders in alike.values()
             if len(holders) >= LEAST_CARDS and sum(map(self._words.__getitem__, holders)) <= CARD_WORDS * len(holders)
             for holder in holders
@@ -181,29 +173,6 @@ class _Holders:
         while out[-1] != self._body:
             out.append(out[-1].parent)
         return out
-
-    def _holder(self, node: Element) -> Element | None:
-        """Return the nearest holder at `node` or around it; None in a link, or if no text is shown."""
-        below = []
-        while node not in self._of and node.tag not in _HOLDERS and node.tag != "a" and node.tag not in _NO_TEXT:
-            below.append(node)
-            node = node.parent
-        if node not in self._of:
-            self._of[node] = node if node.tag in _HOLDERS else None
-        found = self._of[node]
-        self._of.update(dict.fromkeys(below, found))
-        return found
-
-    def _look(self, node: Element) -> int:
-        """Return a number for the tags and classes from the body down to `node`, without digits."""
-        below = []
-        while node not in self._looks:
-            below.append(node)
-            node = node.parent
-        look = self._looks[node]
-        for one in reversed(below):
-            look = self._looks[one] = hash((look, one.tag, _DIGITS.sub("0", one.class_name or "")))
-        return look
 
 
 def _claims(text: str) -> bool:
