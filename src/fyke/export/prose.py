@@ -17,7 +17,7 @@ from fyke.core.hidden import CONTROL, HIDDEN
 from fyke.core.markup import tree_of
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.export.marks import MARKS, marked, single, without_marks, written
-from fyke.search.main_text import HTML_BYTES, is_deep, is_little, readable
+from fyke.search.main_text import HTML_BYTES, is_deep, is_little, kept, readable
 
 TEXT_CHARS = 1_000_000
 
@@ -45,7 +45,7 @@ def markdown(page: Page) -> str:
     if is_deep(html):
         return _clean(_escaped(_main(html, formatting=False)))
     page_marked = marked(html, page.url)
-    parser = tree_of(single(_main(page_marked.html, formatting="minimal_html")).encode("utf-8", "replace"))
+    parser = tree_of(single(_main(kept(page_marked.html), formatting="minimal_html")).encode("utf-8", "replace"))
     text = "\n\n".join(_blocks(parser.body)) if parser.body else ""
     return _clean(written(text[: 2 * TEXT_CHARS], page_marked.urls))
 
