@@ -3,8 +3,8 @@
 resiliparse (Bevendorff et al., Elastic ChatNoir, ECIR 2018) decides what is content, in its own tree, after elements
 marked as navigation were taken out. It takes each list near the top of a page for a menu. So lists are put deeper,
 where it asks how much of them is links. It takes a letter of three bytes alone in an element for an icon, and `<time>`
-for a remark beside the text; `kept` writes both so that it keeps them. Invariant: work is linear in the page except for its depth, which is bounded;
-texts are no longer than their limits.
+for a remark beside the text; `kept` writes both so that it keeps them. Invariant: work is linear in the page except for
+its depth, which is bounded; texts are no longer than their limits.
 """
 
 import re
@@ -106,7 +106,7 @@ def _parts(tree: HTMLTree, main: str) -> TextParts:
 
 
 def readable(page: Page) -> str:
-    """Return the HTML of `page` for resiliparse, `kept`: lists that are in no other stand deeper, the first `_LISTS`."""
+    """Return the HTML of `page` for resiliparse. Lists that are in no other stand deeper, the first `_LISTS`."""
     html = page.safe_html(HTML_BYTES)
     out: list[str] = []
     done = depth = 0
