@@ -27,8 +27,9 @@ _LISTS_DEEP = 12  # deeper lists become text of one item
 _NOT_TEXT = re.compile(f"[{CONTROL}{HIDDEN}]")
 _BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
 _GAPS = re.compile(r"\n{3,}")
-_SIGNS = re.compile(r"([\\`*<\[\]]|(?<!\w)_|_(?!\w))")
-_LINE_SIGNS = re.compile(rf"^((?:[^\S\n]|{MARKS})*+)([#>+=|~-]|\d{{1,9}}(?=[.)]))", re.MULTILINE)
+_SIGNS = re.compile(rf"([\\`*~<\[\]]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w{{1,32}};)|!(?={MARKS}))")
+_LINE_SIGNS = re.compile(rf"^((?:[^\S\n]|{MARKS})*+)([#>+=|-]|\d{{1,9}}(?=[.)]))", re.MULTILINE)
+_LAST_HASH = re.compile(r"#\Z")  # after a blank it would end the heading, and be no part of it
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 
 
@@ -83,7 +84,7 @@ def _blocks(parent: LexborNode) -> Iterator[str]:
 def _block(node: LexborNode, depth: int = 0) -> str:
     tag = node.tag or ""
     if tag in _HEADINGS:
-        title = " ".join(_inline(node).split())
+        title = _LAST_HASH.sub(r"\\#", " ".join(_inline(node).split()))
         return f"{_HEADINGS[tag]} {title}" if title else ""
     if tag in ("ul", "ol") and depth < _LISTS_DEEP:
         return "\n".join(_items(node, depth, ordered=tag == "ol"))
