@@ -107,6 +107,14 @@ def test_a_number_is_read_as_it_was_written(value: float, german: bool) -> None:
     assert found[0]["n"] == float(f"{value:.2f}")
 
 
+@pytest.mark.parametrize("line", ["<br>", "<br/>", "<BR CLASS=a>", "</br>", "<br>\n", "<br><br>"])
+@pytest.mark.parametrize("select", ["address", "address::text"])
+def test_a_new_line_parts_words(line: str, select: str) -> None:
+    found = page(f"<address>Buorren <b>1</b>{line}9001 A{line}<i>Fryslan</i></address>")
+    for _ in range(2):
+        assert extractor({"a": select}).rows(found) == [(URL, "Buorren 1 9001 A Fryslan")]
+
+
 @given(st.integers(-(1 << 63) + 1, (1 << 63) - 1), st.sampled_from(["{}", "{:,}", "{}.00", "no {} "]), st.booleans())
 def test_an_integer_keeps_every_digit(value: int, written: str, stated: bool) -> None:
     """Identifiers have more than a float has."""

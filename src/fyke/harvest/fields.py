@@ -78,6 +78,7 @@ class Extractor:
         if root is None:
             return []
         room = _Allowance()
+        _part_lines(root, room)
         with closing(Matcher(root, lambda looks: room.take(NODE_CHARS * looks))) as matcher:
             return self._found(matcher, root, page, room)
 
@@ -172,6 +173,16 @@ class _Allowance:
             if not self.take(NODE_CHARS + len(text)):
                 return
             yield text or one
+
+
+def _part_lines(root: LexborNode, room: _Allowance) -> None:
+    """Put a blank behind each `<br>` that has none, so that the words around it stay apart."""
+    for line in root.css("br"):
+        if not room.take(NODE_CHARS):
+            return
+        behind = line.next
+        if behind is not None and not (behind.tag == "-text" and (behind.text_content or "")[:1].isspace()):
+            line.insert_after(" ")
 
 
 def _section(field: str | FieldSection) -> FieldSection:
