@@ -67,7 +67,7 @@ HOSTS = pa.schema(
         _field("host", pa.string(), "The host name or address."),
         _field("domain", pa.string(), "Pay-level domain of the host."),
         _field("address", pa.string(), "The server's IP address; empty if the name was never resolved."),
-        _field("robots", _WORD, "What is known about its robots.txt."),
+        _field("robots", _WORD, "State of its robots.txt at the port of https or http; empty if not asked for."),
         _field(
             "crawl_delay_s", pa.float32(), "The Crawl-delay in its robots.txt, for us; null if there is none, or 0."
         ),
