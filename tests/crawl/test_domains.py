@@ -1,4 +1,4 @@
-"""What the table of domains says is what the links and the pages say."""
+"""What the tables of domains and hosts say is what the links and the pages say."""
 
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from crawl.runs import crawl, settings
+from crawl.small_site import small_site
 from fyke.archive.reading import read_table
 from fyke.core.batches import LinkKind
 from fyke.core.urls import pay_level_domain, split
@@ -54,3 +55,18 @@ def test_a_single_domain_costs_nothing(tmp_path: Path) -> None:
     assert not names & {"beast", "edges", "ranking"}, names
     (row,) = read_table(into, "domains").to_pylist()
     assert row["fetched"] == run.summary["pages"] and row["in_degree"] == row["waiting"] == 0
+
+
+@pytest.mark.parametrize("delay", ["", "Crawl-delay: 0\n", "Crawl-delay: 0.1\n"])
+def test_a_host_has_the_pages_it_brought_and_the_delay_it_asks_for(tmp_path: Path, delay: str) -> None:
+    into = tmp_path / "crawl"
+    with small_site(8) as site:
+        site.answers["/p1"] = 404, {}, b"not here"
+        site.answers["/p2"] = 302, {"Location": "/p3"}, b""
+        if delay:
+            site.answers["/robots.txt"] = 200, {"Content-Type": "text/plain"}, f"User-agent: *\n{delay}".encode()
+        assert crawl(into, settings(tmp_path), site.url).status == 0
+    (host,) = read_table(into, "hosts").to_pylist()
+    outcomes = read_table(into, "pages", ["outcome"])["outcome"].to_pylist()
+    assert (host["pages"], host["failures"]) == (outcomes.count("ok"), 0) and len(outcomes) > host["pages"]
+    assert host["crawl_delay_s"] == (pytest.approx(0.1) if "0.1" in delay else None)

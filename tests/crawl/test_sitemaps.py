@@ -55,6 +55,16 @@ def test_they_do_not_count(tmp_path: Path, site: SmallSite, limit: int) -> None:
     assert "/" in pages(tmp_path / "crawl")
 
 
+def test_they_do_not_count_in_a_pass(tmp_path: Path, site: SmallSite) -> None:
+    robots(site, "Sitemap: same.xml", "Sitemap: other.xml", "Sitemap: away.xml")
+    into, names = tmp_path / "crawl", ("/same.xml", "/other.xml", "/away.xml")
+    site.answers |= dict.fromkeys(names, sitemap(f"{site.url}p1"))
+    assert crawl(into, settings(tmp_path), site.url).status == 0
+    site.answers |= {"/other.xml": sitemap(f"{site.url}p2"), "/away.xml": (404, {}, b"")}
+    found = crawl(into, settings(tmp_path), "--again").summary["again"]
+    assert [found[word] for word in ("unchanged", "changed", "new", "gone")] == [8, 0, 0, 0]
+
+
 def test_all_are_read_and_shown_apart(tmp_path: Path, site: SmallSite) -> None:
     """A feed that a page links to is known by what it is, a sitemap that robots.txt names by who names it."""
     feed = b"<rss><channel><item><link>%sp7</link></item></channel></rss>" % site.url.encode()

@@ -1,10 +1,13 @@
 """Markdown keeps links, inline code and tables; what a page says stays text, and no mark of ours is left."""
 
 import re
+from html import escape
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from selectolax.lexbor import LexborHTMLParser
 
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical
@@ -52,6 +55,50 @@ def body_of(html: str) -> str:
 )  # fmt: skip
 def test_what_is_kept(html: str, text: str) -> None:
     assert f"\n\n{text}\n\n" in body_of(html), body_of(html)
+
+
+def rendered(markdown: str) -> LexborHTMLParser:
+    return LexborHTMLParser(MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(markdown))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.sampled_from([*"_*~`&#!|-+=.<>[]()1\\ ;", "amp;", "&lt;", "__", "~~", "a", "b ", "#x2f;"]), max_size=12
+    ),
+    st.sampled_from(["<p>{}</p>", "<h2>{}</h2>", "<p>say {}<a href=b>link</a></p>"]),
+)
+@example(["__", "a", "__"], "<p>{}</p>")
+@example(["&", "amp;"], "<p>{}</p>")
+@example(["a", "#"], "<h2>{}</h2>")
+@example(["!"], "<p>say {}<a href=b>link</a></p>")
+def test_signs_are_shown_as_they_were(signs: list[str], around: str) -> None:
+    html = around.format(escape("".join(signs)))
+    shown = rendered(body_of(html))
+    assert shown.body is not None and shown.css_first("em,strong,s,code,img,hr,ul,ol,blockquote") is None
+    filling = "".join(LexborHTMLParser(FILLING).root.text().split())
+    said = "".join(LexborHTMLParser(html).root.text().split())
+    assert "".join(shown.body.text().split()) == filling + said + filling
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ("<tr><th colspan=2>AB<th>C<tr><td>1<td>2<td>3", [["AB", "", "C"], ["1", "2", "3"]]),
+        ("<tr><td rowspan=2>A<td>B<tr><td>2<tr><td>3<td>4", [["A", "B"], ["", "2"], ["3", "4"]]),
+        ("<tr><td>A<td rowspan=2 colspan=2>B<td>C<tr><td>1<td>4", [["A", "B", "", "C"], ["1", "", "", "4"]]),
+        ("<tr><td rowspan=3>A<td>B<tr></tr><tr><td>2<tr><td>3<td>4", [["A", "B"], ["", "2"], ["3", "4"]]),
+        ("<tr><td rowspan=9 colspan=0>A<td rowspan=x>B<tr><td>2", [["A", "B"], ["", "2"]]),
+    ],
+)
+def test_a_cell_that_spans_leaves_its_places_empty(rows: str, text: list[list[str]]) -> None:
+    """So that each value stands below its heading."""
+    table = rendered(body_of(f"<table>{rows}</table>"))
+    assert [[cell.text().strip() for cell in row.css("td,th")] for row in table.css("tr")] == text
+
+
+def test_pieces_of_code_side_by_side_stay_code() -> None:
+    assert "Press `Ctrl+C` now." in body_of("<p>Press <kbd>Ctrl+</kbd><kbd>C</kbd> now.</p>")
 
 
 def test_menus_are_left_out_as_before() -> None:

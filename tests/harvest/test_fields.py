@@ -89,6 +89,8 @@ def test_only_pages_that_match_and_have_something() -> None:
         ("1  234", 1), ("1 234 2 left", 1), ("1 299 ,-", 1299),
         ("1.234.567", 1234567), ("1'234.5", 1234.5), ("-3.", -3),
         ("−3,5", -3.5), ("about 12,345,678.9 or 3", 12345678.9), ("none", None), ("", None), ("1" * 60, None),
+        (".5", 0.5), ("-.5", -0.5), ("costs $.99", 0.99), ("No.5", 5), ("0,001", 0.001), ("-0,125", -0.125),
+        ("1234,567", 1234.567), ("12 345,678", 12345.678), ("-12,345", -12345),
     ],
 )  # fmt: skip
 def test_numbers_as_people_write_them(text: str, number: float | None) -> None:
@@ -103,6 +105,22 @@ def test_a_number_is_read_as_it_was_written(value: float, german: bool) -> None:
         text = text.translate(str.maketrans(".,", ",."))
     found = said(f"<p>{text}</p>", {"n": {"select": "p", "type": "number"}})
     assert found[0]["n"] == float(f"{value:.2f}")
+
+
+@pytest.mark.parametrize("line", ["<br>", "<br/>", "<BR CLASS=a>", "</br>", "<br>\n", "<br><br>"])
+@pytest.mark.parametrize("select", ["address", "address::text"])
+def test_a_new_line_parts_words(line: str, select: str) -> None:
+    found = page(f"<address>Buorren <b>1</b>{line}9001 A{line}<i>Fryslan</i></address>")
+    for _ in range(2):
+        assert extractor({"a": select}).rows(found) == [(URL, "Buorren 1 9001 A Fryslan")]
+
+
+@given(st.integers(-(1 << 63) + 1, (1 << 63) - 1), st.sampled_from(["{}", "{:,}", "{}.00", "no {} "]), st.booleans())
+def test_an_integer_keeps_every_digit(value: int, written: str, stated: bool) -> None:
+    """Identifiers have more than a float has."""
+    script = f'<script type="application/ld+json">{{"id": {value}}}</script>'
+    html = script if stated else f"<p>{written.format(value)}</p>"
+    assert said(html, {"n": {"select": "json:id" if stated else "p", "type": "integer"}}) == [{"url": URL, "n": value}]
 
 
 JSON = st.recursive(

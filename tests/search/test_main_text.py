@@ -1,5 +1,6 @@
 """The main text of a page is what it says, lists too, without what leads elsewhere."""
 
+import re
 from time import process_time
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from resiliparse.extract.html2text import extract_plain_text
 
+from fyke.core import hidden
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Page, visit_to
 from fyke.export.prose import markdown, plain
@@ -14,6 +16,7 @@ from fyke.harvest import Parser
 from fyke.search.main_text import HTML_BYTES, is_deep, main_text
 from search.webs import WORDS
 
+HIDDEN = re.compile(f"[{hidden.HIDDEN}]")
 ITEMS = ["Salt the water well before the beans go in.", "Drain them <b>and keep</b> a cup of it.", "Serve at once."]
 LIST = "".join(f"<li>{item}</li>" for item in ITEMS)
 PROSE = f"<p>{'The pot stands on the fire all day. ' * 12}</p>"
@@ -73,6 +76,41 @@ def test_a_list_in_a_list_stays_in_it() -> None:
     inner = f"<ul><li>One of three.<ul>{LIST}</ul></li><li>Last of all.</li></ul>"
     text = markdown(page(f"<body><main>{PROSE}{inner}{PROSE}</main></body>"))
     assert "- One of three.\n  - Salt the water" in text and "\n- Last of all." in text
+
+
+THREE_BYTES = st.characters(min_codepoint=0x800, max_codepoint=0xFFFF, categories=["L", "Nd", "Sc"])
+HOLDERS = ["b", "i", "span", "ruby", "a", "em", "code", "p", "div", "my-element", "td"]
+
+
+@settings(deadline=None, max_examples=200)
+@given(THREE_BYTES, st.sampled_from(HOLDERS), st.sampled_from(["{}", " {}\n", "{}<br>", "<b></b>{}"]), st.booleans())
+@example("月", "td", "{}", False)
+@example("\u20ac", "span", "{}", False)
+def test_a_letter_alone_in_an_element_is_said(letter: str, holder: str, around: str, as_reference: bool) -> None:
+    """Whatever its alphabet; words, prices and cells of a table may be one letter long."""
+    written = around.format(f"&#x{ord(letter):x};" if as_reference else letter)
+    inside = f"<{holder}>{written}</{holder}>"
+    if holder == "td":
+        inside = f"<table><tr><th>word<th>word</tr><tr>{inside}<td>word</tr></table>"
+    found = page(f"<body><main>{PROSE}<p>before {inside} behind</p>{PROSE}</main>")
+    for text in (main_text(found).text, plain(found), markdown(found)):
+        assert letter in text and HIDDEN.search(text) is None
+
+
+@pytest.mark.parametrize("tag", ["<time>", '<TIME datetime="2001-02-03">', "<time\nclass=dt-bday>"])
+def test_a_time_in_a_sentence_is_a_part_of_it(tag: str) -> None:
+    found = page(f"<body><main>{PROSE}<p>Born on {tag}3 February 2001</time> in Fryslan.</p>{PROSE}</main>")
+    for text in (main_text(found).text, plain(found), markdown(found)):
+        assert "Born on 3 February 2001 in Fryslan." in text
+
+
+@pytest.mark.parametrize(
+    "written", ["<details><summary>What?</summary>That.</details>", "<fieldset><legend>What?</legend>That.</fieldset>"]
+)
+def test_a_summary_is_a_line_of_its_own(written: str) -> None:
+    found = page(f"<body><main>{PROSE}{written}{PROSE}</main>")
+    for text in (main_text(found).text, plain(found), markdown(found)):
+        assert {"What?", "That."} <= set(text.split("\n"))
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3, 6])

@@ -30,22 +30,26 @@ PAGES = pa.schema(
         _field("kind", _WORD, "How it was found: page, requisite or seed; listing: in a sitemap or feed."),
         _field("tries", pa.uint8(), "Number of visits that had failed before this one."),
         _field("media_type", _WORD, "The media type, without parameters."),
-        _field("charset", _WORD, "The character encoding; empty if the body is not text."),
-        _field("title", pa.string(), "The page's title."),
+        _field("charset", _WORD, "The character encoding; empty if the body is not text, or was not read."),
+        _field("title", pa.string(), "The page's title; empty if it has none, or was not read."),
         _field("body_bytes", pa.uint64(), "Bytes of the body on the wire."),
-        _field("content_bytes", pa.uint64(), "Bytes of the decoded body."),
+        _field("content_bytes", pa.uint64(), "Bytes of the decoded body; 0 if it was not opened, as that of an error."),
         _field("digest", pa.string(), "Payload digest in the archive, sha1: and Base32; empty without a record."),
         _field("fingerprint", pa.uint64(), "xxh3-64 of the decoded body; 0 if it was not read."),
-        _field("duplicate", pa.bool_(), "Whether the same body was found before under another URL."),
-        _field("noindex", pa.bool_(), "Whether the page asks search engines not to show it."),
-        _field("links", pa.uint32(), "Number of links found on the page."),
+        _field("duplicate", pa.bool_(), "Whether the same body was read before, at another URL or another visit."),
+        _field(
+            "noindex",
+            pa.bool_(),
+            "Whether the page asks search engines not to show it; if it was not read, its header.",
+        ),
+        _field("links", pa.uint32(), "Number of links found on the page; 0 if it was not read."),
         _field("redirect_to", pa.string(), "The canonical URL it redirects to; null if it does not."),
         _field("address", pa.string(), "The server's IP address."),
         _field("warc_file", _WORD, "File of the archive record, below the crawl directory; null without a record."),
         _field("warc_offset", pa.uint64(), "Byte of that file at which the record begins; null without a record."),
         _field("warc_length", pa.uint64(), "Length of the record in bytes; null without a record."),
     ],
-    metadata={"description": "One row for each visit that ended."},
+    metadata={"description": "One row for each visit that ended. A body that is unchanged, or known, is not read."},
 )
 
 LINKS = pa.schema(
@@ -63,10 +67,14 @@ HOSTS = pa.schema(
         _field("host", pa.string(), "The host name or address."),
         _field("domain", pa.string(), "Pay-level domain of the host."),
         _field("address", pa.string(), "The server's IP address; empty if the name was never resolved."),
-        _field("robots", _WORD, "What is known about its robots.txt."),
-        _field("crawl_delay_s", pa.float32(), "The Crawl-delay in its robots.txt, for us; null if there is none."),
-        _field("pages", pa.uint64(), "Number of visits with an answer."),
-        _field("failures", pa.uint64(), "Number of visits without an answer."),
+        _field("robots", _WORD, "State of its robots.txt at the port of https or http; empty if not asked for."),
+        _field(
+            "crawl_delay_s", pa.float32(), "The Crawl-delay in its robots.txt, for us; null if there is none, or 0."
+        ),
+        _field("pages", pa.uint64(), "Number of visits that brought a page: no error, redirect or 304."),
+        _field(
+            "failures", pa.uint64(), "Number of visits without an answer, in a row, up to the last; 0 after an answer."
+        ),
         _field("retired", pa.string(), "Why it was given up; empty if it was not."),
         _field("first_seen", _TIME, "When it was first visited."),
         _field("last_seen", _TIME, "When it was last visited."),

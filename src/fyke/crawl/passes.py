@@ -13,6 +13,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from fyke.archive.passes import Begun, begun_passes
+from fyke.core.batches import Kind
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import SAME_TEXT, Purpose
 from fyke.harvest.new_text import NOT_THERE
@@ -103,7 +104,8 @@ class Passes:
         exchange = reaped.exchange
         self._found["requests"] += bool(exchange.request)
         self._found["bytes"] += len(exchange.head) + exchange.body.size
-        if exchange.visit.purpose is Purpose.PAGE and (word := self._became(reaped)):
+        is_page = exchange.visit.purpose is Purpose.PAGE and exchange.visit.kind is not Kind.LISTING
+        if is_page and (word := self._became(reaped)):
             self._found[word] += 1
 
     def _became(self, reaped: Reaped) -> str:

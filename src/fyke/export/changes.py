@@ -3,7 +3,8 @@
 Asked by the formats of lines for `fyke export --changes`. A program that keeps a copy of a crawl's pages applies the
 result: new and changed pages come with their text, gone ones are to be deleted. The newest row of a page that has
 content, a redirect or "gone" says what the page is; the newest such row before the date says what it was. A page is
-gone if it has no content any more, also if it now redirects or asks not to be indexed. Invariant: as in `selection`;
+gone if it has no content any more, also if it now redirects or asks not to be indexed. A visit that found it as it was
+may find that its header asks so. Invariant: as in `selection`;
 two changes of a page are one.
 """
 
@@ -20,13 +21,14 @@ from fyke.core.outcomes import Outcome
 from fyke.core.sorting import distinct
 from fyke.core.visits import SAME_TEXT
 from fyke.disk.ranges import Buckets, ranges_for
-from fyke.export.selection import RANGE_ROWS, decides_state
+from fyke.export.selection import RANGE_ROWS, decides_state, finds_as_before
 from fyke.export.source import Source
 from fyke.export.staging import column_once
 
 _COLUMNS = ["key", "outcome", "noindex", "fingerprint", "fetched_at", "detail"]
-_CONTENT = pa.array([Outcome.OK, Outcome.TOO_LARGE], pa.string())
-ROW = np.dtype([("key", "<u8"), ("row", "<u8"), ("fingerprint", "<u8"), ("content", "?"), ("before", "?")])
+ROW = np.dtype(
+    [("key", "<u8"), ("row", "<u8"), ("fingerprint", "<u8"), ("content", "?"), ("before", "?"), ("decides", "?")]
+)
 
 
 class Change(IntEnum):
@@ -66,31 +68,43 @@ def changes_since(source: Source, since: datetime, scratch: Path, *, noindex: bo
 
 def _deciding(batch: pa.RecordBatch, since: datetime, begin: int, *, noindex: bool) -> npt.NDArray[np.void]:
     same = pc.equal(batch.column("detail").cast(pa.string()), SAME_TEXT).to_numpy(zero_copy_only=False)
-    wanted = decides_state(batch) & ~same
-    content = pc.is_in(batch.column("outcome").cast(pa.string()), _CONTENT)
+    decides = decides_state(batch) & ~same
+    again = finds_as_before(batch)
+    outcomes = batch.column("outcome").cast(pa.string())
+    ok, cut = (pc.equal(outcomes, one).to_numpy(zero_copy_only=False) for one in (Outcome.OK, Outcome.TOO_LARGE))
+    content = again | cut | (ok & (batch.column("fingerprint").to_numpy() != 0))
     if not noindex:
-        content = pc.and_not(content, batch.column("noindex"))
+        content &= ~batch.column("noindex").to_numpy(zero_copy_only=False)
+    wanted = decides | (again & (not noindex))
     rows = np.empty(int(wanted.sum()), ROW)
     rows["key"] = batch.column("key").to_numpy()[wanted]
     rows["row"] = begin + np.flatnonzero(wanted)
     rows["fingerprint"] = batch.column("fingerprint").to_numpy()[wanted]
-    rows["content"] = content.to_numpy(zero_copy_only=False)[wanted]
+    rows["content"] = content[wanted]
+    rows["decides"] = decides[wanted]
     before = pc.less(batch.column("fetched_at"), pa.scalar(since, batch.schema.field("fetched_at").type))
     rows["before"] = before.to_numpy(zero_copy_only=False)[wanted]
     return rows
 
 
 def of_pages(rows: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], Changes]:
-    """Return the last row of each page, and the page's `Change`: uint8[pages]."""
+    """Return the last row of each page that says what it is, and the page's `Change`: uint8[pages]."""
     rows = np.sort(rows, order=["key", "row"])
-    last = rows[np.searchsorted(rows["key"], distinct(rows["key"]), "right") - 1]
-    earlier = rows[rows["before"]]
-    place = np.searchsorted(earlier["key"], last["key"], "right") - 1
+    last = _states(rows)
+    earlier = _states(rows[rows["before"]])
     old = np.zeros(len(last), ROW)
-    known = place >= 0
-    old[known] = earlier[place[known]]
-    old[old["key"] != last["key"]] = np.zeros(1, ROW)
+    old[np.isin(last["key"], earlier["key"])] = earlier
     other = last["fingerprint"] != old["fingerprint"]
     change = np.where(last["content"], np.where(old["content"], Change.CHANGED * other, Change.NEW), Change.NONE)
     change = np.where(~last["content"] & old["content"], Change.GONE, change)
     return last, change.astype(np.uint8)
+
+
+def _states(rows: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    """Return the last row of each page that decides what it is, given rows in order. If the newest row of the page
+    has no content, that one."""
+    deciding = rows[rows["decides"]]
+    last = deciding[np.searchsorted(deciding["key"], distinct(deciding["key"]), "right") - 1]
+    newest = rows[np.searchsorted(rows["key"], last["key"], "right") - 1]
+    states: npt.NDArray[np.void] = np.where(newest["content"], last, newest)
+    return states

@@ -30,7 +30,7 @@ _LINKED = re.compile(f"{_LINK}(\\d++){_NUMBERED}([^{_LINK}{_UNLINK}]*+){_UNLINK}
 _CODED = re.compile(f"{_CODE}([^{_CODE}{_UNCODE}]*+){_UNCODE}")
 _ROWS = re.compile(f"{_TABLE}(?:[^{_TABLE}{_ROW}]*+{_ROW}\\s*+)++")
 _DOUBLE = re.compile(f"([{_LINK}-{_ROW}])\\1")
-_GUARD = re.compile(r"\\([\\`*<\[\]_#>+=|~.)-])")
+_GUARD = re.compile(r"\\([\\`*<\[\]_#>+=|~.)&!-])")
 _TICKS = re.compile(r"`++")
 _CONTENT = "main ul,[role=main] ul,article ul"  # lists in a page's declared main part
 _AROUND = "nav ul,aside ul,header ul,footer ul,form ul,[role=navigation] ul"
@@ -164,17 +164,38 @@ def _within(node: LexborNode, tags: Sequence[str]) -> bool:
 
 
 def _mark_table(table: LexborNode) -> int:
-    """Mark the cells and rows of a table of data; return how many cells."""
+    """Mark the cells and rows of a table of data, one for each column of a row; return how many cells."""
     if table.css_first(_NO_DATA) is not None or len(table.css("table")) > 1:
         return 0
-    rows = [cells for row in table.css("tr") if (cells := row.css("td,th"))]
-    if len(rows) < 2 or not 2 <= max(map(len, rows)) <= MOST_COLUMNS:
+    rows = [row.css("td,th") for row in table.css("tr")]
+    sizes = [len(cells) for cells in rows if cells]
+    if len(sizes) < 2 or not 2 <= max(sizes) <= MOST_COLUMNS:
         return 0
-    for number, cells in enumerate(rows):
+    begin, count = 2 * _TABLE, 0
+    below = [0] * MOST_COLUMNS  # rows into which a cell further up reaches, by column
+    for cells in rows:
+        column = done = 0
         for cell in cells:
-            _put_first(cell, 2 * _CELL if number or cell is not cells[0] else 2 * _TABLE + 2 * _CELL)
-        cells[-1].insert_child(2 * _ROW)
-    return sum(map(len, rows))
+            while column < MOST_COLUMNS and below[column]:
+                below[column] -= 1
+                column += 1
+            _put_first(cell, begin + 2 * _CELL * max(1, column + 1 - done))
+            begin, done = "", column + 1
+            columns, height = _span(cell, "colspan"), _span(cell, "rowspan")
+            for _ in range(min(columns, MOST_COLUMNS - column)):
+                below[column] = height - 1
+                column += 1
+        below[column:] = [max(0, left - 1) for left in below[column:]]
+        if cells:
+            cells[-1].insert_child(2 * _ROW)
+        count += done
+    return count
+
+
+def _span(cell: LexborNode, name: str) -> int:
+    """Return how many columns or rows a cell takes."""
+    said = cell.attributes.get(name) or ""
+    return max(1, int(said)) if said.isdecimal() and len(said) <= 3 else 1
 
 
 def _put_first(cell: LexborNode, mark: str) -> None:
@@ -197,7 +218,7 @@ def without_marks(text: str) -> str:
 
 def written(text: str, urls: Sequence[str]) -> str:
     """Return Markdown `text` with its marks written out; `urls` as in `Marked`."""
-    text = _CODED.sub(_code, text)
+    text = _CODED.sub(_code, text.replace(_UNCODE + _CODE, ""))  # side by side they would be one with ticks in it
     text = _LINKED.sub(lambda match: _link(match, urls), text)
     return without_marks(_ROWS.sub(_table, text))
 

@@ -18,12 +18,10 @@ from fyke.export.source import Source
 from fyke.export.staging import Mark, Staging, writing
 from fyke.export.textual import chosen_rows
 from fyke.search.archived import COLUMNS
-from fyke.search.extract import TITLE_CHARS
-from fyke.search.lines import one_line
 
 PART_ROWS = 1_000
 
-_COLUMNS = [*COLUMNS, "key", "title", "digest"]
+_COLUMNS = [*COLUMNS, "key", "digest"]
 
 
 class Notes:
@@ -43,7 +41,7 @@ class Notes:
             self._staging.out.mkdir(exist_ok=True)
         chosen = selection.select(self._source, self._rule, self._staging.scratch)
         entries = mark.entries
-        with page_text.Reading(self._source, markdown) as read:
+        with page_text.Reading(self._source, markdown, noindex=self._rule.noindex) as read:
             for part in self._source.parts("pages", _COLUMNS, mark, PART_ROWS):
                 with writing(self._staging.out):
                     entries += sum(self._note(row, read.content_of(row)) for row in chosen_rows(part, chosen))
@@ -70,7 +68,7 @@ class Notes:
 def _front_matter(row: dict[str, Any], content: page_text.MainContent) -> str:
     facts = {
         "url": row["url"],
-        "title": one_line(row["title"], TITLE_CHARS),
+        "title": content.title,
         "language": content.language,
         "fetched_at": row["fetched_at"].isoformat().replace("+00:00", "Z"),
         "digest": row["digest"],

@@ -1,7 +1,8 @@
 """The text of pages: rows of the pages table with the main content of their archive record.
 
 Used by the formats that hold text. Pages are read as for search (`fyke.search.archived`), so texts here and there
-agree. Invariant: a row whose record cannot be read has no text and is counted; nothing is raised.
+agree. What a page says of itself is read with it, because the rows of exact copies do not have it. Invariant: a row
+whose record cannot be read has no text and is counted; nothing is raised.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from fyke.core.closing import Closing
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.export.source import Source
 from fyke.search.archived import ArchiveReader
+from fyke.search.extract import TITLE_CHARS
 from fyke.search.language import LanguageGuesser
 from fyke.search.lines import one_line
 
@@ -24,15 +26,20 @@ class MainContent:
 
     text: str
     language: str
+    title: str
+    charset: str
+    noindex: bool  # whether it asks not to be indexed
 
 
 class Reading(Closing):
-    """Reads pages of `source`; `prose` makes text of them."""
+    """Reads pages of `source`; `prose` makes text of them. Without `noindex`, pages that ask not to be indexed have
+    nothing to read."""
 
-    def __init__(self, source: Source, prose: Callable[[Page], str]) -> None:
+    def __init__(self, source: Source, prose: Callable[[Page], str], *, noindex: bool) -> None:
         self._archive = ArchiveReader(source.path, source.product)
         self._languages = LanguageGuesser()
         self._prose = prose
+        self._noindex = noindex
 
     def __repr__(self) -> str:
         return f"Reading({self._archive!r})"
@@ -48,11 +55,12 @@ class Reading(Closing):
     def content_of(self, row: dict[str, Any]) -> MainContent | None:
         """Return the content of the page of `row` (as for `ArchiveReader.read`); None if there is nothing to read."""
         page = self._archive.read(row)
-        if page is None:
+        if page is None or (page.noindex and not self._noindex):
             return None
         text = self._prose(page)
         if not text:
             return None
         root = page.tree.root if page.media_type in HTML_TYPES else None
         declared = (root.attributes.get("lang") or "") if root is not None else ""
-        return MainContent(text, self._languages.guess(one_line(text, _SAMPLE_CHARS), declared))
+        language = self._languages.guess(one_line(text, _SAMPLE_CHARS), declared)
+        return MainContent(text, language, one_line(page.title, TITLE_CHARS), page.encoding, page.noindex)

@@ -17,7 +17,7 @@ from fyke.core.hidden import CONTROL, HIDDEN
 from fyke.core.markup import tree_of
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.export.marks import MARKS, marked, single, without_marks, written
-from fyke.search.main_text import HTML_BYTES, is_deep, is_little, readable
+from fyke.search.main_text import HTML_BYTES, is_deep, is_little, kept, readable
 
 TEXT_CHARS = 1_000_000
 
@@ -27,8 +27,9 @@ _LISTS_DEEP = 12  # deeper lists become text of one item
 _NOT_TEXT = re.compile(f"[{CONTROL}{HIDDEN}]")
 _BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
 _GAPS = re.compile(r"\n{3,}")
-_SIGNS = re.compile(r"([\\`*<\[\]]|(?<!\w)_|_(?!\w))")
-_LINE_SIGNS = re.compile(rf"^((?:[^\S\n]|{MARKS})*+)([#>+=|~-]|\d{{1,9}}(?=[.)]))", re.MULTILINE)
+_SIGNS = re.compile(rf"([\\`*~<\[\]]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w{{1,32}};)|!(?={MARKS}))")
+_LINE_SIGNS = re.compile(rf"^((?:[^\S\n]|{MARKS})*+)([#>+=|-]|\d{{1,9}}(?=[.)]))", re.MULTILINE)
+_LAST_HASH = re.compile(r"#\Z")  # after a blank it would end the heading, and be no part of it
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 
 
@@ -45,7 +46,7 @@ def markdown(page: Page) -> str:
     if is_deep(html):
         return _clean(_escaped(_main(html, formatting=False)))
     page_marked = marked(html, page.url)
-    parser = tree_of(single(_main(page_marked.html, formatting="minimal_html")).encode("utf-8", "replace"))
+    parser = tree_of(single(_main(kept(page_marked.html), formatting="minimal_html")).encode("utf-8", "replace"))
     text = "\n\n".join(_blocks(parser.body)) if parser.body else ""
     return _clean(written(text[: 2 * TEXT_CHARS], page_marked.urls))
 
@@ -83,7 +84,7 @@ def _blocks(parent: LexborNode) -> Iterator[str]:
 def _block(node: LexborNode, depth: int = 0) -> str:
     tag = node.tag or ""
     if tag in _HEADINGS:
-        title = " ".join(_inline(node).split())
+        title = _LAST_HASH.sub(r"\\#", " ".join(_inline(node).split()))
         return f"{_HEADINGS[tag]} {title}" if title else ""
     if tag in ("ul", "ol") and depth < _LISTS_DEEP:
         return "\n".join(_items(node, depth, ordered=tag == "ol"))

@@ -7,6 +7,8 @@ the archive. From these rows a `Selection` leaves out three kinds:
 - exact copies of an earlier page (the same bytes, by fingerprint);
 - rows that a later answer has replaced: other content, a redirect, or that the page is gone.
 
+A later visit that found a page as it was may still find that its header now asks not to index it.
+
 Invariant: the result is a function of the rows and the settings, a file of a byte a row; memory holds one range of
 keys.
 """
@@ -15,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,7 @@ _COLUMNS = ["key", "outcome", "media_type", "noindex", "fingerprint", "warc_file
 _DECIDING = pa.array([Outcome.OK, Outcome.TOO_LARGE, Outcome.REDIRECTED, Outcome.GONE], pa.string())
 _READABLE = pa.array(sorted(HTML_TYPES | PLAIN_TYPES))
 _ROW = np.dtype([("key", "<u8"), ("row", "<u8")])
+_STATE = np.dtype([("key", "<u8"), ("row", "<u8"), ("decides", "?"), ("hides", "?")])
 
 Chosen = npt.NDArray[np.bool_]
 
@@ -56,11 +58,11 @@ def select(source: Source, rule: Selection, scratch: Path) -> Chosen:
         for at, batch in _placed(source, _COLUMNS):
             chosen[at] = _readable(batch, rule) if rule.versions else decides_state(batch)
         if not rule.versions:
-            _keep_one(source, chosen, "key", scratch, last=True)
+            _keep_last(source, chosen, rule, scratch)
             for at, batch in _placed(source, _COLUMNS):
                 chosen[at] &= _readable(batch, rule)
         if not rule.copies:
-            _keep_one(source, chosen, "fingerprint", scratch, last=False)
+            _keep_first(source, chosen, scratch)
         if rule.since is not None:
             for at, batch in _placed(source, ["fetched_at"]):
                 chosen[at] &= fetched_since(batch.column(0), rule.since)
@@ -88,6 +90,12 @@ def decides_state(batch: pa.RecordBatch) -> Chosen:
     return pc.is_in(batch.column("outcome").cast(pa.string()), _DECIDING).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
+def finds_as_before(batch: pa.RecordBatch) -> Chosen:
+    """Return the rows of visits that found a page as it was."""
+    outcomes = batch.column("outcome").cast(pa.string())
+    return pc.equal(outcomes, Outcome.UNCHANGED).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
 def _readable(batch: pa.RecordBatch, rule: Selection) -> Chosen:
     """Return the rows that have text to read, and do not ask to be left out."""
     types = batch.column("media_type").cast(pa.string())
@@ -98,23 +106,39 @@ def _readable(batch: pa.RecordBatch, rule: Selection) -> Chosen:
     return mask.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def _keep_one(source: Source, chosen: Chosen, name: str, scratch: Path, *, last: bool) -> None:
-    """Keep the first or the last of the chosen rows with the same `name`."""
-    buckets = Buckets(scratch, name, _ROW, ranges_for(source.until.pages, RANGE_ROWS))
-    for at, batch in _placed(source, [name]):
-        keys = batch.column(name).to_numpy()
-        wanted = chosen[at] & (keys != 0)
-        rows = np.empty(int(wanted.sum()), _ROW)
-        rows["key"], rows["row"] = keys[wanted], at.start + np.flatnonzero(wanted)
+def _keep_last(source: Source, chosen: Chosen, rule: Selection, scratch: Path) -> None:
+    """Keep the last of the chosen rows of each page; none if a later visit found that it asks to be left out."""
+    buckets = Buckets(scratch, "key", _STATE, ranges_for(source.until.pages, RANGE_ROWS))
+    for at, batch in _placed(source, ["key", "outcome", "noindex"]):
+        decides = chosen[at].copy()
+        again = finds_as_before(batch)
+        wanted = decides | (again & (not rule.noindex))
+        rows = np.empty(int(wanted.sum()), _STATE)
+        rows["key"] = batch.column("key").to_numpy()[wanted]
+        rows["row"] = at.start + np.flatnonzero(wanted)
+        rows["decides"] = decides[wanted]
+        rows["hides"] = (again & batch.column("noindex").to_numpy(zero_copy_only=False))[wanted]
         buckets.add(rows["key"].copy(), rows)
     for some in buckets:
-        chosen[_others(some, last=last)] = False
+        rows = np.sort(some, order=["key", "row"])
+        deciding = rows[rows["decides"]]
+        chosen[deciding["row"][:-1][deciding["key"][1:] == deciding["key"][:-1]]] = False
+        newest = rows[np.append(rows["key"][1:] != rows["key"][:-1], True)[: len(rows)]]
+        hidden = newest["key"][newest["hides"]]
+        chosen[deciding["row"][np.isin(deciding["key"], hidden)]] = False
     buckets.close()
 
 
-def _others(rows: npt.NDArray[Any], *, last: bool) -> npt.NDArray[np.uint64]:
-    """Return the rows to leave out, which have the key of a row that is kept."""
-    rows = np.sort(rows, order=["key", "row"])
-    same = rows["key"][1:] == rows["key"][:-1]
-    found: npt.NDArray[np.uint64] = (rows["row"][:-1] if last else rows["row"][1:])[same]
-    return found
+def _keep_first(source: Source, chosen: Chosen, scratch: Path) -> None:
+    """Keep the first of the chosen rows with the same fingerprint."""
+    buckets = Buckets(scratch, "fingerprint", _ROW, ranges_for(source.until.pages, RANGE_ROWS))
+    for at, batch in _placed(source, ["fingerprint"]):
+        prints = batch.column("fingerprint").to_numpy()
+        wanted = chosen[at] & (prints != 0)
+        rows = np.empty(int(wanted.sum()), _ROW)
+        rows["key"], rows["row"] = prints[wanted], at.start + np.flatnonzero(wanted)
+        buckets.add(rows["key"].copy(), rows)
+    for some in buckets:
+        rows = np.sort(some, order=["key", "row"])
+        chosen[rows["row"][1:][rows["key"][1:] == rows["key"][:-1]]] = False
+    buckets.close()

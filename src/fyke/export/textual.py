@@ -29,14 +29,12 @@ from fyke.export.prose import plain
 from fyke.export.source import RowRange, Source
 from fyke.export.staging import Mark, Staging
 from fyke.search.archived import COLUMNS
-from fyke.search.extract import TITLE_CHARS
-from fyke.search.lines import one_line
 
 PART_ROWS = 2_000
 EVER = datetime(1970, 1, 1, tzinfo=UTC)  # since then all pages are new
 
-_FACTS = ("host", "domain", "depth", "media_type", "charset", "content_bytes", "digest", "noindex", "duplicate")
-_COLUMNS = [*COLUMNS, "key", "title", "fingerprint", *_FACTS]
+_FACTS = ("host", "domain", "depth", "media_type", "content_bytes", "digest", "duplicate")
+_COLUMNS = [*COLUMNS, "key", "fingerprint", *_FACTS]
 # A sign that begins a formula, also in full width, after invisible characters.
 _UNSEEN = re.sub(r"\\[uU]0*([0-9a-f]+)", r"\\x{\1}", HIDDEN)
 _FORMULA = rf"^([\x{{ad}}{_UNSEEN}]*[=+\-@＝＋－＠\t\r])"
@@ -95,7 +93,7 @@ class JsonLines(_TextExport):
         else:
             self._chosen = selection.select(self._source, self._rule, self._staging.scratch)
         self._near = near_column(self._source, self._staging.scratch)
-        with page_text.Reading(self._source, plain) as self._reading:
+        with page_text.Reading(self._source, plain, noindex=self._rule.noindex) as self._reading:
             yield from super().parts(mark)
 
     @property
@@ -119,9 +117,10 @@ class JsonLines(_TextExport):
         if content is None:
             return b""
         entry = {
-            **told, "url": row["url"], "title": one_line(row["title"], TITLE_CHARS), "text": content.text,
+            **told, "url": row["url"], "title": content.title, "text": content.text,
             "language": content.language, "fetched_at": fetched_at,
             "status": row["status"], **{name: row[name] for name in _FACTS},
+            "charset": content.charset, "noindex": content.noindex,
             "key": f"{row['key']:016x}", "fingerprint": f"{row['fingerprint']:016x}",
             "near_of": f"{near_of:016x}" if near_of else None,
         }  # fmt: skip

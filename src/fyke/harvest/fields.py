@@ -42,8 +42,10 @@ Row = tuple[Any, ...]
 
 _SELECT = re.compile(r"(.*?)(?:::(?:attr\(([\w:.-]+)\)|(text)))?", re.DOTALL)
 _NUMBER = re.compile(  # a plain blank parts only thousands, never two numbers
-    r"[-+−]?(?:\d{1,3}(?: \d{3}){1,9}(?! ?\d)(?:[.,]\d{1,20})?|\d[\d.,'\u2019\u00a0\u202f]{0,40})"
+    r"[-+−]?(?:\d{1,3}(?: \d{3}){1,9}(?! ?\d)(?:[.,]\d{1,20})?|(?:(?<![\w.,])[.,])?\d[\d.,'\u2019\u00a0\u202f]{0,40})"
 )
+_GROUP = re.compile(r"[-+]?[1-9]\d{0,2}")  # before a comma that may part thousands
+_DIGITS = re.compile(r"[-+]?\d+")
 _BEFORE_JSON = re.compile(r"[\s/*]*+(?:<!--|<!\[CDATA\[)?[\s/*]*+")  # that hide a script from old browsers
 _BEHIND_JSON = " \t\r\n\f/*;"
 _TYPES = {FieldType.NUMBER: pa.float64(), FieldType.INTEGER: pa.int64()}
@@ -76,6 +78,7 @@ class Extractor:
         if root is None:
             return []
         room = _Allowance()
+        _part_lines(root, room)
         with closing(Matcher(root, lambda looks: room.take(NODE_CHARS * looks))) as matcher:
             return self._found(matcher, root, page, room)
 
@@ -172,6 +175,16 @@ class _Allowance:
             yield text or one
 
 
+def _part_lines(root: LexborNode, room: _Allowance) -> None:
+    """Put a blank behind each `<br>` that has none, so that the words around it stay apart."""
+    for line in root.css("br"):
+        if not room.take(NODE_CHARS):
+            return
+        behind = line.next
+        if behind is not None and not (behind.tag == "-text" and (behind.text_content or "")[:1].isspace()):
+            line.insert_after(" ")
+
+
 def _section(field: str | FieldSection) -> FieldSection:
     return FieldSection(select=field) if isinstance(field, str) else field
 
@@ -202,20 +215,24 @@ def _text(value: Any, _: Page) -> str | None:
 
 
 def _number(value: Any, _: Page) -> float | None:
-    """Return the first number in a text. 1,299.00 and 1.299,00 are the same; a comma before three digits parts
-    thousands."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _finite(value)
-    match = _NUMBER.search(value) if isinstance(value, str) else None
+    return _finite(_decimal(value)) if isinstance(value, str) else None
+
+
+def _decimal(text: str) -> str:
+    """Return the first number in `text` with a point before its decimals; empty if there is none. 1,299.00 and 1.299,00
+    are the same; a comma before three digits parts thousands, where thousands may be parted."""
+    match = _NUMBER.search(text)
     if match is None:
-        return None
+        return ""
     digits = re.sub(r"[ '\u2019\u00a0\u202f]", "", match[0]).replace("−", "-").rstrip(".,")
     last = max(digits.rfind("."), digits.rfind(","))
     whole, mark, part = digits[:last], digits[last : last + 1], digits[last + 1 :]
     grouped = digits.count(mark) > 1 if mark else False
-    if last < 0 or grouped or (mark == "," and len(part) == 3 and "." not in whole):
-        return _finite(re.sub(r"[.,]", "", digits))
-    return _finite(re.sub(r"[.,]", "", whole) + "." + part)
+    if last < 0 or grouped or (mark == "," and len(part) == 3 and _GROUP.fullmatch(whole)):
+        return re.sub(r"[.,]", "", digits)
+    return re.sub(r"[.,]", "", whole) + "." + part
 
 
 def _finite(text: str | float) -> float | None:
@@ -227,8 +244,14 @@ def _finite(text: str | float) -> float | None:
 
 
 def _integer(value: Any, page: Page) -> int | None:
-    number = _number(value, page)
-    return int(number) if number is not None and number == int(number) and abs(number) < 1 << 63 else None
+    """Return a number without decimals, to its last digit: an identifier may have more than a float has."""
+    if isinstance(value, str):
+        whole, _, part = _decimal(value).partition(".")
+        number = int(whole) if _DIGITS.fullmatch(whole) and not int(part or 0) else None
+    else:
+        found = value if isinstance(value, int) else _number(value, page)
+        number = int(found) if found is not None and found == int(found) and not isinstance(value, bool) else None
+    return number if number is not None and abs(number) < 1 << 63 else None
 
 
 def _url(value: Any, page: Page) -> str | None:

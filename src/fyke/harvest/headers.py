@@ -88,14 +88,19 @@ def read_headers(page: Page, product: str, requisites: bool) -> list[str]:
     exchange = page.exchange
     if not _MARKED.search(exchange.head):
         return []
-    for value in exchange.headers("x-robots-tag"):
-        obey(page, directives(value, product))
+    read_robots(page, product)
     _read_links(page, requisites)
     for value in exchange.headers("refresh")[:1]:
         page.links.pages += _resolved(refresh_target(value), page.url)
     if exchange.outcome is Outcome.REDIRECTED or exchange.status == 201:
         return _resolved(_unmangled(exchange.header("location")), page.url)
     return []
+
+
+def read_robots(page: Page, product: str) -> None:
+    """Note on `page` what the robots directives of the header ask."""
+    for value in page.exchange.headers("x-robots-tag") if _MARKED.search(page.exchange.head) else []:
+        obey(page, directives(value, product))
 
 
 def said_of_links(exchange: Exchange) -> str:

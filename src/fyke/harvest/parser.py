@@ -29,7 +29,7 @@ from fyke.harvest.charset import charset_of, install
 from fyke.harvest.documents import Documents, installed
 from fyke.harvest.feed import JsonFeed, XmlLinks
 from fyke.harvest.fields import Extractor
-from fyke.harvest.headers import read_headers
+from fyke.harvest.headers import read_headers, read_robots
 from fyke.harvest.links import MOST_LINKS, HtmlLinks, fit
 from fyke.harvest.listing import FtpListing, GopherMenu
 from fyke.harvest.media import FTP_LISTING, GOPHER_MENU, GZIP, describe, label_of
@@ -163,6 +163,10 @@ class Parser:
             for module in kind.modules:
                 module.process(page)
         return redirect
+
+    def read_robots(self, page: Page) -> None:
+        """Read the robots directives of the header alone: of a page whose links are known. They may be new."""
+        read_robots(page, self._product)
 
     def make_rows(self, page: Page) -> None:
         """Make the rows of a page whose links were read. Another thread may do it. Raises TakesLong in haste."""

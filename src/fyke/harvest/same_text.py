@@ -1,9 +1,10 @@
 """Does a page say what it said? A token, a time in a script, an advertisement change bytes, but are no change.
 
-Asked by the harvest for pages whose bytes are not those of the copy in the archive. It compares title and words, which
-a reader comes for, without scripts, navigation, footers, asides and elements named as advertisements. Content that
-never stays (Olston and Pandey, Recrawl scheduling based on information longevity, WWW 2008) is not worth a visit. If it
-counted, such a page would seem to change at every visit, and take the visits of others.
+Asked by the harvest for pages whose bytes are not those of the copy in the archive. It compares what the page asks of
+robots, and title and words, which a reader comes for, without scripts, navigation, footers, asides and elements named
+as advertisements. Content that never stays (Olston and Pandey, Recrawl scheduling based on information longevity, WWW
+2008) is not worth a visit. If it counted, such a page would seem to change at every visit, and take the visits of
+others.
 
 Invariant: linear in the bytes, at most `MOST_TEXT_BYTES` of each version.
 """
@@ -22,6 +23,7 @@ CopyOf = Callable[[Earlier, int], tuple[bytes, bytes] | None]  # head and body o
 MOST_TEXT_BYTES = 256 << 10
 MOST_STEPS = 50_000  # to decode a copy
 _AD_NAMES = ("ad", "ads", "advert", "advertisement", "adsbygoogle", "sponsored", "banner")
+_ROBOTS = "x-robots-tag"
 BESIDE = "nav,footer,aside"
 NEVER = ",".join(
     [
@@ -55,7 +57,7 @@ def _says_the_same(page: Page, earlier: Earlier, copy_of: CopyOf, most_bytes: in
         return False
     visit = page.exchange.visit
     copy = Exchange(visit, Outcome.OK, 0.0, 0.0, status=200, head=message[0], body=Document(message[1]))
-    if expected_steps(copy) > MOST_STEPS:
+    if expected_steps(copy) > MOST_STEPS or copy.headers(_ROBOTS) != page.exchange.headers(_ROBOTS):
         return False
     return same_text(decode_body(copy, most_bytes).content, page.content)
 
@@ -76,6 +78,7 @@ def _words(content: bytes) -> list[str]:
     tree = tree_of(content)
     title = tree.css_first("title")
     words = title.text().split() if title is not None else []
+    words += [node.attributes.get("content") or "" for node in tree.css("meta[name=robots i]")]
     if tree.body is None:
         return words
     everything = tree.body.text(separator=" ").split()

@@ -235,6 +235,8 @@ class Harvest:
         reaped = [Reaped(exchange, Page(exchange, "", b"")) for exchange in exchanges]
         for each in reaped:
             compare(each.page, self._copy_of, self._most_bytes)
+            if each.exchange.outcome is Outcome.UNCHANGED:
+                self._parser.read_robots(each.page)
         return self._binder.without_pages(reaped)
 
     def _sheaf(self, together: Sequence[PendingPage]) -> Sheaf:
@@ -287,6 +289,7 @@ class Harvest:
             step_bytes += page.size_bytes + PAGE_BYTES
             compare(page, self._copy_of, self._most_bytes)
             if exchange.outcome is Outcome.UNCHANGED:  # the links are known
+                self._parser.read_robots(page)
                 together.append(PendingPage(exchange, page, (), 0))
                 continue
             is_much = together_bytes > TOGETHER_BYTES or together_links > TOGETHER_LINKS
@@ -294,6 +297,8 @@ class Harvest:
                 yield self._sheaf(together)
                 together, waiting, together_bytes, together_links = [], set(), 0, 0
             page.duplicate = any(key in known or self._content_seen.entered(key) for key in keys)
+            if page.duplicate:
+                self._parser.read_robots(page)
             pending = self._begun(exchange, page, keys)
             to_read = exchange.outcome in TO_PARSE and exchange.visit.purpose is Purpose.PAGE and not page.duplicate
             if to_read and self._parse_aside(pending):

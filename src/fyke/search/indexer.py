@@ -209,7 +209,8 @@ class Indexer:
             return _read(row, Fate.MOVED, target=key_of(row["redirect_to"] or "") if row["redirect_to"] else 0)
         if outcome == Outcome.GONE:
             return _read(row, Fate.GONE)
-        if outcome not in (Outcome.OK, Outcome.TOO_LARGE) or row["warc_file"] is None:
+        hidden = outcome == Outcome.UNCHANGED and row["noindex"]  # its header asks so, as not before
+        if (outcome not in (Outcome.OK, Outcome.TOO_LARGE) and not hidden) or row["warc_file"] is None:
             return None
         page = self._archive.read(row)
         if page is None:

@@ -2,8 +2,9 @@
 
 resiliparse (Bevendorff et al., Elastic ChatNoir, ECIR 2018) decides what is content, in its own tree, after elements
 marked as navigation were taken out. It takes each list near the top of a page for a menu. So lists are put deeper,
-where it asks how much of them is links. Invariant: work is linear in the page except for its depth, which is bounded;
-texts are no longer than their limits.
+where it asks how much of them is links. It takes a letter of three bytes alone in an element for an icon, and `<time>`
+for a remark beside the text; `kept` writes both so that it keeps them. Invariant: work is linear in the page except for
+its depth, which is bounded; texts are no longer than their limits.
 """
 
 import re
@@ -51,6 +52,12 @@ _NESTING_TAG = re.compile(
 _MOST_INDENTS = 4 << 20  # levels of lists, summed over all lines; two blanks each
 _INDENTED = re.compile(r"<(?:(/?)[uo]l\b)?", re.IGNORECASE)
 _LIST_TAG = re.compile(r"<(?:ul(?=[\s/>])|/ul[^<>]*>)", re.IGNORECASE)
+_LETTER_ALONE = re.compile(  # of three bytes in UTF-8, or the sign of a currency; also as a reference
+    r">\s*+(?:(?=[\u0800-\uffff])\w|[\u20a0-\u20cf]|&#(?:[0-9]{4,5}|[xX][0-9a-fA-F]{3,4});)(?=\s*+<)"
+)
+_JOINER = "\u2060"  # invisible, and taken out of every text later
+_TIME_TAG = re.compile(r"<(/?)time(?=[\s/>])", re.IGNORECASE)
+_LINE_TAG = re.compile(r"<(/?)(?:summary|legend)(?=[\s/>])", re.IGNORECASE)  # it takes them for parts of a line
 _LISTS = 1_000  # put deeper by three elements at most: resiliparse looks into lists from the fourth below the body on
 
 
@@ -99,7 +106,7 @@ def _parts(tree: HTMLTree, main: str) -> TextParts:
 
 
 def readable(page: Page) -> str:
-    """Return the HTML of `page` for resiliparse: lists that are in no other stand deeper, the first `_LISTS`."""
+    """Return the HTML of `page` for resiliparse. Lists that are in no other stand deeper, the first `_LISTS`."""
     html = page.safe_html(HTML_BYTES)
     out: list[str] = []
     done = depth = 0
@@ -110,7 +117,14 @@ def readable(page: Page) -> str:
             out += html[done:at], "<section>" * 3 if opens else "</section>" * 3
             done = at
         depth = max(0, depth + (1 if opens else -1))
-    return "".join((*out, html[done:]))
+    return kept("".join((*out, html[done:])))
+
+
+def kept(html: str) -> str:
+    """Return `html` written so that resiliparse keeps what a browser shows: letters alone in an element, and times. A
+    summary and a legend are lines of their own."""
+    html = _LETTER_ALONE.sub(rf"\g<0>{_JOINER}", html)
+    return _LINE_TAG.sub(r"<\1div", _TIME_TAG.sub(r"<\1data", html))
 
 
 def is_little(text: str) -> bool:

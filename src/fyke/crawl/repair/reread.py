@@ -205,6 +205,8 @@ class Rereader:
         """Return what a page points at, in the order of the table of links, and the kind of each link."""
         if page.exchange.outcome in TO_PARSE and not page.duplicate:
             self._parser.process(page)
+        elif page.exchange.outcome is Outcome.UNCHANGED or page.duplicate:
+            self._parser.read_robots(page)
         groups = groups_of(page)
         found = self._links.resolve([(page.links.base, group.hrefs) for group in groups])
         kinds = [int(group.link_kind) for group in groups for _ in group.hrefs]
