@@ -191,6 +191,19 @@ def test_two_words_are_found_as_one(tmp_path: Path) -> None:
         assert urls(searcher, "data types")[0] == "http://a.example/1"
 
 
+@pytest.mark.parametrize("sign", list("-/.:,=_"))
+def test_a_word_with_signs_in_it_is_as_strict_as_its_parts(sign: str, tmp_path: Path) -> None:
+    """A page with one of the parts in its title is not the better one, and does not count."""
+    whole = sign.join(("kumquat", "quince"))
+    pages = [("http://whole.example/", html("Fruits", f"{FILLING} They grow {whole} there. {FILLING}"))]
+    pages += [(f"http://{n}.example/", html(f"{part} {n}", part)) for part in ("Kumquat", "Quince") for n in part]
+    archive(tmp_path, pages)
+    with searched(tmp_path) as searcher:
+        assert urls(searcher, whole) == urls(searcher, "kumquat quince") == ["http://whole.example/"]
+        assert searcher.search(whole).total == 1
+        assert urls(searcher, f"{whole} - – — · | /") == ["http://whole.example/"]
+
+
 def test_similar(tmp_path: Path) -> None:
     def page(fruit: str, n: int) -> Answer:
         return html(f"{fruit} {n}", f"{FILLING} {fruit} grows in the {fruit} orchard. {n}")
