@@ -204,6 +204,13 @@ def test_a_word_with_signs_in_it_is_as_strict_as_its_parts(sign: str, tmp_path: 
         assert urls(searcher, f"{whole} - – — · | /") == ["http://whole.example/"]
 
 
+def test_of_words_without_blanks_one_with_blanks_is_enough(tmp_path: Path) -> None:
+    archive(tmp_path, [("http://a.example/", html("COVID-19", f"{FILLING} COVID-19の感染症 {FILLING}"))])
+    with searched(tmp_path) as searcher:
+        assert urls(searcher, "COVID-19感染症") == ["http://a.example/"]
+        assert urls(searcher, "+COVID-19感染症") == []
+
+
 def test_similar(tmp_path: Path) -> None:
     def page(fruit: str, n: int) -> Answer:
         return html(f"{fruit} {n}", f"{FILLING} {fruit} grows in the {fruit} orchard. {n}")

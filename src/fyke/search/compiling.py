@@ -236,13 +236,14 @@ class Compiler:
 
     def _stems(self, text: str, share: float) -> list[tantivy.Query]:
         """Return a query for each language with pages that have the stems of a `share` of the runs of letters in
-        `text`, or of one. The stems of a run that is several words do not count: their order is not in the field."""
+        `text`, or of one. A run that is several words, whose order is not in the field, only counts if all are needed.
+        """
         found = []
         runs = _RUNS.findall(spelt(text))
-        needed = max(1, ceil(share * len(runs)))
         for field in self._statistics.stem_fields:
             stems = [known[0] for run in runs if len(known := self._analysis.stems(field, run)) == 1]
             queries = [self._stem(field, stem) for stem in stems if self._statistics.frequency(field, stem)]
+            needed = len(runs) if share == 1 else max(1, ceil(share * len(stems)))
             if len(queries) >= needed:
                 found.append(_some_of(queries, needed))
         return found
