@@ -7,7 +7,7 @@ import pytest
 
 from fyke.search.folder import IndexFolder
 from fyke.search.searcher import Searcher
-from search.archives import Answer, archive, html, indexed, searched, urls
+from search.archives import Answer, Archive, archive, html, indexed, searched, urls
 
 FILLING = "Words that fill a page and mean nothing much stand here so that it is long enough to be a page. " * 3
 
@@ -221,6 +221,21 @@ def test_similar(tmp_path: Path) -> None:
         found = searcher.similar("http://cherry0.example/", limit=2)
         assert {hit.url for hit in found} == {"http://cherry1.example/", "http://cherry2.example/"}
         assert searcher.similar("http://nowhere.example/") == ()
+
+
+def test_similar_where_pages_were_replaced(tmp_path: Path) -> None:
+    """The engine still counts the earlier versions among the pages that have a word."""
+    addresses = [f"http://{n}.example/" for n in range(12)]
+    half = set(addresses[::2])
+    crawl = Archive(tmp_path)
+    for version, visited in enumerate((addresses, addresses[:2], addresses)):
+        for url in visited:
+            crawl.visit(url, html("Menu", f"{FILLING} {version} {url} {('plum', 'pear')[url in half]}"))
+        crawl.flush()
+        indexed(tmp_path)
+        with Searcher([tmp_path]) as searcher:
+            assert {hit.url for hit in searcher.similar(addresses[0], limit=5)} == half - {addresses[0]}
+    crawl.close()
 
 
 def test_an_open_searcher_sees_what_comes(tmp_path: Path) -> None:
