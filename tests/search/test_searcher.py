@@ -1,11 +1,14 @@
 """What comes first, what is said of it, and several indexes as one."""
 
 import dataclasses
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from fyke.search.compiling import Statistics
 from fyke.search.folder import IndexFolder
+from fyke.search.grammar import MAX_CLAUSES
 from fyke.search.searcher import Searcher
 from search.archives import Answer, Archive, archive, html, indexed, searched, urls
 
@@ -202,6 +205,24 @@ def test_a_word_with_signs_in_it_is_as_strict_as_its_parts(sign: str, tmp_path: 
         assert urls(searcher, whole) == urls(searcher, "kumquat quince") == ["http://whole.example/"]
         assert searcher.search(whole).total == 1
         assert urls(searcher, f"{whole} - – — · | /") == ["http://whole.example/"]
+
+
+@pytest.mark.parametrize("parts", [["fig"] * 500, [f"x{n}" for n in range(400)]])
+def test_the_work_of_a_word_with_many_parts_is_bounded(
+    parts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: Counter[str] = Counter()
+    frequency = Statistics.frequency
+
+    def counted(self: Statistics, field: str, term: str) -> int:
+        looked_up[field] += 1
+        return frequency(self, field, term)
+
+    monkeypatch.setattr(Statistics, "frequency", counted)
+    archive(tmp_path, [("http://a.example/", html("Trees", ".".join(parts)))])
+    with searched(tmp_path) as searcher:
+        assert searcher.search(".".join(parts)).total == 1
+    assert 0 < looked_up["stem_"] <= MAX_CLAUSES
 
 
 def test_of_words_without_blanks_one_with_blanks_is_enough(tmp_path: Path) -> None:

@@ -239,7 +239,7 @@ class Compiler:
         `text`, or of one. A run that is several words, whose order is not in the field, only counts if all are needed.
         """
         found = []
-        runs = _RUNS.findall(spelt(text))
+        runs = list(dict.fromkeys(_RUNS.findall(spelt(text))))[: grammar.MAX_CLAUSES]
         for field in self._statistics.stem_fields:
             stems = [known[0] for run in runs if len(known := self._analysis.stems(field, run)) == 1]
             queries = [self._stem(field, stem) for stem in stems if self._statistics.frequency(field, stem)]
