@@ -109,6 +109,7 @@ def test_it_says_what_the_tables_say(crawled: Path, tmp_path: Path) -> None:
     domains = read_table(crawled, "domains").to_pylist()
     best = max(domains, key=lambda row: (row["in_degree"], row["fetched"]))
     assert any(row[1:3] == [best["domain"], str(best["in_degree"])] for row in stands_alone(text).rows)
+    assert 'role="img"' not in text  # the words in a picture are read aloud
     assert text.count("<svg") == 7 and "var(--ink)" in text and "prefers-color-scheme: dark" in text
 
 

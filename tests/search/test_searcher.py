@@ -1,13 +1,16 @@
 """What comes first, what is said of it, and several indexes as one."""
 
 import dataclasses
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from fyke.search.compiling import Statistics
 from fyke.search.folder import IndexFolder
+from fyke.search.grammar import MAX_CLAUSES
 from fyke.search.searcher import Searcher
-from search.archives import Answer, archive, html, indexed, searched, urls
+from search.archives import Answer, Archive, archive, html, indexed, searched, urls
 
 FILLING = "Words that fill a page and mean nothing much stand here so that it is long enough to be a page. " * 3
 
@@ -191,6 +194,44 @@ def test_two_words_are_found_as_one(tmp_path: Path) -> None:
         assert urls(searcher, "data types")[0] == "http://a.example/1"
 
 
+@pytest.mark.parametrize("sign", list("-/.:,=_"))
+def test_a_word_with_signs_in_it_is_as_strict_as_its_parts(sign: str, tmp_path: Path) -> None:
+    """A page with one of the parts in its title is not the better one, and does not count."""
+    whole = sign.join(("kumquat", "quince"))
+    pages = [("http://whole.example/", html("Fruits", f"{FILLING} They grow {whole} there. {FILLING}"))]
+    pages += [(f"http://{n}.example/", html(f"{part} {n}", part)) for part in ("Kumquat", "Quince") for n in part]
+    archive(tmp_path, pages)
+    with searched(tmp_path) as searcher:
+        assert urls(searcher, whole) == urls(searcher, "kumquat quince") == ["http://whole.example/"]
+        assert searcher.search(whole).total == 1
+        assert urls(searcher, f"{whole} - – — · | /") == ["http://whole.example/"]
+
+
+@pytest.mark.parametrize("parts", [["fig"] * 500, [f"x{n}" for n in range(400)]])
+def test_the_work_of_a_word_with_many_parts_is_bounded(
+    parts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: Counter[str] = Counter()
+    frequency = Statistics.frequency
+
+    def counted(self: Statistics, field: str, term: str) -> int:
+        looked_up[field] += 1
+        return frequency(self, field, term)
+
+    monkeypatch.setattr(Statistics, "frequency", counted)
+    archive(tmp_path, [("http://a.example/", html("Trees", ".".join(parts)))])
+    with searched(tmp_path) as searcher:
+        assert searcher.search(".".join(parts)).total == 1
+    assert 0 < looked_up["stem_"] <= MAX_CLAUSES
+
+
+def test_of_words_without_blanks_one_with_blanks_is_enough(tmp_path: Path) -> None:
+    archive(tmp_path, [("http://a.example/", html("COVID-19", f"{FILLING} COVID-19の感染症 {FILLING}"))])
+    with searched(tmp_path) as searcher:
+        assert urls(searcher, "COVID-19感染症") == ["http://a.example/"]
+        assert urls(searcher, "+COVID-19感染症") == []
+
+
 def test_similar(tmp_path: Path) -> None:
     def page(fruit: str, n: int) -> Answer:
         return html(f"{fruit} {n}", f"{FILLING} {fruit} grows in the {fruit} orchard. {n}")
@@ -201,6 +242,21 @@ def test_similar(tmp_path: Path) -> None:
         found = searcher.similar("http://cherry0.example/", limit=2)
         assert {hit.url for hit in found} == {"http://cherry1.example/", "http://cherry2.example/"}
         assert searcher.similar("http://nowhere.example/") == ()
+
+
+def test_similar_where_pages_were_replaced(tmp_path: Path) -> None:
+    """The engine still counts the earlier versions among the pages that have a word."""
+    addresses = [f"http://{n}.example/" for n in range(12)]
+    half = set(addresses[::2])
+    crawl = Archive(tmp_path)
+    for version, visited in enumerate((addresses, addresses[:2], addresses)):
+        for url in visited:
+            crawl.visit(url, html("Menu", f"{FILLING} {version} {url} {('plum', 'pear')[url in half]}"))
+        crawl.flush()
+        indexed(tmp_path)
+        with Searcher([tmp_path]) as searcher:
+            assert {hit.url for hit in searcher.similar(addresses[0], limit=5)} == half - {addresses[0]}
+    crawl.close()
 
 
 def test_an_open_searcher_sees_what_comes(tmp_path: Path) -> None:

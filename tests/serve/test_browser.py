@@ -12,6 +12,7 @@ from crawl.runs import begin, crawl, fyke, settings, wait_for
 from fyke.archive.orders import SOCKET
 from fyke.lab import simweb
 from fyke.lab.simweb.child import running_web
+from search.archives import archive, html
 from serve.hostile import MARK, hostile_visits
 from serve.kit import CHROMIUM, TOKEN, needs_browser, served
 
@@ -104,6 +105,33 @@ OUTSIDE = """() => [...document.querySelectorAll("caption, figcaption, h1, h2, h
     .map((one) => [one.textContent, one.getBoundingClientRect()])
     .filter(([_, box]) => box.width && (box.left < 0 || box.right > document.documentElement.clientWidth))
     .map(([words]) => words)"""
+
+
+@pytest.mark.parametrize("width", [320, 400])
+def test_on_a_phone_the_bar_of_a_copy_is_whole(browser: Any, tmp_path: Path, width: int) -> None:
+    url = "http://a.example/"
+    made = archive(tmp_path / "crawl", [(url, html("old")), (url, html("new"))])
+    context = browser.new_context(viewport={"width": width, "height": 640})
+    page = context.new_page()
+    with served(made) as base:
+        page.goto(f"{base}copy?url={url}")
+        assert page.locator("nav details").count() == 1
+        boxes = [link.bounding_box() for link in page.locator("nav > a").all()]
+        assert len(boxes) == 4 and all(box["x"] + box["width"] <= width for box in boxes)
+    context.close()
+
+
+LANDMARKS = """() => [...document.querySelectorAll("section[aria-labelledby], [role=region]")].map((one) =>
+    one.getAttribute("aria-label") ?? document.getElementById(one.getAttribute("aria-labelledby")).textContent)"""
+
+
+def test_landmarks_can_be_told_apart(page: Any, plums: Path) -> None:
+    with served(plums) as base:
+        for path in ("", "?q=plum", "crawl/fruit", "crawl/fruit/hosts", "crawl/fruit/host/fruit.example",
+                     "page?url=http://fruit.example/0", "copy?url=http://fruit.example/0", "api"):  # fmt: skip
+            page.goto(base + path)
+            names = page.evaluate(LANDMARKS)
+            assert len(names) == len(set(names)), (path, names)
 
 
 @pytest.mark.parametrize("width", [360, 400])

@@ -85,6 +85,12 @@ def test_what_is_no_request_says_nothing(tmp_path: Path) -> None:
         with socket.create_connection(("127.0.0.1", port), timeout=15) as asking:
             asking.sendall(sent)
             assert status in asking.recv(100).partition(b"\r\n")[0]
+    order = f"POST /crawl/{made.name}/order HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\ndo=".encode()
+    for _ in range(3):  # and is gone in the middle of it
+        with socket.create_connection(("127.0.0.1", port), timeout=15) as asking:
+            asking.sendall(order)
+    with urlopen(f"http://127.0.0.1:{port}/api/status", timeout=15) as answer:
+        assert answer.status == 200
     process.terminate()
     assert process.communicate(timeout=15)[1] == "" and process.returncode == 0
 

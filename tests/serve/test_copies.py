@@ -6,7 +6,7 @@ from selectolax.lexbor import LexborHTMLParser
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Page, visit_to
 from fyke.harvest import Parser
-from fyke.serve.copies import copy_of
+from fyke.serve.copies import CUT, copy_of
 from serve.hostile import CALL, LINKS
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=windows-1251\r\n\r\n"
@@ -40,3 +40,12 @@ def test_what_stays_in_the_page_stays() -> None:
     picture = "data:image/png;base64,AA=="
     html = f"<svg><use xlink:href='#x'></use><image href='{picture}'></image></svg><a href='#y'>y</a>".replace("'", '"')
     assert html.encode() in copy_of(Parser().parse(exchange, html.encode()), lambda _: None).content
+
+
+@pytest.mark.parametrize("kind", ["text/html", "text/plain"])
+@pytest.mark.parametrize("lines", [10, 800_000])
+def test_a_copy_that_lacks_the_end_says_so(kind: str, lines: int) -> None:
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n".encode()
+    exchange = Exchange(visit_to("http://example.com/"), Outcome.OK, 0.0, 0.0, status=200, head=head)
+    copy = copy_of(Parser().parse(exchange, b"a line\n" * lines + b"the end"), lambda _: None)
+    assert (b"the end" in copy.content) != (CUT.encode() in copy.content)

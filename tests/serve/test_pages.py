@@ -6,6 +6,10 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import quote
 
+import pytest
+
+from fyke.serve import dashboard
+from fyke.serve.hosts import KnownHost
 from search.archives import Answer, Archive, archive, html, indexed
 from serve.kit import client
 
@@ -47,6 +51,16 @@ def test_a_crawl_that_has_ended_takes_no_orders(plums: Path) -> None:
         for path in ("/crawl/fruit", "/crawl/fruit/host/fruit.example"):
             page = ask.get(path).text
             assert re.search(r'<(?:div|section)[^>]* id="(?:all-orders|steer)"[^>]* hidden>', page), path
+
+
+@pytest.mark.parametrize("failures", [0, 3])
+def test_a_host_fails_if_its_last_answers_did(plums: Path, monkeypatch: pytest.MonkeyPatch, failures: int) -> None:
+    """One bad answer may be that of a page."""
+    host = KnownHost("fruit", "a.example", "a.example", [], 9, failures, "", "server_error", 0.0, None, 0.0, 0.0)
+    monkeypatch.setattr(dashboard, "known_host", lambda *_: host)
+    with client(plums) as ask:
+        text = ask.get("/crawl/fruit/host/a.example").text
+    assert "Last seen of it: server_error" in text and ("Fails." in text) == (failures > 0)
 
 
 def test_near_duplicates_are_one_result_and_can_be_seen(tmp_path: Path) -> None:

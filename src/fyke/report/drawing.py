@@ -48,4 +48,4 @@ def svg(figure: Figure, name: str) -> str:
     text = drawn.getvalue()
     text = _METADATA.sub("", text[text.index("<svg") :])
     text = _STYLE.sub(lambda style: _COLOUR.sub(lambda colour: f"var(--{_VARIABLES[colour[0]]})", style[0]), text)
-    return _SIZE.sub(lambda found: f'{found[1] or found[2]} role="img"', text, count=1)
+    return _SIZE.sub(lambda found: found[1] or found[2], text, count=1)

@@ -8,7 +8,8 @@ The searcher calls it for each index it answers from.
   word everywhere. A sum would let one word of the title outweigh the others. Repeating the title in the text, as BM25F
   does (Robertson and Zaragoza 2009, section 3.6), is lost in a long page.
 - Fillers, the words around what is asked ("how do I"), are left out if others remain, by the languages of the pages.
-- Three in five of the important words must be there. A word in every fourth page is not important if there are others.
+- Three in five of the important words must be there, and of the parts of each (`2024-06-15`). A word in every fourth
+  page is not important if there are others.
 - Two neighbours may be there as one word ("data types").
 - A query of more than `FEW_WORDS` is a question: any of its important words is enough, near others or not.
 
@@ -124,8 +125,9 @@ class Compiler:
         musts: list[tantivy.Query] = []
         nots: list[tantivy.Query] = []
         asked: list[tuple[Clause, tantivy.Query]] = []
+        few = sum(map(self._may_be_there, question.clauses)) <= FEW_WORDS
         for clause in question.clauses:
-            query = self._clause(clause)
+            query = self._clause(clause, (NEEDED if few else 0) if clause.occur is Occur.SHOULD else 1)
             if query is None:
                 continue
             if clause.occur is Occur.SHOULD:
@@ -138,12 +140,16 @@ class Compiler:
         important, others = self._sorted_out(words)
         parts = [(Engine.Must, query) for query in musts] + [(Engine.Should, query) for query in others]
         if important:
-            needed = ceil(NEEDED * len(important)) if len(asked) <= FEW_WORDS else 1
+            needed = ceil(NEEDED * len(important)) if few else 1
             parts.append((Engine.Must, _some_of(important, needed)))
-        if len(asked) <= FEW_WORDS:
+        if few:
             parts += [(Engine.Should, query) for query in self._near([clause for clause, _ in asked])]
         parts += [(Engine.MustNot, query) for query in nots]
         return tantivy.Query.boolean_query(parts)
+
+    def _may_be_there(self, clause: Clause) -> bool:
+        words = (part.text for part in clause.parts if isinstance(part, Words))
+        return clause.occur is Occur.SHOULD and any(map(self._analysis.words, words))
 
     def _near(self, clauses: list[Clause]) -> Iterator[tantivy.Query]:
         """Yield queries for neighbours of the question that are near in a page."""
@@ -162,7 +168,7 @@ class Compiler:
             for clause, _ in words
         ]
         for at, (one, other) in enumerate(pairwise(texts)):
-            joined = _best_of(self._stems(one + other, whole=True)) if one and other else None
+            joined = _best_of(self._stems(one + other, share=1)) if one and other else None
             if joined is not None:
                 boosted = tantivy.Query.boost_query(joined, JOINED)
                 for place in (at, at + 1):
@@ -183,13 +189,12 @@ class Compiler:
             [query for (_, query), often in zip(words, common, strict=True) if often],
         )
 
-    def _clause(self, clause: Clause) -> tantivy.Query | None:
-        whole = clause.occur is not Occur.SHOULD
-        return _any_of([query for part in clause.parts if (query := self._part(part, whole)) is not None])
+    def _clause(self, clause: Clause, share: float) -> tantivy.Query | None:
+        return _any_of([query for part in clause.parts if (query := self._part(part, share)) is not None])
 
-    def _part(self, part: Part, whole: bool) -> tantivy.Query | None:
+    def _part(self, part: Part, share: float) -> tantivy.Query | None:
         if isinstance(part, Words):
-            return self._words(part, whole)
+            return self._words(part, share)
         if isinstance(part, Site):
             query = tantivy.Query.term_query(self._schema, "site", part.name, "basic")
         elif isinstance(part, Near):
@@ -210,15 +215,15 @@ class Compiler:
         last = None if part.end_s is None else part.end_s - 1
         return tantivy.Query.range_query(self._schema, "date_s", FieldType.Integer, part.begin_s, last)
 
-    def _words(self, words: Words, whole: bool) -> tantivy.Query | None:
-        """Return a query for `words`, None without a word. With `whole`, pages need all words typed as one
+    def _words(self, words: Words, share: float) -> tantivy.Query | None:
+        """Return a query for `words`, None without a word. Pages need a `share` of words typed as one
         (`boundary-layer`)."""
         terms = self._analysis.words(words.text)[: grammar.MAX_CLAUSES]
         if not terms:
             return None
         found = [self._field(field, terms) for field in _IN[words.where]]
         if not words.phrase and not words.where:
-            found += self._stems(words.text, whole)
+            found += self._stems(words.text, share)
         return _best_of(found)
 
     def _field(self, field: str, terms: list[str]) -> tantivy.Query:
@@ -229,26 +234,23 @@ class Compiler:
             query = tantivy.Query.phrase_query(self._schema, field, list(terms))
         return tantivy.Query.boost_query(query, BOOSTS[field] * correction)
 
-    def _stems(self, text: str, whole: bool) -> list[tantivy.Query]:
-        """Return a query for each language with pages that have a stem of a run of letters in `text`; of all runs if
-        `whole`."""
+    def _stems(self, text: str, share: float) -> list[tantivy.Query]:
+        """Return a query for each language with pages that have the stems of a `share` of the runs of letters in
+        `text`, or of one. A run that is several words, whose order is not in the field, only counts if all are needed.
+        """
         found = []
-        runs = _RUNS.findall(spelt(text))
+        runs = list(dict.fromkeys(_RUNS.findall(spelt(text))))[: grammar.MAX_CLAUSES]
         for field in self._statistics.stem_fields:
-            queries = [query for run in runs if (query := self._stem(field, run)) is not None]
-            if not whole:
-                found += queries
-            elif queries and len(queries) == len(runs):
-                found.append(_all_of(queries))
+            stems = [known[0] for run in runs if len(known := self._analysis.stems(field, run)) == 1]
+            queries = [self._stem(field, stem) for stem in stems if self._statistics.frequency(field, stem)]
+            needed = len(runs) if share == 1 else max(1, ceil(share * len(stems)))
+            if len(queries) >= needed:
+                found.append(_some_of(queries, needed))
         return found
 
-    def _stem(self, field: str, run: str) -> tantivy.Query | None:
-        """Return a query for the stem of `run`. None if no page has it, or `run` is several words, whose order is not
-        in the field."""
-        stems = self._analysis.stems(field, run)
-        if len(stems) != 1 or not self._statistics.frequency(field, stems[0]):
-            return None
-        return _best_of([self._boosted(name, stems[0], boost) for name, boost in {field: 1.0, **NAMED}.items()])
+    def _stem(self, field: str, stem: str) -> tantivy.Query:
+        boosted = [self._boosted(name, stem, boost) for name, boost in {field: 1.0, **NAMED}.items()]
+        return tantivy.Query.disjunction_max_query(boosted, TIE)
 
     def _boosted(self, field: str, stem: str, boost: float) -> tantivy.Query:
         query = tantivy.Query.term_query(self._schema, field, stem, "freq")
@@ -265,12 +267,6 @@ def _best_of(queries: list[tantivy.Query]) -> tantivy.Query | None:
 
 def _any_of(queries: list[tantivy.Query]) -> tantivy.Query | None:
     return _some_of(queries, 1) if queries else None
-
-
-def _all_of(queries: list[tantivy.Query]) -> tantivy.Query:
-    if len(queries) == 1:
-        return queries[0]
-    return tantivy.Query.boolean_query([(Engine.Must, query) for query in queries])
 
 
 def _some_of(queries: list[tantivy.Query], least: int) -> tantivy.Query:

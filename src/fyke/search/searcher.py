@@ -168,8 +168,10 @@ class Searcher(Closing):
 
 
 def _like(view: View, page: tantivy.Document) -> tantivy.Query:
-    """Return a query for pages like `page`, which may be in another index."""
+    """Return a query for pages like `page`, which may be in another index. With replaced pages a word may be in more
+    than there are, at which the engine panics."""
     fields = {"title": [prepared(shown(page, "title"))], "text": [prepared(shown(page, "text")[:SIMILAR_TEXT_CHARS])]}
     return tantivy.Query.more_like_this_document_fields_query(
-        view.schema, fields, min_doc_frequency=2, min_term_frequency=1, min_word_length=3, max_query_terms=30
-    )
+        view.schema, fields, min_doc_frequency=2, max_doc_frequency=view.engine.num_docs, min_term_frequency=1,
+        min_word_length=3, max_query_terms=30,
+    )  # fmt: skip

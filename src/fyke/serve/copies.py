@@ -36,6 +36,7 @@ MOST_PARTS_BYTES = 12 << 20
 MOST_PARTS = 80
 MOST_IMPORTS_DEEP = 3
 PARTS_S = 1.0  # for the search for parts
+CUT = "The rest is not shown here: Save has all of it."
 
 _OUT = (  # templates may be shown, and we cannot look into them; animations may set where a link leads
     "script,iframe,frame,object,embed,applet,portal,base,link,meta[http-equiv],audio,video,source,template,animate,set"
@@ -60,7 +61,6 @@ class Copy:
     content: bytes
     content_type: str
     shown: bool = True  # False if it can only be saved
-    cut: bool = False
 
 
 def copy_of(page: Page, find: Find) -> Copy:
@@ -72,10 +72,9 @@ def copy_of(page: Page, find: Find) -> Copy:
         return Copy(_document(f'<img alt="" src="{_data_url(kind, page.content)}">'), "text/html; charset=utf-8")
     if page.charset:
         text = page.text
-        return Copy(
-            text[:MOST_TEXT_CHARS].encode("utf-8", "replace"), "text/plain; charset=utf-8",
-            cut=len(text) > MOST_TEXT_CHARS,
-        )  # fmt: skip
+        if len(text) > MOST_TEXT_CHARS:
+            text = f"{text[:MOST_TEXT_CHARS]}\n\n{CUT}"
+        return Copy(text.encode("utf-8", "replace"), "text/plain; charset=utf-8")
     what = f"{escape(kind[:80] or 'data of an unknown kind')}, {size(len(page.content))}"
     return Copy(_document(f"<p>{what}<br>This cannot be shown here.</p>"), "text/html; charset=utf-8", shown=False)
 
@@ -98,7 +97,9 @@ def _html(page: Page, find: Find) -> Copy:
     text = f"{'<!doctype html>' if _DOCTYPE.match(whole[:1000]) else ''}{tree.html or ''}"
     before, end, after = text.partition("</head>")
     text = f"{before}{styles}{end}{after}" if end else f"{styles}{text}"
-    return Copy(text.encode("utf-8", "replace"), "text/html; charset=utf-8", cut=len(content) < len(whole))
+    if len(content) < len(whole):
+        text = f'{text}<p style="all: revert">{CUT}</p>'
+    return Copy(text.encode("utf-8", "replace"), "text/html; charset=utf-8")
 
 
 def _deaden(node: LexborNode) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -200,13 +200,13 @@ class Dashboard:
 async def _fields(request: Request) -> dict[str, str]:
     """Return the fields of a form, or of a JSON object. Raises HTTPException."""
     body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > ORDER_BYTES:
-            raise HTTPException(413, "The order is too long: give fewer seeds at a time.")
     try:
+        async for piece in request.stream():
+            body += piece
+            if len(body) > ORDER_BYTES:
+                raise HTTPException(413, "The order is too long: give fewer seeds at a time.")
         if "json" in request.headers.get("content-type", ""):
             return {str(name): str(value) for name, value in dict(json.loads(body)).items()}
         return {name: values[-1] for name, values in parse_qs(body.decode(), max_num_fields=20).items()}
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, RecursionError, ClientDisconnect):
         raise HTTPException(400, "This order cannot be read: send a form, or a JSON object.") from None
