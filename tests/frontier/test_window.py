@@ -3,6 +3,7 @@
 from collections import Counter
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontier.shard import Shard, at, pages, rows
-from fyke.core.batches import u64
+from fyke.core.batches import EMPTY, texts, u64, url_batch
+from fyke.core.urls import locate
 from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.order import BreadthFirst
 from fyke.frontier.quota import Quota
 from fyke.frontier.ready import Ready
-from fyke.frontier.traps.waiting import Traps
+from fyke.frontier.traps.waiting import LOOK_BYTES, LOOK_ROWS, Traps, look_bytes
 from fyke.frontier.window import REFILL_ROWS, Refill, Window
 
 SHARE = 8
@@ -39,6 +41,37 @@ def refilled(queues: Line, window: Window) -> Refill:
     """`window`, filled out of the queues of a line; nothing else waits anywhere."""
     store = queues.checkpoint.store
     return Refill(queues.stage, window, Blocked(store), Asleep(store), Traps(store, 0), Quota(store, (), 1 << 20))
+
+
+class Greedy(Traps):
+    """Takes every URL for a trap, and counts the bytes that it looked at."""
+
+    looked = 0
+
+    def divert(self, urls: Any) -> Any:
+        self.looked += look_bytes(urls)
+        return EMPTY
+
+
+@pytest.mark.parametrize("spilled", [False, True])
+@pytest.mark.parametrize("length", [30, 500, 2000])
+def test_a_step_looks_at_few_urls_though_they_fill_no_window(tmp_path: Path, length: int, spilled: bool) -> None:
+    """However long they are, and wherever they wait; and all are looked at in the end."""
+    queues = line(tmp_path)
+    urls = url_batch([locate(f"http://h{n % 50}.example/{'x' * length}{n}") for n in range(20 * LOOK_ROWS)])
+    (queues.stage.put_back if spilled else queues.stage.put)(urls)
+    store = queues.checkpoint.store
+    traps = Greedy(store, 0)
+    refill = Refill(queues.stage, Window(10_000, SHARE), Blocked(store), Asleep(store), traps, Quota(store, (), 1))
+    longest = max(map(len, texts(urls)))
+    for turn in range(1000):
+        before = traps.looked
+        refill.visits(float(turn))
+        assert traps.looked - before <= LOOK_BYTES + LOOK_ROWS * (longest + 8)
+        if not len(queues.stage):
+            break
+    assert traps.looked >= sum(map(len, texts(urls)))
+    queues.close()
 
 
 @pytest.mark.parametrize("visits", [16, 100, 1000])

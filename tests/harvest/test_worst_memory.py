@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from fyke.core.config import build
 from fyke.core.document import read_on
+from fyke.core.memory import Trimmer
 from fyke.harvest import Parser
+from fyke.harvest.fields import Extractor
 from fyke.harvest.links import scanned
 from fyke.harvest.xmlscan import Read, scan
 from harvest.conftest import make_answer
@@ -42,8 +45,14 @@ BODIES: dict[str, tuple[str, bytes, bytes]] = {  # media type, how it begins, an
     ),
     "attributes on every tag": ("text/html", b"<template>", b"<p " + b" ".join(b"x%x" % n for n in range(240)) + b">"),
     "formatting made again": ("text/html", b"", b"<b><i><a></b></i>"),
+    "attributes with values": ("text/html", b"", b"<p id=i%d name=n>"),
+    "a page and its parts without frames": (
+        "text/html", b"", b"%b<noframes>%b</noframes>" % (2 * (b"<p id=i name=n>" * 190_000,)),
+    ),
     "fonts made again": ("text/html", b"".join(b"<font size=%d>" % size for size in range(900)), b"<p>"),
 }  # fmt: skip
+
+EXTRACTOR = Extractor(build({"extract": [{"table": "things", "fields": {"name": "h1"}}]}, "test").extract[0])
 
 
 def memory_mb(name: str) -> float:
@@ -56,13 +65,15 @@ def body_of(begin: bytes, piece: bytes) -> bytes:
     return begin + piece * (SIZE // len(piece))
 
 
+@pytest.mark.parametrize("extractors", [[], [EXTRACTOR]], ids=["links", "fields"])
 @pytest.mark.parametrize("name", BODIES)
-def test_memory_is_bounded(name: str) -> None:
+def test_memory_is_bounded(name: str, extractors: list[Extractor]) -> None:
     media_type, begin, piece = BODIES[name]
     body = body_of(begin, piece)
+    Trimmer().trim()  # or what was freed before hides what is taken now
     before = memory_mb("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak is counted anew: proc_pid_clear_refs(5)
-    Parser().parse(make_answer(media_type=media_type), body)
+    Parser(extractors=extractors).parse(make_answer(media_type=media_type), body)
     assert memory_mb("VmHWM") - before < MOST_MB
 
 

@@ -286,10 +286,14 @@ class Page:
 
     @property
     def tree(self) -> LexborHTMLParser:
-        """The HTML tree of as much of the page as is safe to parse, made once for all modules."""
+        """The HTML tree of as much of the page as is safe to parse, made once for all modules unless it was dropped."""
         if self._tree is None:
             self._tree = tree_of(next(self.html()))
         return self._tree
+
+    def drop_tree(self) -> None:
+        """Let go of the tree; who asks for it later has it made again."""
+        self._tree = None
 
     def safe_html(self, most_bytes: int) -> str:
         """Return as much of the first `most_bytes` of an HTML page as is safe to parse. Bytes that are not UTF-8 are

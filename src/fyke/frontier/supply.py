@@ -19,6 +19,7 @@ from fyke.core.batches import NO_KEYS, keep, numbers, u64
 from fyke.core.slices import Steps
 from fyke.frontier.sizes import Sizes
 from fyke.frontier.stages import Stages
+from fyke.frontier.traps.waiting import portions
 
 
 class Supply:
@@ -50,11 +51,14 @@ class Supply:
             batch = self.pull(now, level, dry=dry)
             if batch is None:
                 break
-            wanted = traps.divert(batch)
-            self.make_ready(gate.put(wanted, now))
+            wanted = 0
+            for portion in portions(batch):
+                urls = traps.divert(portion)
+                self.make_ready(gate.put(urls, now))
+                wanted += urls.num_rows
+                yield
             moved = True
-            yield
-            if wanted.num_rows < batch.num_rows:  # traps may have no end
+            if wanted < batch.num_rows:  # traps may have no end
                 break
         passed = gate.recheck(now, urgent=may_merge)
         if passed is not None:

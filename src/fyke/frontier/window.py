@@ -27,11 +27,10 @@ from fyke.frontier.blocked import Blocked
 from fyke.frontier.quota import Quota
 from fyke.frontier.ready import SPILLS, Ready
 from fyke.frontier.slow import Slow
-from fyke.frontier.traps.waiting import Traps
+from fyke.frontier.traps.waiting import LOOK_BYTES, LOOK_ROWS, Traps, look_bytes
 
-REFILL_ROWS = 2048  # taken from the ready queues at a time
+REFILL_ROWS = LOOK_ROWS  # taken from the ready queues at a time
 SPARSE = 4  # rows in memory for each that is out, at most
-SPILLED_ROWS = 16_384  # read from the spill queues at a time, at most
 SPILLS_EVERY_S = 0.05  # between two times
 
 
@@ -230,8 +229,11 @@ class Refill:
         """Return more visits (schema `URLS`), out from now on; an empty batch while the window is well filled."""
         given = []
         self._window.slow.at(now)
-        while self._window.low and self._ready.waiting:
-            given.append(self._admit(self._ready.take(REFILL_ROWS), now))
+        left_bytes = LOOK_BYTES  # traps and hosts that sleep fill no window, and may have no end
+        while self._window.low and self._ready.waiting and left_bytes > 0:
+            urls = self._ready.take(REFILL_ROWS)
+            left_bytes -= look_bytes(urls)
+            given.append(self._admit(urls, now))
         if self._ready.spilled and (now >= self._due or not len(self._window)):
             self._due = now + SPILLS_EVERY_S
             given += self._spilled(now)
@@ -262,10 +264,10 @@ class Refill:
         """Yield visits from the spill queues of hosts that run low. If nothing else fills the window, reads every spill
         queue that may have rows for it."""
         low = self._window.low and not self._ready.waiting
-        left = SPILLED_ROWS
+        left_bytes = LOOK_BYTES
         for place in (*range(self._place + 1, SPILLS), *range(self._place + 1)):
             spill = self._spills[place]
-            if left <= 0:
+            if left_bytes <= 0:
                 break
             low_hosts = (host for host in spill.overflowed if self._window.runs_low(host))
             if self._ready.spilled_at(place) and (
@@ -275,7 +277,7 @@ class Refill:
             ):
                 self._place = place
                 urls = self._ready.take_spilled(place, REFILL_ROWS)
-                left -= urls.num_rows
+                left_bytes -= look_bytes(urls)
                 yield self._admit(urls, now)
                 spill.read(urls.num_rows, self._ready.spilled_at(place))
 

@@ -73,7 +73,7 @@ class HtmlLinks:
     media_types = tuple(sorted(HTML_TYPES))
 
     def __init__(self, product: str = "fyke", requisites: bool = False, *, shared: bool = True) -> None:
-        """`shared` says that other modules will ask for the tree, so it stays with the page."""
+        """`shared` says that other modules will ask for the tree, so it stays with a page of one part."""
         self._product = product
         self._requisites = requisites
         self._shared = shared
@@ -103,22 +103,29 @@ class HtmlLinks:
             if trees == MOST_TREES:
                 page.cut = True
                 break
+            if trees:
+                page.drop_tree()  # before the next is made: each may be large
             root = self._tree(page, part, first=not trees).root
             trees += 1
+            unframed: list[bytes] = []
             if root is not None:
                 self._note(page, of_tree(self._engine.find, root, self._product))
-                self._read_noframes(page, root)
+                unframed = self._noframes(root)
                 if self._requisites:
                     page.links.requisites += html_requisites(self._engine.find, root)
-            del root  # before the next is made: each may be large
+            del root
+            for text in unframed:
+                page.drop_tree()
+                within = tree_of(text).root
+                if within is not None:
+                    self._note(page, of_tree(self._engine.find, within, self._product))
+                del within
         return trees
 
-    def _read_noframes(self, page: Page, root: LexborNode) -> None:
-        """Read the parts for readers without frames, which are text to an HTML parser."""
-        for node in self._engine.find("noframes", root)[:MOST_TREES]:
-            within = tree_of(node.text().encode("utf-8", "replace")).root
-            if within is not None:
-                self._note(page, of_tree(self._engine.find, within, self._product))
+    def _noframes(self, root: LexborNode) -> list[bytes]:
+        """Return the parts for readers without frames, which are text to an HTML parser."""
+        found = self._engine.find("noframes", root)[:MOST_TREES]
+        return [node.text().encode("utf-8", "replace") for node in found]
 
     def _read_blank(self, page: Page) -> None:
         """Add the base if an empty link or a fragment leads there, because a <base> makes it another page."""
@@ -162,7 +169,7 @@ class HtmlLinks:
             links.base = base or page.url
 
     def _tree(self, page: Page, part: bytes, *, first: bool) -> LexborHTMLParser:
-        """Return the tree of a part of the page. If the tree is shared, that of the first part is the page's."""
+        """Return the tree of a part of the page. If the tree is shared, the first part's is the page's for now."""
         if first and (page._tree is not None or self._shared):
             return page.tree
         return LexborHTMLParser(part, options=TREE_OPTIONS)

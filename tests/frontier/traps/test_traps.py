@@ -24,7 +24,17 @@ from fyke.frontier.traps.tally import FREE, TRIED
 from fyke.frontier.traps.testimony import RECENT
 from fyke.frontier.traps.tries import FOLDERS_TRIED
 from fyke.frontier.traps.tries import TRIED as TRIED_QUERIES
-from fyke.frontier.traps.waiting import FEW_ACTIVE, LATELY, LET_THROUGH, MOST_OWED, Traps
+from fyke.frontier.traps.waiting import (
+    FEW_ACTIVE,
+    LATELY,
+    LET_THROUGH,
+    LOOK_BYTES,
+    LOOK_ROWS,
+    MOST_OWED,
+    Traps,
+    look_bytes,
+    portions,
+)
 from fyke.frontier.traps.yields import COUNT, MOST_SHAPES
 
 AFTER = 8
@@ -760,3 +770,22 @@ def test_links_and_pages_cost_the_same_however_many_shapes_are_known(tmp_path: P
         tracemalloc.stop()
     guard.close()
     assert max(taken) < 512 << 10, "a copy of what is known would be some megabytes"
+
+
+@pytest.mark.parametrize("length", [1, 120, 400])
+def test_the_guard_looks_at_few_urls_in_a_step(guard: Guard, length: int) -> None:
+    """However many wait, and however long they are."""
+    urls = numbered(f"/{'x' * length}/", 40 * LOOK_ROWS)
+    most = LOOK_BYTES + LOOK_ROWS * (max(map(len, urls)) + 8)
+    together = [*portions(batch(urls))]
+    assert [url for portion in together for url in texts(portion)] == urls
+    assert all(look_bytes(portion) <= most for portion in together)
+    learn(guard, urls[: 4 * AFTER], fresh=False)
+    waiting = len(urls) - sum(guard.stage.divert(portion).num_rows for portion in together)
+    learn(guard, urls[4 * AFTER : 5 * AFTER], fresh=True)
+    cleared = 0
+    for _ in range(2 * len(together)):
+        gone = guard.stage.take_cleared()
+        assert look_bytes(gone) <= most
+        cleared += gone.num_rows
+    assert cleared == waiting > 0

@@ -239,8 +239,10 @@ class CurlEngine:
             self._make_room()
 
     def _set_apart(self, slot: Slot) -> None:
-        """Ask the server of `slot` anew, once there is room among those like it, because its certificates are long."""
-        self._line.note_large(slot.request.visit.host)
+        """Ask the server of `slot` anew on another connection. If its certificates are long, that waits for room among
+        those like it."""
+        if not slot.talked:
+            self._line.note_large(slot.request.visit.host)
         request, done, started = slot.request, slot.done, slot.started
         slot.body.close()
         self._pool.put_back(slot)
@@ -310,7 +312,7 @@ class CurlEngine:
         self._take_back(slot)
         if slot.large or slot.said_more:
             self._pool.forget_session(slot.request.visit.host)
-        if slot.large:
+        if slot.large or slot.talked:
             self._set_apart(slot)
             return
         if code == 0:

@@ -22,7 +22,7 @@ from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.chunks import ChunkedEnd
 from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
 from fyke.fetcher.wire.handshakes import LARGE_BYTES, is_large
-from fyke.fetcher.wire.received import received_bytes
+from fyke.fetcher.wire.received import Ends, KeptConnections, received_bytes
 
 TURN_BYTES = 256 << 10  # of an answer in one turn; few pages have as much
 TURN_S = 0.005  # of the loop's time, the same
@@ -57,6 +57,7 @@ class Calls:
     slot: "Slot | None" = None  # the last whose answer went on in the call
     heard: int = 0  # callbacks: pieces of bodies, and steps behind TLS
     sockets: set[int] = field(default_factory=set)  # descriptors that libcurl ever named
+    kept: KeptConnections = field(default_factory=KeptConnections)  # that speak HTTP/1
     greeted: "dict[int, Slot]" = field(default_factory=dict)  # the slot that shakes hands, by descriptor
 
 
@@ -107,10 +108,11 @@ class Slot:
     """One easy handle with the receiving end of its present transfer."""
 
     __slots__ = (
-        "_address", "_answer_at", "_asked_in", "_call", "_calls", "_came_bytes", "_chunked", "_counts", "_fields",
-        "_head_bytes", "_heads", "_http_1", "_limit_bytes", "_paused", "_room_bytes", "_sessions", "_steps",
-        "_steps_at_once", "_to_the_end", "_turn_bytes", "_waits", "_why", "alone", "asked", "body", "curl", "cut",
-        "disk_error", "done", "fd", "fruitless", "large", "lines", "refused", "request", "started", "turns", "whole",
+        "_address", "_answer_at", "_asked_in", "_call", "_calls", "_came_bytes", "_chunked", "_counts", "_ends",
+        "_fields", "_head_bytes", "_heads", "_http_1", "_limit_bytes", "_new_fd", "_paused", "_room_bytes", "_sessions",
+        "_steps", "_steps_at_once", "_to_the_end", "_turn_bytes", "_waits", "_why", "alone", "asked", "body", "curl",
+        "cut", "disk_error", "done", "fd", "fruitless", "large", "lines", "refused", "request", "started", "talked",
+        "turns", "whole",
     )  # fmt: skip
 
     def __init__(
@@ -161,6 +163,9 @@ class Slot:
         self._chunked: ChunkedEnd | None = None  # if libcurl does not find the end of the body
         self.whole = False  # the body was broken off at its end
         self.fd = -1  # of the connection made for this transfer; below 0: none
+        self._new_fd = -1  # the same, also without TLS
+        self._ends: Ends | None = None  # of its connection
+        self.talked = False  # the server went on talking after its last answer
         self.large = False  # its server sent too much before it was asked anything
         self.asked = 0  # how often libcurl was about to send the request
         self.refused = ""  # why the body is not wanted, or its rest
@@ -208,16 +213,20 @@ class Slot:
 
     def connect(self, fd: int, _purpose: int) -> int:
         """Note the socket `fd`, by which libcurl is about to make a connection."""
+        self._new_fd = fd
         if self._counts or not self.request.address:  # a proxy may be behind TLS too
             self.fd = fd
             self._calls.greeted[fd] = self
         return int(pycurl.SOCKOPT_OK)
 
-    def ask(self, *_: object) -> int:
+    def ask(self, *ends: Any) -> int:
         """Allow a request to be sent once. libcurl asks again at once if a kept connection breaks, but a host rests
-        after each request. A request is also refused if the server's data so far are `large`."""
-        if self._calls.greeted.pop(self.fd, None) is self and not self.alone and is_large(self.fd):
-            self.large = True
+        after each request. A request is also refused if the server's data so far are `large`, or if data wait on a kept
+        connection: they would become the answer to this request."""
+        self._ends = ends
+        self.talked = self._new_fd < 0 and not self.asked and self._calls.kept.unread_bytes(ends) > 0
+        self.large = self._calls.greeted.pop(self.fd, None) is self and not self.alone and is_large(self.fd)
+        if self.talked or self.large:
             return int(pycurl.PREREQFUNC_ABORT)
         self.asked += 1
         self._asked_in = self._calls.count
@@ -249,6 +258,8 @@ class Slot:
         self._calls.slot = self
         if line.startswith(b"HTTP/"):
             self._answer_at = len(self.lines)
+            if self._ends and self._new_fd >= 0 and line.startswith(b"HTTP/1"):
+                self._calls.kept.note(self._ends, self._new_fd)
         self.lines.append(line)
         self._head_bytes += len(line)
         if not line.strip() and (self.request.chunked or self.request.longest):
