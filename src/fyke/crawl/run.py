@@ -307,7 +307,8 @@ def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[
     totals = totals_of(states)
     has_pages = ending == Ending.PAGES and 0 < config.crawl.pages <= totals.pages
     has_bytes = ending == Ending.BYTES and 0 < config.crawl.bytes <= totals.bytes
-    others = PageLimits(config.site) != PageLimits(directory.config().site)
+    limits = PageLimits(config.site).state()
+    others = any(limits != state.get("frontier", {}).get("quota", {}).get("limits", []) for state in states)
     if all(map(brought_nothing, states)) or (others and totals.left_out.get(PAGES_RULE)):
         return None
     rules = load(Path(config.crawl.rewrite)) if config.crawl.rewrite else []
