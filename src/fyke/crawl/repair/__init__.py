@@ -167,7 +167,7 @@ def _commit(case: Case, bad: list[Path]) -> Iterator[Note]:
             (),
         ).make_durable()
         case.mended = True
-    for path in dict.fromkeys(bad):
+    for path in dict.fromkeys([*bad, *filter(Path.is_dir, shard.iterdir())]):  # a file of a name may be to come
         if path.suffix == ".json":
             case.aside.move_here(path)
         elif os.path.lexists(path):
