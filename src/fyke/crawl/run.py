@@ -21,6 +21,7 @@ from rich.console import Console
 from fyke.archive.directory import CrawlDirectory, crawl_clock, room_bytes, saved_state
 from fyke.archive.division import Division, divide, division
 from fyke.archive.inspect import ending_of
+from fyke.archive.lost import require_state
 from fyke.archive.statistics import totals_of
 from fyke.core.clock import Clock
 from fyke.core.config import Config
@@ -211,6 +212,8 @@ class _CrawlRun:
                 Agent(directory, config)  # tells what is wrong with `config` before anything is written
                 directory.prepare(config)
                 locked.enter_context(directory.held())
+                for part in directory.parts:
+                    require_state(part)
                 locked.enter_context(directory.recorded(config, listed))
                 take_over(directory)
                 divided, orders = self._orders()
