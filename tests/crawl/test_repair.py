@@ -189,16 +189,17 @@ def test_rows_younger_than_the_checkpoint_it_goes_back_to_go_with_their_records(
 
 
 @pytest.mark.parametrize("which", ["finished", "killed"])
-def test_a_crawl_goes_on_whatever_stood_in_place_of_a_file_of_the_state(
+def test_a_crawl_goes_on_after_a_folder_stood_in_place_of_a_file(
     which: str, request: pytest.FixtureRequest, tmp_path: Path, site: SmallSite
 ) -> None:
     whole: Path = request.getfixturevalue(which)
     shard = CrawlDirectory(whole).shard
     newest, before = (set(manifests.load(shard, number).files) for number in manifests.numbers(shard)[:2])
-    for number, name in enumerate(sorted(newest - before)[::3]):
+    names = [f"state/shard-0000/{name}" for name in sorted(newest - before)[::3]]
+    for number, name in enumerate([*names, *(f"warc/{path.name}" for path in whole.glob("warc/*.cdxj.open"))]):
         folder = shutil.copytree(whole, tmp_path / str(number) / "crawl")
-        damage(CrawlDirectory(folder).shard / name, "directory", 0)
-        mended(folder)
+        damage(folder / name, "directory", 0)
+        assert not [note for note in mended(folder) if note.lost]
         run = crawl_here(folder, settings(folder.parent, store=STORE), site.url, "--scope", "web", "--requisites")
         assert run.status == 0, (name, run.errors)
         assert not faults(folder)
