@@ -84,6 +84,11 @@ def test_pages_of_a_host(agents: int, tmp_path: Path) -> None:
         met = [n for n in range(1, 60) if f"{site.url}p{(n - 1) // 2}" in pages and f"{site.url}p{n}" not in pages]
         said = fyke("why", str(into), f"{site.url}p{met[0]}").stdout
         assert "left out: its host has reached its limit of 20 pages" in said, said
+        edited = into / "fyke.toml"
+        edited.write_text(edited.read_text().replace("pages = 20", "pages = 30"))
+        run = crawl(into, edited, *arguments)
+        assert run.status == 0 and not run.summary["already"], run.errors
+        assert len(set(archived(into))) == len(archived(into)) == 30 + 7
         more = asked(tmp_path, {"match": "*", "pages": 0})
         run = crawl(into, more, *arguments)
         assert run.status == 0 and not run.summary["already"], run.errors

@@ -13,13 +13,15 @@ from crawl.runs import crawl, settings
 from crawl.small_site import SmallSite, small_site
 from damaging import damage
 from fyke.archive.checksum import checksum_path
-from fyke.archive.directory import CrawlDirectory
+from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.division import divide
 from fyke.archive.lost import lost_files
 from fyke.archive.reading import scan_table
+from fyke.archive.turns import Turns
 from fyke.archive.warc_reading import read_records
 from fyke.core.errors import StateDamaged
 from fyke.disk import manifest as manifests
-from fyke.disk.checkpoint import newest
+from fyke.disk.checkpoint import Checkpoint, newest
 
 STORE = {"table_rows": 8, "warc_bytes": 20_000, "checkpoint_s": 0.1}
 HOWS = ["gone", "empty", "cut", "flip"]
@@ -470,6 +472,33 @@ def test_of_several_agents(name: str, brought_back: bool, of_two: Path, tmp_path
     assert told(said, path) if needed else said.status == 0, said
     mended = in_process("check", "--repair", str(folder))
     assert (mended.status == 0) is brought_back, mended
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_agents_do_not_go_on_without_the_state_of_one(part: int, of_two: Path, tmp_path: Path) -> None:
+    folder = copied(of_two, tmp_path)
+    shard = CrawlDirectory(folder, part).shard
+    shutil.rmtree(shard)
+    assert in_process("check", str(folder)).out.startswith(f"state/{shard.name}: ")
+    run = crawl(folder, folder / "fyke.toml", "--again")
+    assert run.status == 3 and f"{shard} holds no manifest" in run.errors, run
+    assert not [*shard.glob("*")]
+
+
+def test_an_agent_that_was_killed_before_its_first_checkpoint_has_lost_nothing(
+    site: SmallSite, whole: Path, tmp_path: Path
+) -> None:
+    """The crawl was of one agent, and was to go on with two."""
+    folder = copied(whole, tmp_path)
+    assert divide(folder / "state", 2, begun=True).agents == 2
+    Turns(folder).add(0, saved_state(CrawlDirectory(folder).shard))
+    Checkpoint(CrawlDirectory(folder, 1).shard).close()
+    checked = in_process("check", str(folder))
+    assert checked.status == 0, checked
+    mended = in_process("check", "--repair", str(folder))
+    assert mended.status == 0 and "nothing to repair" in mended.out, mended
+    run = crawl(folder, folder / "fyke.toml", "--again")
+    assert run.status == 0, run.errors
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from crawl.runs import FAST, archived, begin, command, crawl, fyke, settings, wa
 from crawl.small_site import SmallSite, small_site
 from disks import grow, small_disk
 from fyke.archive.directory import CrawlDirectory
+from fyke.archive.division import division
 from fyke.core.config import build
 from fyke.core.errors import ConfigurationError, DirectoryInUse
 from fyke.crawl.agent import Agent
@@ -348,18 +350,20 @@ def test_why_takes_what_a_crawl_takes(tmp_path: Path, quick: Path, site: SmallSi
     assert done.returncode == 0 and done.stdout.startswith("fetched"), done.stderr
 
 
-def test_two_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("agents", "later"), list(product([1, 2], [1, 3])))
+def test_two_at_once(agents: int, later: int, tmp_path: Path) -> None:
     into = tmp_path / "crawl"
     quick = settings(tmp_path, fetch={"timeout_s": 100.0, "stall_s": 100})  # the first waits for as long as it takes
     with small_site() as site:
         gate = site.hang["/p1"] = threading.Event()
-        first = begin(into, quick, site.url, stderr=subprocess.PIPE)
+        first = begin(into, quick, site.url, "--agents", str(agents), stderr=subprocess.PIPE)
         assert site.hanging.wait(20)
         settings_before = (into / "fyke.toml").read_text()
-        second = crawl(into, quick, site.url, "--pages", "2")
+        second = crawl(into, quick, site.url, "--pages", "2", "--agents", str(later))
         assert second.status == DIRECTORY
         said_once(second.errors, f"{into} is in use")
         assert (into / "fyke.toml").read_text() == settings_before
+        assert division(into / "state").agents == len([*into.glob("state/shard-*")]) == agents
         assert json.loads(fyke("status", str(into), "--json").stdout)["state"] == "running"
         gate.set()
         assert first.communicate(timeout=20) and first.returncode == 0

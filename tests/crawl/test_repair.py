@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import in_process
-from crawl.runs import begin, crawl, fyke, killed_at, settings, wait_until
+from crawl.runs import archived, begin, crawl, crawl_here, fyke, killed_at, settings, wait_until
 from crawl.small_site import SmallSite, small_site
 from damaging import damage
 from fyke.archive.check import Fault, check_archive
@@ -34,6 +34,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, visit_to
 from fyke.crawl.repair import Note, repair
 from fyke.crawl.repair.reread import _outcome
+from fyke.disk import manifest as manifests
 from fyke.disk.checkpoint import Checkpoint
 from serve.kit import client, served
 
@@ -185,6 +186,24 @@ def test_rows_younger_than_the_checkpoint_it_goes_back_to_go_with_their_records(
     assert not [note for note in mended(folder) if note.lost]
     assert faults(folder) == []
     assert len(rows(folder, "pages")) == read_table(folder, "pages").num_rows
+
+
+@pytest.mark.parametrize("which", ["finished", "killed"])
+def test_a_crawl_goes_on_after_a_folder_stood_in_place_of_a_file(
+    which: str, request: pytest.FixtureRequest, tmp_path: Path, site: SmallSite
+) -> None:
+    whole: Path = request.getfixturevalue(which)
+    shard = CrawlDirectory(whole).shard
+    newest, before = (set(manifests.load(shard, number).files) for number in manifests.numbers(shard)[:2])
+    names = [f"state/shard-0000/{name}" for name in sorted(newest - before)[::3]]
+    for number, name in enumerate([*names, *(f"warc/{path.name}" for path in whole.glob("warc/*.cdxj.open"))]):
+        folder = shutil.copytree(whole, tmp_path / str(number) / "crawl")
+        damage(folder / name, "directory", 0)
+        assert not [note for note in mended(folder) if note.lost]
+        run = crawl_here(folder, settings(folder.parent, store=STORE), site.url, "--scope", "web", "--requisites")
+        assert run.status == 0, (name, run.errors)
+        assert not faults(folder)
+        assert set(archived(folder)) == set(archived(request.getfixturevalue("finished")))
 
 
 def test_a_damaged_record_costs_its_page_alone(finished: Path, tmp_path: Path) -> None:

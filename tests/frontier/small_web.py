@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from frontier.shard import Shard
 from fyke.core.batches import Kind, keep, numbers, texts, url_batch
+from fyke.core.choices import Enforcement
 from fyke.core.config import CrawlSection, FrontierSection, Scope
 from fyke.core.messages import Links, Outcomes, Rules, ended_batch, learned_batch
 from fyke.core.outcomes import Outcome
@@ -120,14 +121,14 @@ class Crawl(Shard[Frontier, Progress]):
         self.web, self.now, self.sites = web, 1_000_000.0, sites
         self.asked: list[str] = []  # origins whose rules are on their way
         self.turns = 0
-        self.section = section = FrontierSection(**{"window_visits": 100, **settings})
+        self.section = FrontierSection(**{"window_visits": 100, **settings})
         self.seeds = [locate(seed) for seed in web.seeds]
 
         def opened(store: Store, state: Mapping[str, Any]) -> Frontier:
             filters = filters_for(crawl, self.seeds, ("http", "https"), [])
             return Frontier(
                 store,
-                section,
+                self.section,
                 filters,
                 by_level=crawl.depth > 0,
                 host_delay_s=1.0,
@@ -152,6 +153,11 @@ class Crawl(Shard[Frontier, Progress]):
         self.keep_safe()
         with FrontierSeen(self._directory, self.section) as seen:  # who looks at the checkpoint sees it all
             assert counted(seen.places()) == counted(places(self.stage))
+
+    def enforce(self, kind: Enforcement) -> None:
+        """Go on from the last checkpoint with other settings."""
+        self.section = self.section.model_copy(update={"enforcement": kind})
+        self.restart()
 
     def restart(self) -> None:
         super().restart()

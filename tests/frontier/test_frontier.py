@@ -1,7 +1,9 @@
 """The laws of the whole: every page is fetched once, whatever the settings, and a crawl knows when it is done."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +91,25 @@ def all_is_somewhere(crawl: Crawl) -> None:
     assert set(somewhere.values()) <= {1}
     assert told.unique == somewhere.total()
     assert told.unchecked >= unchecked.total()
+
+
+@pytest.mark.parametrize("kinds", list(product(Enforcement, repeat=3)), ids="-".join)
+def test_no_url_is_lost_if_budgets_are_enforced_in_another_way(tmp_path: Path, kinds: Sequence[Enforcement]) -> None:
+    web = small_web(4, domains=8, pages=12, spam=60)
+    crawl = Crawl(tmp_path, web, sizes=SMALL_SIZES, enforcement=kinds[0], default_budget_urls=2)
+    over_budget = []
+    for kind in kinds[1:]:
+        for _ in range(8):
+            crawl.turn()
+            crawl.fetch()
+        over_budget.append(crawl.frontier.statistics().over_budget)
+        crawl.save()
+        crawl.enforce(kind)
+        all_is_somewhere(crawl)
+    assert [kind == Enforcement.NONE for kind in kinds[:2]] == [not urls for urls in over_budget]
+    crawl.finish(most_turns=600)
+    check_done(crawl, set(web.distances()))
+    crawl.close()
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])

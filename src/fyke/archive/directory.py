@@ -79,7 +79,7 @@ class CrawlDirectory:
         self.part = part
         self.shard = self.state / f"shard-{part:04d}"
         self.hosts = self.state / (f"hosts-{part:04d}.sqlite" if part else "hosts.sqlite")
-        self.supervised = self.state / "supervised"  # locked while a supervisor runs several agents
+        self.supervised = self.state / "supervised"  # locked while a crawl runs, of however many agents
         self.rests = self.state / (f"rests-{part:04d}" if part else "rests")
 
     def __repr__(self) -> str:
@@ -98,6 +98,18 @@ class CrawlDirectory:
     def states(self) -> list[dict[str, Any]]:
         """The `saved_state` of each agent that has a checkpoint. Raises StateDamaged."""
         return [state for part in self.parts if (state := saved_state(part.shard))]
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other crawls out of the directory while the block runs. Raises DirectoryInUse, DirectoryError."""
+        in_use = f"{self.path} is in use by another crawl: stop it, or choose another folder with --into"
+        with writing(self.state):
+            self.state.mkdir(parents=True, exist_ok=True)
+        descriptor = lock(self.supervised, in_use)
+        try:
+            yield
+        finally:
+            os.close(descriptor)
 
     @contextmanager
     def closed_to_crawls(self) -> Iterator[None]:

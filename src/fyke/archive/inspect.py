@@ -17,7 +17,7 @@ from typing import Any
 from fyke.archive.asked import AskedLater
 from fyke.archive.check import Fault, check_archive
 from fyke.archive.directory import CrawlDirectory, saved_state
-from fyke.archive.lost import GONE, lost_files, tables_of
+from fyke.archive.lost import GONE, had_state, lost_files, tables_of
 from fyke.archive.mending import journal_holds
 from fyke.archive.passes import begun_passes
 from fyke.archive.statistics import CrawlStatistics, totals_of
@@ -139,7 +139,7 @@ def _check_parts(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
         else:
             states.append(state)
             yield from _check_journals(part, state)
-            if not state and any(directory.warc.glob("*.warc.gz")):
+            if not state and had_state(part):
                 yield Fault(part.place(part.shard), "there is an archive but no manifest: the state is gone")
         yield from _check_state(part)
         yield from (Fault(part.place(path), what) for path, what in hosts_faults(part))

@@ -14,6 +14,7 @@ from fyke.archive.asked import NAME as ASKED
 from fyke.archive.cdxj import index_path
 from fyke.archive.checksum import checksum_path, is_gone
 from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.division import division
 from fyke.archive.reading import MENDED, generation, rows_recorded
 from fyke.archive.reindexing import archive_files, part_of, serial_of
 from fyke.archive.table_files import journal_path, parquet_path, series
@@ -65,11 +66,20 @@ def require_settings(directory: CrawlDirectory) -> None:
 
 def require_state(directory: CrawlDirectory) -> None:
     """Raise StateDamaged if there is an archive, and no checkpoint."""
-    if not saved_state(directory.shard) and any(directory.warc.glob("*.warc.gz")):
+    if not saved_state(directory.shard) and had_state(directory):
         raise StateDamaged(
             f"{directory.shard} holds no manifest, but {directory.warc} holds an archive: restore the state from a"
             " copy, or leave this folder as it is and crawl into another with --into"
         )
+
+
+def had_state(part: CrawlDirectory) -> bool:
+    """Return whether this agent had a checkpoint. Its first comes before its first archive file; of agents with which
+    the crawl began, before any archive file."""
+    own, agents = real_path(part.path).name, len(part.parts)
+    is_later = part.part >= division(part.state).shards
+    files = archive_files(part.path)
+    return any(not is_later or part_of(path.name, own, agents) == part.part for path in files)
 
 
 def require_rows(directory: CrawlDirectory, name: str) -> None:

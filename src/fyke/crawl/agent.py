@@ -80,20 +80,21 @@ class Agent:
 
     async def __aenter__(self) -> "Agent":
         config, directory = self.config, self.directory
-        if self._seat is None:
-            directory.prepare(config)
-            if division(directory.state).agents > 1:
-                raise ConfigurationError(
-                    f"{directory.path} is a crawl of several agents, and Python runs only one: resume it with fyke"
-                    f" crawl --into {directory.path}"
-                )
-        try:
-            self._checkpoint = Checkpoint(directory.shard)
-        except DirectoryInUse:
-            raise DirectoryInUse(
-                f"{directory.path} is in use by another crawl: stop it, or choose another folder with --into"
-            ) from None
         with ExitStack() as opened:
+            if self._seat is None:
+                directory.prepare(config)
+                opened.enter_context(directory.held())
+                if division(directory.state).agents > 1:
+                    raise ConfigurationError(
+                        f"{directory.path} is a crawl of several agents, and Python runs only one: resume it with fyke"
+                        f" crawl --into {directory.path}"
+                    )
+            try:
+                self._checkpoint = Checkpoint(directory.shard)
+            except DirectoryInUse:
+                raise DirectoryInUse(
+                    f"{directory.path} is in use by another crawl: stop it, or choose another folder with --into"
+                ) from None
             opened.callback(self._checkpoint.close)
             if self._seat is None:
                 opened.enter_context(directory.recorded(config, self._listed))

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, ExitStack, nullcontext, suppress
 from math import inf
 from pathlib import Path
 
@@ -21,10 +21,11 @@ from rich.console import Console
 from fyke.archive.directory import CrawlDirectory, crawl_clock, room_bytes, saved_state
 from fyke.archive.division import Division, divide, division
 from fyke.archive.inspect import ending_of
+from fyke.archive.lost import require_state
 from fyke.archive.statistics import totals_of
 from fyke.core.clock import Clock
 from fyke.core.config import Config
-from fyke.core.errors import EXIT_INTERRUPTED, DiskFull, FykeError, LimitMet, NetworkDown
+from fyke.core.errors import EXIT_INTERRUPTED, DirectoryInUse, DiskFull, FykeError, LimitMet, NetworkDown
 from fyke.core.memory import let_go_of_libraries, peak_memory_bytes
 from fyke.core.plugins import named, schemes_of
 from fyke.core.rewrite_rules import load
@@ -42,7 +43,7 @@ from fyke.crawl.seed_sources import SeedSources
 from fyke.crawl.signals import leave_terminal, stop_signals, stopped_at_once
 from fyke.crawl.summary import Summary, nothing_reached
 from fyke.crawl.supervisor import Supervisor
-from fyke.disk.files import lock, real_path, writing
+from fyke.disk.files import real_path
 from fyke.fetcher.access import unused_proxies
 from fyke.fetcher.connections import other_connections
 from fyke.frontier.quota import NAME as PAGES_RULE
@@ -146,8 +147,8 @@ class _CrawlRun:
             other_connections(config.fetch.connections)  # with too few files there is not even an event loop
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 return runner.run(self.to_its_end(listed))
-        except FykeError:
-            if not there:
+        except FykeError as error:
+            if not (there or isinstance(error, DirectoryInUse)):
                 directory.withdraw()
             raise
 
@@ -210,7 +211,9 @@ class _CrawlRun:
             with stopped_at_once(OPENED):
                 Agent(directory, config)  # tells what is wrong with `config` before anything is written
                 directory.prepare(config)
-                locked.enter_context(supervised(directory))
+                locked.enter_context(directory.held())
+                for part in directory.parts:
+                    require_state(part)
                 locked.enter_context(directory.recorded(config, listed))
                 take_over(directory)
                 divided, orders = self._orders()
@@ -274,19 +277,6 @@ class _CrawlRun:
         return ending, signal.SIGTERM in (*self._stops, *signals)
 
 
-@contextmanager
-def supervised(directory: CrawlDirectory) -> Iterator[None]:
-    """Keep other crawls out of `directory` while several agents crawl into it. Raises DirectoryInUse."""
-    in_use = f"{directory.path} is in use by another crawl: stop it, or choose another folder with --into"
-    with writing(directory.state):
-        directory.state.mkdir(parents=True, exist_ok=True)
-    descriptor = lock(directory.supervised, in_use)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def _obey_signals(stop: Callable[[], None]) -> list[int]:
     """Have stop signals call `stop`; return the list of those that came, which grows."""
     came: list[int] = []
@@ -320,7 +310,8 @@ def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[
     totals = totals_of(states)
     has_pages = ending == Ending.PAGES and 0 < config.crawl.pages <= totals.pages
     has_bytes = ending == Ending.BYTES and 0 < config.crawl.bytes <= totals.bytes
-    others = PageLimits(config.site) != PageLimits(directory.config().site)
+    limits = PageLimits(config.site).state()
+    others = any(limits != state.get("frontier", {}).get("quota", {}).get("limits", []) for state in states)
     if all(map(brought_nothing, states)) or (others and totals.left_out.get(PAGES_RULE)):
         return None
     rules = load(Path(config.crawl.rewrite)) if config.crawl.rewrite else []

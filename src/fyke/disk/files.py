@@ -66,13 +66,21 @@ def no_room(path: Path) -> DiskFull:
     return kind(f"no room to write {path}: {remedy}, and run the command again; what was saved is safe")
 
 
-@contextmanager
-def writing(path: Path, full: str = FULL, refused: str = REFUSED) -> Iterator[None]:
-    """Turn an OSError of the block into the error that `explained` returns."""
-    try:
-        yield
-    except OSError as error:
-        raise explained(error, path, full, refused) from error
+class writing:  # noqa: N801 - read as a function is
+    """Turn an OSError of the block into the error that `explained` returns.
+
+    A generator would do, but since Python 3.13 the error would hold on to itself by its frame, and so to all that the
+    frames around hold, until garbage is collected.
+    """
+
+    def __init__(self, path: Path, full: str = FULL, refused: str = REFUSED) -> None:
+        self._path, self._full, self._refused = path, full, refused
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise explained(error, self._path, self._full, self._refused) from error
 
 
 @contextmanager

@@ -43,6 +43,7 @@ MOST_BUDGETS = 1 << 20  # of a domain in one round
 CARRIED = 8  # URLs read again for each that is let through, at most: the paper's 2(L-1) with its L of 6.5 lets 11
 _BARRED, _OVER, _ROUNDS = range(3)  # lanes: without a budget, over it, and from the third on one for each round
 _SLOT = 1 << 32  # one round
+_MOVED_ROWS = 4096
 
 
 class Enforcer(Protocol):
@@ -97,6 +98,13 @@ class Backlog:
 
     def __len__(self) -> int:
         return len(self._queue)
+
+    def take_over(self, beast: "Beast") -> None:
+        """Take all URLs that wait in `beast`: budgets were enforced until now."""
+        for queue in beast.queues():
+            for urls in queue.drain(_MOVED_ROWS):
+                self._queue.put(urls)
+            queue.destroy()
 
     def put(self, urls: pa.RecordBatch, slots: U64) -> tuple[U64, U64]:
         """Let `urls` wait. No domain has a plan."""

@@ -47,11 +47,6 @@ class PageLimits:
     def __bool__(self) -> bool:
         return bool(self._tables)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PageLimits) and self.state() == other.state()
-
-    __hash__ = None  # type: ignore[assignment]
-
     def of(self, host: str) -> int:
         """Return the limit of pages of the host with this name."""
         found = (table.pages for table in reversed(self._tables) if table.has_host(host))

@@ -85,8 +85,11 @@ class Stages:
         function, budget = budget_function(config), config.default_budget_urls
         self.star = Star(store, self.domains, function, budget, memory, saved.get("star"), sizes)
         self.backlog = Backlog(store, saved.get("backlog"))
-        enforcer = {Enforcement.BEAST: Beast, Enforcement.NAIVE: NaiveEnforcer}.get(kind)
-        self.beast: Enforcer = enforcer(store, saved.get("beast"), sizes) if enforcer else self.backlog
+        enforcer = NaiveEnforcer if kind == Enforcement.NAIVE else Beast
+        self.rounds = enforcer(store, saved.get("beast"), sizes)  # also of `none`: plans of domains name its rounds
+        if kind == Enforcement.NONE:
+            self.backlog.take_over(self.rounds)
+        self.beast: Enforcer = self.backlog if kind == Enforcement.NONE else self.rounds
         self.again = Again(store, memory, saved.get("again"), self.domains)
         self.traps = Traps(store, config.trap_pages, saved.get("traps"), probes=config.probes)
         self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"), sizes)
@@ -154,10 +157,11 @@ class Stages:
 
     def state(self) -> dict[str, Any]:
         """Return everything that a restart needs; nothing found stays in memory only."""
-        kept = ("seen", "later", "star", "domains", "again", "backlog", "beast", "gate", "ready")
-        return {name: getattr(self, name).state() for name in (*kept, "blocked", "asleep", "traps", "quota")}
+        kept = ("seen", "later", "star", "domains", "again", "backlog", "gate", "ready")
+        states = {name: getattr(self, name).state() for name in (*kept, "blocked", "asleep", "traps", "quota")}
+        return {**states, "beast": self.rounds.state()}
 
     def close(self) -> None:
-        stages = (self.seen, self.later, self.star, self.domains, self.backlog, self.beast, self.gate, self.ready)
+        stages = (self.seen, self.later, self.star, self.domains, self.backlog, self.rounds, self.gate, self.ready)
         for stage in (*stages, self.again, self.blocked, self.asleep, self.traps, self.quota):
             stage.close()

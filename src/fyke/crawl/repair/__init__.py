@@ -15,7 +15,7 @@ from fyke.archive.asked import AskedLater
 from fyke.archive.check import Fault
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.inspect import asked_faults, file_faults, hosts_faults
-from fyke.archive.lost import GONE, lost_files
+from fyke.archive.lost import GONE, had_state, lost_files
 from fyke.archive.mending import DamagedFolder
 from fyke.archive.reading import GENERATION, generation, rows_recorded
 from fyke.archive.table_files import TABLES
@@ -143,10 +143,10 @@ def _find_manifest(case: Case) -> Generator[Note, None, list[Path]]:
     if manifests.lone(shard):
         what = "a checkpoint is gone; what came after the remaining one is fetched again"
         yield Note(case.place(shard), what, again=True)
-    if case.manifest is None:
+    if case.manifest is None and (numbers or had_state(case.directory)):
         what = "no checkpoint is whole: the crawl cannot go on; its archive can be read, searched and exported"
         yield Note(case.place(shard), what, lost=True)
-    elif case.manifest.number != numbers[0]:
+    elif case.manifest is not None and case.manifest.number != numbers[0]:
         what = f"checkpoint {case.manifest.number} is the newest whole one; what came after it is fetched again"
         yield Note(case.place(shard), what, again=True)
         if len(case.directory.parts) > 1:
@@ -167,7 +167,7 @@ def _commit(case: Case, bad: list[Path]) -> Iterator[Note]:
             (),
         ).make_durable()
         case.mended = True
-    for path in dict.fromkeys(bad):
+    for path in dict.fromkeys([*bad, *filter(Path.is_dir, shard.iterdir())]):  # a file of a name may be to come
         if path.suffix == ".json":
             case.aside.move_here(path)
         elif os.path.lexists(path):

@@ -144,6 +144,9 @@ class ArchiveRepair:
     def _finish(self, warc: WarcFile) -> Iterator[Note]:
         """Make the sorted index and the checksums of a closed file anew, if they do not fit."""
         path, part = index_path(warc.path, closed=True), self._case.scratch / "sorted.cdxj"
+        before = index_path(warc.path, closed=False)
+        if before.is_dir():  # whoever goes on deletes it as a file
+            self._case.aside.move_here(before)
         with writing(path):
             sort_lines(warc.lines, part)
             if warc.closed and self._is_cut(warc):
