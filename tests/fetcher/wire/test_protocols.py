@@ -199,6 +199,43 @@ async def test_who_will_not_do_it_in_http_2_is_asked_in_http_1(authority, code):
         assert spoken == ["h2", "http/1.1"]
 
 
+@pytest.mark.parametrize("said", [b"", bytes.fromhex("000000040000000000")], ids=["closes", "frames"])
+async def test_who_speaks_http_2_alone_is_asked_in_it_again(authority, said):
+    """One break is followed by one try in HTTP/1.1, which fails; the try after that brings the page."""
+    issuer, ca_file = authority
+    spoken = []
+
+    async def serve(reader, writer):
+        if writer.get_extra_info("ssl_object").selected_alpn_protocol() != "h2":
+            spoken.append("http/1.1")
+            writer.write(said)
+            writer.close()
+            return
+        await reader.readexactly(24)
+        writer.write(bytes.fromhex("000000040000000000"))
+        kind = 0
+        while kind != 1:
+            length, kind, _, stream = struct.unpack(">3sBB4s", await reader.readexactly(9))
+            await reader.readexactly(int.from_bytes(length))
+        if not spoken:
+            writer.write(struct.pack(">3sBB4sI", (4).to_bytes(3), 3, 0, stream, 7))  # REFUSED_STREAM
+        else:
+            writer.write(struct.pack(">3sBB4sB", (1).to_bytes(3), 1, 4, stream, 0x88))  # :status 200
+            writer.write(struct.pack(">3sBB4s2s", (2).to_bytes(3), 0, 1, stream, b"hi"))
+        spoken.append("h2")
+        await reader.read()
+        writer.close()
+
+    async with listening(serve, ssl=tls(issuer, "site.test", "h2")) as port, Client(ca_file=ca_file) as client:
+        url = f"https://site.test:{port}/"
+        for _ in range(2):
+            failed = await client.get(url)
+            assert failed.outcome is Outcome.BROKEN_OFF, failed.detail
+        answer = await client.get(url)
+        assert (answer.outcome, answer.effective_protocol, answer.body.read()) == (Outcome.OK, "h2", b"hi")
+        assert spoken == ["h2", "http/1.1", "h2"]
+
+
 async def test_a_page_in_small_pieces_comes_whole(authority):
     """They come as fast as they can: what is no answer at all is told from them by what it brings."""
     issuer, ca_file = authority

@@ -81,11 +81,15 @@ class Http:
         self._shown = [f"{name}: {HIDDEN if name in access.hidden else value}" for name, value in fields]
         self._lengthless: set[int] = set()  # keys of URLs whose Content-Length was no number
         self._broke: set[int] = set()  # keys of URLs that libcurl would have asked for again, perhaps because of HTTP/2
+        self._in_http_1: set[int] = set()  # keys of such URLs that are being asked for in HTTP/1.1
         self._old_ports: set[int] = set()  # our ends of connections whose last answer was HTTP/1.0
 
     def fetch(self, visit: Visit, address: str, done: Done) -> None:
         """Start fetching `visit` from `address`; `done` is called once."""
         to_the_end, http_1 = visit.key in self._lengthless, visit.key in self._broke
+        if http_1 and visit.url.startswith("https:"):  # once: the server may speak HTTP/2 alone
+            self._broke.discard(visit.key)
+            note(visit.key, self._in_http_1)
         condition = condition_of(visit)
         fields, shown = self._fields, self._shown
         if condition:
@@ -150,6 +154,10 @@ class Http:
         ):  # fmt: skip
             exchange.outcome, exchange.detail = Outcome.CONNECT_FAILED, "the proxy asks for a user name and password"
         head = final_head(lines)
+        if exchange.visit.key in self._in_http_1:
+            self._in_http_1.discard(exchange.visit.key)
+            if not head and exchange.outcome in (Outcome.TLS_FAILED, Outcome.BAD_ANSWER):
+                exchange.outcome = Outcome.BROKEN_OFF  # the next try is in HTTP/2 again
         if self._old_ports or head.startswith(b"HTTP/1.0"):
             self._note_version(exchange, head, curl)
         protocol = _PROTOCOLS.get(head[:8]) or _PROTOCOLS.get(head[:7])
