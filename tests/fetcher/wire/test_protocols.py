@@ -126,6 +126,33 @@ async def test_a_part_that_nobody_asked_for_is_no_page(fields, outcome, detail):
         assert answer.detail.endswith(detail)
 
 
+async def test_who_is_asked_on_a_wrong_connection_is_asked_once_more_on_another():
+    """On a new one the same status is an answer (RFC 9110, 15.5.20). What a crawl does with `kept_broke`, rests
+    first, is tried in `test_engine`."""
+    asked = []
+
+    async def serve(head, _reader, writer):
+        path = head.split()[1]
+        kept = any(one is writer for one, _ in asked)
+        asked.append((writer, path))
+        wrong = path == b"/never" or (path == b"/wrong" and kept)
+        writer.write(b"HTTP/1.1 %s\r\nContent-Length: 2\r\n\r\nhi" % (b"421 Misdirected" if wrong else b"200 OK"))
+
+    async with web(serve) as server, Client() as client:
+        assert (await client.get(server.url("/right"))).outcome is Outcome.OK
+        wrong = await client.get(server.url("/wrong"))
+        assert (wrong.outcome, wrong.kept_broke, wrong.status) == (Outcome.BROKEN_OFF, True, 421)
+        assert (await client.get(server.url("/wrong"))).outcome is Outcome.OK
+        never = await client.get(server.url("/never"))
+        assert never.outcome is Outcome.BROKEN_OFF and never.kept_broke
+        never = await client.get(server.url("/never"))
+        assert (never.outcome, never.kept_broke, never.status) == (Outcome.CLIENT_ERROR, False, 421)
+        assert (await client.get(server.url("/right"))).outcome is Outcome.OK
+    writers = [writer for writer, _ in asked]
+    assert [path for _, path in asked] == [b"/right", b"/wrong", b"/wrong", b"/never", b"/never", b"/right"]
+    assert writers[0] is writers[1] and writers[2] not in writers[:2] and writers[4] not in writers[:4]
+
+
 async def test_a_status_of_another_kind_may_name_a_range():
     """It means nothing there (RFC 9110, 14.4)."""
     head = b"HTTP/1.1 200 OK\r\nContent-Range: bytes 7-8/9\r\nContent-Length: 2\r\n\r\nhi"

@@ -93,6 +93,7 @@ class Request:
     chunked: Chunked | None = None
     http_1: bool = False  # ask in HTTP/1.1, even if the server speaks others
     to_the_end: bool = False  # the body ends with the connection, despite Content-Length
+    anew: bool = False  # on a new connection, even if one was kept
     blocks: bool = False  # libcurl waits for the server inside a call
 
 
@@ -107,8 +108,8 @@ class Slot:
     """One easy handle with the receiving end of its present transfer."""
 
     __slots__ = (
-        "_address", "_answer_at", "_asked_in", "_call", "_calls", "_came_bytes", "_chunked", "_counts", "_fields",
-        "_head_bytes", "_heads", "_http_1", "_limit_bytes", "_paused", "_room_bytes", "_sessions", "_steps",
+        "_address", "_anew", "_answer_at", "_asked_in", "_call", "_calls", "_came_bytes", "_chunked", "_counts",
+        "_fields", "_head_bytes", "_heads", "_http_1", "_limit_bytes", "_paused", "_room_bytes", "_sessions", "_steps",
         "_steps_at_once", "_to_the_end", "_turn_bytes", "_waits", "_why", "alone", "asked", "body", "curl", "cut",
         "disk_error", "done", "fd", "fruitless", "large", "lines", "refused", "request", "started", "turns", "whole",
     )  # fmt: skip
@@ -123,7 +124,7 @@ class Slot:
         self._limit_bytes = limit_bytes
         self._address = ""
         self._fields: Sequence[bytes] = ()
-        self._http_1 = self._to_the_end = False
+        self._http_1 = self._to_the_end = self._anew = False
         self._sessions: Any = None
         self._counts = False  # whether its steps are counted
         self._calls, self._call = calls, 0
@@ -185,6 +186,9 @@ class Slot:
         if request.to_the_end is not self._to_the_end:
             self.curl.setopt(pycurl.IGNORE_CONTENT_LENGTH, int(request.to_the_end))
             self._to_the_end = request.to_the_end
+        if request.anew is not self._anew:
+            self.curl.setopt(pycurl.FRESH_CONNECT, int(request.anew))
+            self._anew = request.anew
         if request.http_1 is not self._http_1:
             self.curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1 if request.http_1 else HTTP_VERSION)
             self._http_1 = request.http_1
