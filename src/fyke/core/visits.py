@@ -274,6 +274,16 @@ class Page:
         """`content` as text by its charset, faults replaced; or the text of a document; or empty."""
         return self.content.decode(self.charset, "replace") if self.charset else self.document_text
 
+    def first_text(self, most_chars: int) -> str:
+        """Return the first `most_chars` characters of `text`; no more of it is made."""
+        found: list[str] = []
+        for text in self.texts():
+            found.append(text[:most_chars])
+            most_chars -= len(found[-1])
+            if not most_chars:
+                break
+        return "".join(found)
+
     def texts(self) -> Iterator[str]:
         """Yield `text` in pieces, because one character may make Python hold a whole text at four bytes a character."""
         yield from _decoded(self._stream(), self.charset) if self.charset else (self.document_text,)
@@ -290,6 +300,10 @@ class Page:
         if self._tree is None:
             self._tree = tree_of(next(self.html()))
         return self._tree
+
+    def drop_tree(self) -> None:
+        """Free the memory of the tree; it is made anew if it is asked for again."""
+        self._tree = None
 
     def safe_html(self, most_bytes: int) -> str:
         """Return as much of the first `most_bytes` of an HTML page as is safe to parse. Bytes that are not UTF-8 are

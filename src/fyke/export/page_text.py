@@ -50,9 +50,9 @@ class Reading(Closing):
         page = self._archive.read(row)
         if page is None:
             return None
-        text = self._prose(page)
-        if not text:
-            return None
         root = page.tree.root if page.media_type in HTML_TYPES else None
         declared = (root.attributes.get("lang") or "") if root is not None else ""
-        return MainContent(text, self._languages.guess(one_line(text, _SAMPLE_CHARS), declared))
+        del root
+        page.drop_tree()  # before another is made
+        text = self._prose(page)
+        return MainContent(text, self._languages.guess(one_line(text, _SAMPLE_CHARS), declared)) if text else None
