@@ -5,6 +5,7 @@ import gzip
 import json
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from collections import Counter
 from hashlib import sha256
@@ -18,6 +19,8 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from export.crawls import exported, lines
 from fyke.archive.reading import read_table
+from fyke.search.language import LanguageGuesser
+from search.archives import Answer, archive
 
 
 def test_parquet(crawl_of_the_web: Path, tmp_path: Path) -> None:
@@ -50,6 +53,23 @@ def test_json_lines(crawl_of_the_web: Path, tmp_path: Path, name: str) -> None:
         page = pages[str(entry["url"])]
         assert entry["text"] and not page["noindex"] and entry["digest"] == page["digest"]
     assert any("\n\n" in str(entry["text"]) for entry in entries[:20])
+
+
+@pytest.mark.parametrize("name", ["pages.jsonl", "pages.jsonl.gz"])
+def test_of_long_texts_a_few_are_in_memory(tmp_path: Path, name: str) -> None:
+    head = {"Content-Type": "text/plain; charset=utf-8"}
+    text = "some words of it " * 60_000
+    visits = [(f"http://h.example/{number}", Answer(f"{number} {text}", headers=head)) for number in range(40)]
+    folder = archive(tmp_path / "crawl", visits)
+    LanguageGuesser().guess(text)  # loads its model
+    tracemalloc.start()
+    path = exported(folder, "jsonl", tmp_path / name)
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most_bytes < 24 * len(text)
+    written = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
+    entries = [json.loads(line) for line in written.splitlines()]
+    assert [entry["text"][:9] for entry in entries] == [f"{number} {text}"[:9] for number in range(40)]
 
 
 def test_all_brings_copies_and_noindex(crawl_of_the_web: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -87,6 +88,26 @@ def test_it_is_measured(tmp_path: Path) -> None:
     assert min(after - before for before, after in pairwise(times)) > 0.09, "also between turns"
     assert not list(check_archive(tmp_path / "there" / "cloaking", once=False))
     assert not list((tmp_path / "there" / "cloaking").glob("seeds.txt*")), "a person named every page's host"
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 0), (signal.SIGHUP, 130)], ids=["int", "term", "hup"]
+)
+def test_it_stops_with_the_status_of_a_crawl(tmp_path: Path, number: int, status: int) -> None:
+    site, into = Site(), tmp_path / "there"
+    with web_server(site.answer) as url:
+        config = settings(tmp_path, None, dns={"private": ["127.0.0.1"]})
+        assert crawl(into, config, url).status == 0
+        file = into / "fyke.toml"
+        file.write_text(file.read_text().replace("host_delay_s = 0.0", "host_delay_s = 5.0"))
+        site.asked.clear()
+        command = [*COMMAND, "cloak", str(into), "--as", "Firefox/140.0"]
+        process = Loaded(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: bool(site.asked))
+        process.send_signal(number)
+        out, errors = process.communicate(timeout=30)
+    assert process.returncode == status and not out
+    assert errors.splitlines()[-1].startswith("fyke: stopped before") and "the same command" in errors
 
 
 def test_a_host_that_only_strangers_named_may_not_be_private(tmp_path: Path) -> None:

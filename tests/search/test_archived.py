@@ -12,7 +12,9 @@ from fyke.archive.warc import RecordPlace, WarcWriter
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, visit_to
+from fyke.export.prose import plain
 from fyke.search.archived import ArchiveReader
+from fyke.search.extract import TextExtractor
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Which: %d\r\n\r\n"
 NOT_MODIFIED = b"HTTP/1.1 304 Not Modified\r\n\r\n"
@@ -85,3 +87,27 @@ def test_a_record_that_stands_for_itself_is_not_read(tmp_path: Path) -> None:
     reader._captures = SimpleNamespace(original=lambda _: itself)
     assert read(reader, url, place) is None
     reader.close()
+
+
+@pytest.mark.parametrize("start", [b"", "\N{SMILING FACE WITH SMILING EYES}".encode()], ids=["plain", "with a smile"])
+def test_of_a_long_body_no_second_copy_is_in_memory(tmp_path: Path, start: bytes) -> None:
+    body = start + b"words and more " * (48 << 16)
+    writer = WarcWriter(tmp_path, 1 << 30, "test")
+    plain_text = OK.replace(b"text/html", b"text/plain; charset=utf-8") % 0
+    at = writer.write(exchange("http://a.example/", plain_text, body, Outcome.OK, 1e9))
+    writer.close()
+    row = dict(zip(("warc_file", "warc_offset", "warc_length"), at[:3], strict=True))
+    row |= {"url": "http://a.example/", "outcome": "ok", "status": 200, "fetched_at": datetime.now(UTC)}
+    extractor = TextExtractor()
+    with ArchiveReader(tmp_path) as reader:
+        extractor.extract(reader.read(row))  # loads the model of languages
+        tracemalloc.start()
+        page = reader.read(row)
+        _, most_to_read = tracemalloc.get_traced_memory()
+        assert page is not None and page.size_bytes == len(body)
+        tracemalloc.reset_peak()
+        extract, prose = extractor.extract(page), plain(page)
+        _, most_to_extract = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert extract is not None and extract.text and body.decode()[:100_000] in prose
+    assert most_to_read < 1.2 * len(body) and most_to_extract < len(body) / 1.5

@@ -295,6 +295,8 @@ def cloak(
     broke off, becomes DIR/cloaking-001 and so on. The crawler's own name is always sent. So the measurement does not
     find servers that look at addresses, or that show something else only if that name is missing. Fyke does not use the
     result.
+
+    Exit status: 0 measured, or stopped by SIGTERM, 130 interrupted.
     """
     crawled = rooms.directory.CrawlDirectory(directory)
     settings, into = crawled.config(), rooms.directory.CrawlDirectory(directory / rooms.owed.FOLDER)
@@ -321,7 +323,8 @@ def cloak(
                 again = rooms.passes.Pass() if number else None
                 done = rooms.run.crawl_with_panel(into, asked, Reporter(stderr=True), again=again)
                 if done.ending is rooms.loop.Ending.STOPPED:
-                    raise typer.Exit(EXIT_INTERRUPTED)
+                    say_aside("stopped before all was measured; the same command measures anew")
+                    raise typer.Exit(0 if done.terminated else EXIT_INTERRUPTED)
     shown = list(rooms.cloaking.pages_shown(into.path))
     if as_json:
         print_json({"pages": [page.as_dict() for page in shown]})

@@ -15,6 +15,7 @@ from fyke.cli import rooms
 from fyke.cli.app import AsJson, Folder, app
 from fyke.cli.console import AnswerOutput, Reporter, kept_back, print_json, say, say_aside
 from fyke.core.errors import ConfigurationError
+from fyke.core.memory import let_go_of_libraries
 
 LOST_NAMED = 5  # lost files, in a line for people
 
@@ -35,8 +36,10 @@ def index(
 
     Exit status: 0 all is indexed, 1 all except pages that could not be read from the archive.
     """
+    index_with_status = rooms.following.index_with_status
+    let_go_of_libraries()
     console = Reporter(stderr=True)
-    done = rooms.following.index_with_status(directory, console, follow=follow, links_memory_bytes=memory_mb << 20)
+    done = index_with_status(directory, console, follow=follow, links_memory_bytes=memory_mb << 20)
     if as_json:
         print_json(asdict(done))
     else:
@@ -188,10 +191,11 @@ def export(
 
     Exit status: 0 all is exported, 1 all except unreadable parts of the archive, 3 tables or indexes are damaged.
     """
-    done = rooms.export.export(
-        directory, rooms.export.named(to), out, Reporter(stderr=True), everything=everything, since=_time(since),
-        changes=changes,
-    )  # fmt: skip
+    export_all, format = rooms.export.export, rooms.export.named(to)
+    let_go_of_libraries()
+    done = export_all(
+        directory, format, out, Reporter(stderr=True), everything=everything, since=_time(since), changes=changes
+    )
     if as_json:
         print_json(done.as_dict())
     else:

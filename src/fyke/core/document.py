@@ -93,7 +93,7 @@ class Document:
         """Return the first `limit` bytes, or all."""
         if self._file is not None:
             self._file.seek(0)
-            data = self._file.read(self.size if limit < 0 else limit)  # without a size it holds two copies
+            data = self._file.read(self.size if limit < 0 else min(limit, self.size))  # unsized it holds two copies
             self._file.seek(0, io.SEEK_END)
             return data
         if len(self._chunks) > 1:

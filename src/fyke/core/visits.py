@@ -274,6 +274,16 @@ class Page:
         """`content` as text by its charset, faults replaced; or the text of a document; or empty."""
         return self.content.decode(self.charset, "replace") if self.charset else self.document_text
 
+    def first_text(self, most_chars: int) -> str:
+        """Return the first `most_chars` characters of `text`; no more of it is made."""
+        found: list[str] = []
+        for text in self.texts():
+            found.append(text[:most_chars])
+            most_chars -= len(found[-1])
+            if not most_chars:
+                break
+        return "".join(found)
+
     def texts(self) -> Iterator[str]:
         """Yield `text` in pieces, because one character may make Python hold a whole text at four bytes a character."""
         yield from _decoded(self._stream(), self.charset) if self.charset else (self.document_text,)
@@ -292,7 +302,7 @@ class Page:
         return self._tree
 
     def drop_tree(self) -> None:
-        """Let go of the tree; who asks for it later has it made again."""
+        """Free the memory of the tree; it is made anew if it is asked for again."""
         self._tree = None
 
     def safe_html(self, most_bytes: int) -> str:

@@ -136,9 +136,10 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
     try:
         config, divided = directory.config(), division(directory.state)
         async with AsyncExitStack() as stack:
-            agents = {}
+            agents: dict[int, Agent] = {}
+            here: dict[int, Sockets] = {}
             for me in numbers:
-                sockets = Sockets(me, directory.state)
+                sockets = Sockets(me, directory.state, here, listens=len(numbers) < divided.shards)
                 seat = Seat(
                     me=me,
                     division=divided,

@@ -57,10 +57,12 @@ class Reading(Closing):
         page = self._archive.read(row)
         if page is None or (page.noindex and not self._noindex):
             return None
+        root = page.tree.root if page.media_type in HTML_TYPES else None
+        declared = (root.attributes.get("lang") or "") if root is not None else ""
+        del root
+        page.drop_tree()  # before another is made
         text = self._prose(page)
         if not text:
             return None
-        root = page.tree.root if page.media_type in HTML_TYPES else None
-        declared = (root.attributes.get("lang") or "") if root is not None else ""
         language = self._languages.guess(one_line(text, _SAMPLE_CHARS), declared)
         return MainContent(text, language, one_line(page.title, TITLE_CHARS), page.encoding, page.noindex)

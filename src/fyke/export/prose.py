@@ -20,9 +20,11 @@ from fyke.export.marks import MARKS, marked, single, without_marks, written
 from fyke.search.main_text import HTML_BYTES, is_deep, is_little, kept, readable
 
 TEXT_CHARS = 1_000_000
+READ_CHARS = 2 * TEXT_CHARS  # of a text, before blanks and signs are taken out
 
 Formatting = bool | Literal["minimal_html"]
 
+_BEHIND_CHARS = 1_000  # read too, because a sign is escaped by what stands behind it
 _LISTS_DEEP = 12  # deeper lists become text of one item
 _NOT_TEXT = re.compile(f"[{CONTROL}{HIDDEN}]")
 _BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
@@ -35,20 +37,23 @@ _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 
 def plain(page: Page) -> str:
     """Return the main content of `page`, a blank line between paragraphs."""
-    return _clean(page.text if page.media_type not in HTML_TYPES else _main(readable(page), formatting=True))
+    if page.media_type not in HTML_TYPES:
+        return _clean(page.first_text(READ_CHARS))
+    return _clean(_main(readable(page), formatting=True))
 
 
 def markdown(page: Page) -> str:
     """Return the main content of `page` as Markdown."""
     if page.media_type not in HTML_TYPES:
-        return _clean(page.text if page.media_type == "text/markdown" else _escaped(page.text))
+        text = page.first_text(READ_CHARS + _BEHIND_CHARS)
+        return _clean(text if page.media_type == "text/markdown" else _escaped(text))
     html = page.safe_html(HTML_BYTES)
     if is_deep(html):
         return _clean(_escaped(_main(html, formatting=False)))
     page_marked = marked(html, page.url)
     parser = tree_of(single(_main(kept(page_marked.html), formatting="minimal_html")).encode("utf-8", "replace"))
     text = "\n\n".join(_blocks(parser.body)) if parser.body else ""
-    return _clean(written(text[: 2 * TEXT_CHARS], page_marked.urls))
+    return _clean(written(text[:READ_CHARS], page_marked.urls))
 
 
 def _main(html: str, formatting: Formatting) -> str:
@@ -68,7 +73,7 @@ def _extracted(html: str, formatting: Formatting, *, main: bool) -> str:
 
 
 def _clean(text: str) -> str:
-    text = _NOT_TEXT.sub("", text[: 2 * TEXT_CHARS].replace("\r\n", "\n").replace("\r", "\n"))
+    text = _NOT_TEXT.sub("", text[:READ_CHARS].replace("\r\n", "\n").replace("\r", "\n"))
     text = _GAPS.sub("\n\n", _BLANKS.sub("\n", text)).strip()
     return text[:TEXT_CHARS].rstrip().encode("utf-8", "ignore").decode()
 

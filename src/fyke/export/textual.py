@@ -1,6 +1,7 @@
 """Pages as lines: JSON (the main text and the facts of the page) and CSV (the pages table).
 
-Made by `fyke.export.job`. A part is `PART_ROWS` rows of the pages table; parts follow each other in one file.
+Made by `fyke.export.job`. A part is `PART_ROWS` rows of the pages table; parts follow each other in one file. Of a part
+with long texts, `TOGETHER_BYTES` are in memory.
 Invariant: a line of JSON is one object, whatever the page; a cell of CSV never begins as a formula would, so a
 spreadsheet shows a stranger's text and does not run it.
 """
@@ -31,6 +32,7 @@ from fyke.export.staging import Mark, Staging
 from fyke.search.archived import COLUMNS
 
 PART_ROWS = 2_000
+TOGETHER_BYTES = 4 << 20  # of lines
 EVER = datetime(1970, 1, 1, tzinfo=UTC)  # since then all pages are new
 
 _FACTS = ("host", "domain", "depth", "media_type", "content_bytes", "digest", "duplicate")
@@ -57,17 +59,18 @@ class _TextExport(ABC):
         entries = mark.entries
         with GrowingFile(self._staging.out, mark.state.get("length", 0), packed=self._packed) as file:
             for part in self._source.parts("pages", self._columns, mark, PART_ROWS):
-                lines, count = self._lines(part)
-                entries += count
-                yield Mark(part.end, entries, {"length": file.add(lines)})
+                for lines, count in self._lines(part):
+                    entries += count
+                    file.add(lines)
+                yield Mark(part.end, entries, {"length": file.length})
 
     @property
     @abstractmethod
     def _columns(self) -> list[str]: ...
 
     @abstractmethod
-    def _lines(self, part: RowRange) -> tuple[bytes, int]:
-        """Return the lines of the rows of `part`, and their number of entries."""
+    def _lines(self, part: RowRange) -> Iterator[tuple[bytes, int]]:
+        """Yield the lines of the rows of `part`, and their number of entries, as much at a time as may be in memory."""
 
     def finish(self, mark: Mark) -> None:
         """The file is whole when its last part is."""
@@ -100,13 +103,20 @@ class JsonLines(_TextExport):
     def _columns(self) -> list[str]:
         return _COLUMNS
 
-    def _lines(self, part: RowRange) -> tuple[bytes, int]:
+    def _lines(self, part: RowRange) -> Iterator[tuple[bytes, int]]:
         chosen = self._chosen[part.begin : part.end]
         words = map(change_in_words, self._changed[part.begin : part.end][chosen]) if self._changes else repeat("")
         near = self._near[part.begin : part.end][chosen].tolist()
-        lines = [line for line in map(self._line, chosen_rows(part, self._chosen), words, near) if line]
+        lines: list[bytes] = []
+        size = 0
+        for line in filter(None, map(self._line, chosen_rows(part, self._chosen), words, near)):
+            lines.append(line)
+            size += len(line)
+            if size >= TOGETHER_BYTES:
+                yield b"".join(lines), len(lines)
+                lines, size = [], 0
         self.unreadable = self._reading.unreadable
-        return b"".join(lines), len(lines)
+        yield b"".join(lines), len(lines)
 
     def _line(self, row: dict[str, Any], change: str, near_of: int) -> bytes:
         fetched_at = row["fetched_at"].isoformat().replace("+00:00", "Z")
@@ -162,7 +172,7 @@ class Csv(_TextExport):
     def _columns(self) -> list[str]:
         return list(PAGES.names)
 
-    def _lines(self, part: RowRange) -> tuple[bytes, int]:
+    def _lines(self, part: RowRange) -> Iterator[tuple[bytes, int]]:
         out = io.BytesIO()
         options = pv.WriteOptions(include_header=part.begin == 0)
         schema = journalled(PAGES)
@@ -181,7 +191,7 @@ class Csv(_TextExport):
                 at += batch.num_rows
                 count += int(wanted.sum())
                 writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema).filter(pa.array(wanted)))
-        return out.getvalue(), count
+        yield out.getvalue(), count
 
 
 def _cell(column: pa.Array) -> pa.Array:

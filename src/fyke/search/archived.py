@@ -2,13 +2,17 @@
 
 The indexer calls `read` for each page to be indexed. fastwarc reads the record where the row says it lies. Its bytes
 are decoded and parsed by the rooms that did so when it was fetched, so indexing and crawling agree on what a page says.
-Invariant: a record that cannot be read is None and counted, never raised, so that it costs one page.
+Invariant: a record that cannot be read is None and counted, never raised, so that it costs one page. Bounded: of a
+record, and of the body in it, 1 MB is in memory, the rest in a temporary file.
 """
 
 import os
 from collections import OrderedDict
-from io import BytesIO
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
+from tempfile import SpooledTemporaryFile, gettempdir
 from typing import Any, BinaryIO
 
 from fastwarc.warc import ArchiveIterator, WarcRecordType
@@ -21,10 +25,11 @@ from fyke.core.closing import Closing
 from fyke.core.codings import ISAL_ERROR
 from fyke.core.config import FetchSection
 from fyke.core.decoding import decode_body
-from fyke.core.document import Document
+from fyke.core.document import MEMORY_BYTES, PIECE_BYTES, Document
+from fyke.core.memory import Trimmer
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Page, visit_to
-from fyke.disk.files import allowed, open_file
+from fyke.disk.files import allowed, open_file, writing
 from fyke.harvest import Parser
 
 COLUMNS = ("url", "outcome", "status", "fetched_at", "warc_file", "warc_offset", "warc_length")  # that `read` needs
@@ -41,6 +46,7 @@ class ArchiveReader(Closing):
         self._parser = Parser(product=product, shared=True)
         self._most_bytes = FetchSection().max_body_bytes
         self._files: OrderedDict[str, BinaryIO] = OrderedDict()
+        self._trimmer = Trimmer()
         self.unreadable = 0  # records so far that were missing or incomplete
 
     def __repr__(self) -> str:
@@ -52,15 +58,20 @@ class ArchiveReader(Closing):
 
         Raises DirectoryError if this user may not read the archive.
         """
+        self._trimmer.trim()  # or pages would keep the most that a heavy one took
         exchange = self._exchange(row)
         if exchange is None:
             return None
-        return self._parser.parse(exchange, decode_body(exchange, self._most_bytes).content)
+        page = self._parser.page_of(exchange, decode_body(exchange, self._most_bytes).content)
+        self._parser.process(page)
+        if page.size_bytes > PIECE_BYTES:
+            self._trimmer.trim()
+        return page
 
     def _exchange(self, row: dict[str, Any]) -> Exchange | None:
         try:
-            record = self._record((row["warc_file"], row["warc_offset"], row["warc_length"]), row["url"])
-            found = self._message(record)
+            with self._record((row["warc_file"], row["warc_offset"], row["warc_length"]), row["url"]) as record:
+                found = self._message(record)
         except (OSError, ValueError, EOFError, ISAL_ERROR):
             found = None
         if found is None:
@@ -70,50 +81,81 @@ class ArchiveReader(Closing):
         visit = visit_to(row["url"])
         return Exchange(
             visit, Outcome(row["outcome"]), row["fetched_at"].timestamp(), 0.0, status=row["status"], head=head,
-            body=Document(body),
+            body=body,
         )  # fmt: skip
 
-    def _record(self, place: tuple[str, int, int], url: str) -> Any:
-        """Return the record of `url` at a place. Raises ValueError and others if it is missing or incomplete."""
-        unpacker = isal_zlib.decompressobj(wbits=GZIP)  # apart from fastwarc, because this checks length and CRC-32
-        packed = self._bytes(*place)
-        member = unpacker.decompress(packed, self._most_bytes + HEADER_BYTES)
-        if not unpacker.eof and not unpacker.unconsumed_tail:
-            raise ValueError("a record that does not end")
-        record = next(iter(ArchiveIterator(BytesIO(member), parse_http=False)), None)
-        if record is None or record.headers.get("WARC-Target-URI") != url:
-            raise ValueError("another record")
-        return record
+    @contextmanager
+    def _record(self, place: tuple[str, int, int], url: str) -> Iterator[Any]:
+        """Yield the record of `url` at a place. Raises ValueError and others if it is missing or incomplete."""
+        with SpooledTemporaryFile(MEMORY_BYTES) as member:
+            for piece in self._unpacked(*place):
+                with writing(Path(gettempdir())):
+                    member.write(piece)
+            with writing(Path(gettempdir())):
+                member.seek(0)
+            record = next(iter(ArchiveIterator(member, parse_http=False)), None)
+            if record is None or record.headers.get("WARC-Target-URI") != url:
+                raise ValueError("another record")
+            yield record
 
-    def _message(self, record: Any) -> tuple[bytes, bytes] | None:
+    def _message(self, record: Any) -> tuple[bytes, Document] | None:
         """Return head and body. A revisit has the body of its original, and its own head unless that is empty."""
-        block: bytes = record.reader.read()
+        start: bytes = record.reader.read(PIECE_BYTES)
         if record.record_type is WarcRecordType.revisit:
-            original = self._original(record)
-            is_there = original is not None and original.record_type is not WarcRecordType.revisit
-            found = self._message(original) if is_there else None
-            return (block or found[0], found[1]) if found else None
+            found = self._original(record)
+            return (start or found[0], found[1]) if found else None
         if record.record_type not in _WANTED:
             return None
-        return taken_apart(block) if record.is_http else (b"", block)
+        head, start = taken_apart(start) if record.is_http else (b"", start)
+        return head, _document(chain([start], iter(lambda: record.reader.read(PIECE_BYTES), b"")))
 
-    def _original(self, revisit: Any) -> Any | None:
-        """Return the record that `revisit` stands for; None if the archive no longer has it."""
+    def _original(self, revisit: Any) -> tuple[bytes, Document] | None:
+        """Return head and body of the record that `revisit` stands for; None if the archive no longer has it."""
         names = ("WARC-Refers-To-Target-URI", "WARC-Refers-To-Date", "WARC-Payload-Digest")
         at = self._captures.original(Original(*(revisit.headers.get(name, "") for name in names)))
-        return None if at is None else self._record((at.file, at.offset, at.length), at.url)
+        if at is None:
+            return None
+        with self._record((at.file, at.offset, at.length), at.url) as original:
+            return None if original.record_type is WarcRecordType.revisit else self._message(original)
 
-    def _bytes(self, name: str, offset: int, length: int) -> bytes:
+    def _unpacked(self, name: str, offset: int, length: int) -> Iterator[bytes]:
+        """Yield the record at a place in pieces, at most the longest that a page may have. Raises ValueError and others
+        if it does not end."""
+        file = self._file(name)
+        file.seek(offset)
+        left = min(length, os.fstat(file.fileno()).st_size)  # an index may say any length
+        room = self._most_bytes + HEADER_BYTES
+        unpacker = isal_zlib.decompressobj(wbits=GZIP)  # apart from fastwarc, because this checks length and CRC-32
+        while room and not unpacker.eof:
+            packed = unpacker.unconsumed_tail
+            if not packed:
+                packed = file.read(min(left, PIECE_BYTES))
+                left -= len(packed)
+            piece = unpacker.decompress(packed, min(room, PIECE_BYTES))
+            if not packed and not piece:
+                raise ValueError("a record that does not end")
+            room -= len(piece)
+            yield piece
+
+    def _file(self, name: str) -> BinaryIO:
         file = self._files.get(name)
         if file is None:
             while len(self._files) >= OPEN_FILES:
                 self._files.popitem(last=False)[1].close()
             with allowed(self._crawl / name):
                 file = self._files[name] = open_file(self._crawl / name)
-        file.seek(offset)
-        return file.read(min(length, os.fstat(file.fileno()).st_size))  # an index may say any length
+        return file
 
     def close(self) -> None:
         """Let go of the files."""
         while self._files:
             self._files.popitem()[1].close()
+
+
+def _document(pieces: Iterable[bytes]) -> Document:
+    """Return a document of `pieces`. Raises DiskFull."""
+    document = Document()
+    for piece in pieces:
+        with writing(Path(gettempdir())):
+            document.write(piece)
+    return document

@@ -8,10 +8,13 @@ is. The main text has a line for each block of the page; all else is one line.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from sys import getsizeof
 from typing import Any
 
 from selectolax.lexbor import LexborCSSSelector, LexborNode
 
+from fyke.core.document import PIECE_BYTES
+from fyke.core.memory import Trimmer
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical, key_of, split
 from fyke.core.visits import HTML_TYPES, Page
@@ -20,7 +23,7 @@ from fyke.harvest.queries import with_queries_encoded
 from fyke.search.article import TextParts
 from fyke.search.dates import META_NAMES, date_of
 from fyke.search.language import LanguageGuesser
-from fyke.search.lines import by_lines, one_line
+from fyke.search.lines import by_lines, needed, one_line
 from fyke.search.main_text import TEXT_CHARS, main_text
 from fyke.search.pieces import Pieces, pieces_of
 
@@ -56,6 +59,11 @@ class Extract:
     anchors: tuple[Anchor, ...]
     parts: TextParts  # for sketches
 
+    @property
+    def size_bytes(self) -> int:
+        """Memory that its texts take, without anchors and parts."""
+        return sum(map(getsizeof, (self.title, self.headings, self.description, self.text)))
+
     def pieces(self) -> Pieces:
         """Return its pieces. Title and links help to tell which are its own (`fyke.search.own_text`)."""
         return pieces_of(self.parts, (anchor.words for anchor in self.anchors), self.title)
@@ -67,6 +75,7 @@ class TextExtractor:
     def __init__(self) -> None:
         self._languages = LanguageGuesser()
         self._links = LinkResolver()
+        self._trimmer = Trimmer()
         self._selector: Any = LexborCSSSelector()  # type: ignore[no-untyped-call]
 
     def __repr__(self) -> str:
@@ -79,7 +88,7 @@ class TextExtractor:
         return self._plain(page) if page.media_type in PLAIN_TYPES else None
 
     def _plain(self, page: Page) -> Extract:
-        said = page.text
+        said = page.first_text(needed(TEXT_CHARS))
         text = by_lines(said, TEXT_CHARS)
         first = next((line for line in said[:4000].splitlines() if _SAYS_SOMETHING.search(line)), "")
         if _is_markdown(page):
@@ -102,17 +111,24 @@ class TextExtractor:
             return self._plain(page)
         find = self._selector.find
         metas = [node.attributes for node in find("meta", root)]
-        main = main_text(page, parts=True)
         declared = (root.attributes.get("lang") or "") if root.attributes else ""
+        date_s = self._date(page, _dates(metas, find("time[datetime]", root)))
+        address = _canonical(page, find("link[rel~=canonical i]", root))
+        anchors = () if page.nofollow else tuple(self._anchors(page, find("a[href],area[href]", root)))
+        del root
+        page.drop_tree()  # before another is made
+        if page.size_bytes > PIECE_BYTES:
+            self._trimmer.trim()
+        main = main_text(page, parts=True)
         return Extract(
             title=one_line(page.title, TITLE_CHARS) or main.headings[:ANCHOR_CHARS],
             headings=main.headings,
             description=one_line(_meta(metas, ("description", "og:description")), DESCRIPTION_CHARS),
             text=main.text,
             language=self._languages.guess(main.text, declared),
-            date_s=self._date(page, _dates(metas, find("time[datetime]", root))),
-            canonical=_canonical(page, find("link[rel~=canonical i]", root)),
-            anchors=() if page.nofollow else tuple(self._anchors(page, find("a[href],area[href]", root))),
+            date_s=date_s,
+            canonical=address,
+            anchors=anchors,
             parts=main.parts,
         )
 

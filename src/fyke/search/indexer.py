@@ -25,7 +25,6 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.reading import MENDED, generation
 from fyke.core.config import Config
 from fyke.core.errors import NotACrawl
-from fyke.core.memory import Trimmer
 from fyke.core.outcomes import Outcome
 from fyke.core.telling import Tell
 from fyke.core.urls import key_of, split
@@ -170,13 +169,12 @@ class Indexer:
     def _read_pages(self) -> None:
         end = safe_rows(self.folder.crawl, "pages")
         position = self.state.pages_read
-        lot, trimmer = LotWriter(self._own_text), Trimmer()
+        lot = LotWriter(self._own_text)
         for row in self._rows(position, end):
             position += 1
             page = self._page(row)
             if page is not None:
                 lot.add(page)
-            trimmer.trim()  # a crawl of heavy pages would keep the most that each of them took
             self._progress("read", position, end)
             if len(lot) >= self._limits.lot_pages or lot.size_bytes >= self._limits.lot_bytes:
                 lot = self._finished(lot, position)

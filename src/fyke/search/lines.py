@@ -12,13 +12,19 @@ from fyke.core.hidden import HIDDEN
 _NOT_SHOWN = re.compile(rf"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad{HIDDEN}¶]")
 
 
+def needed(limit: int) -> int:
+    """Return how many characters of a text are read for a result of at most `limit`: a page may hold megabytes of
+    blanks."""
+    return 4 * limit + 1000
+
+
 def one_line(text: str, limit: int) -> str:
     """Return `text` with white space collapsed and invisible characters taken out, at most `limit` characters."""
-    text = text[: 4 * limit + 1000]  # a page may hold megabytes of blanks
+    text = text[: needed(limit)]
     return " ".join(_NOT_SHOWN.sub("", text).split())[:limit].rstrip().encode("utf-8", "ignore").decode()
 
 
 def by_lines(text: str, limit: int) -> str:
     """Return `text` without invisible characters, its lines as `one_line` has them, at most `limit` characters."""
-    lines = (" ".join(line.split()) for line in _NOT_SHOWN.sub("", text[: 4 * limit + 1000]).splitlines())
+    lines = (" ".join(line.split()) for line in _NOT_SHOWN.sub("", text[: needed(limit)]).splitlines())
     return "\n".join(filter(None, lines))[:limit].rstrip().encode("utf-8", "ignore").decode()

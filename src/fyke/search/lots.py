@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from sys import getsizeof
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.archive.table_files import as_file
+from fyke.core.batches import NO_KEYS, U64
 from fyke.core.urls import key_of, split
 from fyke.disk.files import save_array, sync_file, writing
 from fyke.search.article import NO_PARTS
@@ -40,6 +42,8 @@ Array = npt.NDArray[Any]
 
 FILES = ("rows.npy", "texts.arrow", "anchors.npy", "words.arrow", "sketches.npy")
 HEADER_BYTES = 1 << 10  # of an array file, at most
+PAGE_BYTES = 1_000  # that a page takes beside its text
+ANCHOR_BYTES = 150  # the same for an anchor, while it is written
 TEXTS_TOGETHER = 64  # rows of a compressed block, the least that is read
 
 
@@ -113,6 +117,7 @@ class LotWriter:
     def __init__(self, own_text: OwnText) -> None:
         self._own_text = own_text
         self._pages: dict[int, Read] = {}
+        self._anchors: dict[int, _Anchors] = {}  # of the same pages, apart: objects would take five times the memory
         self._texts: list[tuple[int, int, Pieces]] = []  # to be sketched: key of the page, key of its host, its pieces
         self.size_bytes = 0
 
@@ -128,15 +133,18 @@ class LotWriter:
             page.row["sketch"] = len(self._texts)
             host = key_of(split(page.url).host)
             pieces = page.extract.pieces()
-            page = replace(page, extract=replace(page.extract, parts=NO_PARTS))  # the parts have no further use
             self._own_text.meet(host, pieces)
             self._texts.append((page.row["key"], host, pieces))
             self.size_bytes += pieces.nbytes
-        before = self._pages.get(page.row["key"])
+        key = page.row["key"]
+        before = self._pages.get(key)
         if before is None or before.row["fetched_at"] <= page.row["fetched_at"]:
-            self._pages[page.row["key"]] = page
+            self._pages[key] = page
+            self._anchors.pop(key, None)
             if page.extract is not None:
-                self.size_bytes += len(page.extract.text) + 80 * len(page.extract.anchors) + 500
+                self._anchors[key] = anchors = _Anchors.of(page.extract.anchors)
+                self.size_bytes += page.extract.size_bytes + anchors.size_bytes + PAGE_BYTES
+                self._pages[key] = replace(page, extract=replace(page.extract, parts=NO_PARTS, anchors=()))
 
     def write(self, folder: Path, number: int) -> None:
         """Write the lot `number` and make it safe. Raises DiskFull or DirectoryError."""
@@ -146,7 +154,7 @@ class LotWriter:
         with writing(folder):
             save_array(paths[0], _rows(pages))
             _write_texts(paths[1], shown)
-            anchors, words = _anchors(pages)
+            anchors, words = _anchors([self._anchors.get(page.row["key"], _NO_ANCHORS) for page in pages])
             save_array(paths[2], anchors)
             _write_arrow(paths[3], WORDS, [words], None)
             save_array(paths[4], self._sketches())
@@ -198,16 +206,39 @@ def _texts(pages: list[Read]) -> pa.RecordBatch:
     )
 
 
-def _anchors(pages: list[Read]) -> tuple[Array, pa.RecordBatch]:
-    found: list[tuple[int, Anchor]] = [
-        (row, anchor) for row, page in enumerate(pages) if page.extract for anchor in page.extract.anchors
-    ]
-    hashes = {words: key_of(words) for words in {anchor.words for _, anchor in found}}
-    ordered = sorted(hashes, key=lambda words: (hashes[words], words))
-    places = {words: place for place, words in enumerate(ordered)}
-    anchors = np.unique(np.array([(anchor.target, row, places[anchor.words]) for row, anchor in found], ANCHORS))
-    return anchors, pa.RecordBatch.from_pydict(
-        {"hash": [hashes[words] for words in ordered], "words": ordered}, schema=WORDS
+@dataclass(frozen=True, slots=True)
+class _Anchors:
+    """The anchors of one page."""
+
+    targets: U64  # [n]
+    hashes: U64  # [n], of the words
+    words: str  # a line for each
+
+    @classmethod
+    def of(cls, anchors: tuple[Anchor, ...]) -> Self:
+        """Return `anchors`, whose words have no line ends."""
+        hashes = np.fromiter((key_of(anchor.words) for anchor in anchors), np.uint64, len(anchors))
+        targets = np.fromiter((anchor.target for anchor in anchors), np.uint64, len(anchors))
+        return cls(targets, hashes, "\n".join(anchor.words for anchor in anchors))
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that they take, also while they are written."""
+        return getsizeof(self.words) + ANCHOR_BYTES * len(self.targets)
+
+
+_NO_ANCHORS = _Anchors.of(())
+
+
+def _anchors(of_rows: list[_Anchors]) -> tuple[Array, pa.RecordBatch]:
+    hashes = np.concatenate([NO_KEYS, *(one.hashes for one in of_rows)])
+    found = np.empty(len(hashes), ANCHORS)
+    found["target"] = np.concatenate([NO_KEYS, *(one.targets for one in of_rows)])
+    found["row"] = np.repeat(np.arange(len(of_rows)), [len(one.targets) for one in of_rows])
+    hashes, firsts, found["words"] = np.unique(hashes, return_index=True, return_inverse=True)
+    words = [words for one in of_rows if len(one.targets) for words in one.words.split("\n")]
+    return np.unique(found), pa.RecordBatch.from_pydict(
+        {"hash": hashes, "words": [words[first] for first in firsts.tolist()]}, schema=WORDS
     )
 
 

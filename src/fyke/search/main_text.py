@@ -139,12 +139,15 @@ def is_deep(html: str) -> bool:
     so that each of many lines begins with a thousand blanks."""
     if html.count("<") < _MANY_TAGS:
         return False
-    ends = np.array(list(map(len, _NESTING_TAG.findall(html)))) == len("</")
+    lengths = (tag.end() - tag.start() for tag in _NESTING_TAG.finditer(html))  # there may be millions
+    ends = np.fromiter(lengths, np.int8) == len("</")
     if len(ends) and int(np.cumsum(1 - 2 * ends).max()) > _DEEP:
         return True
     lists = (len(tag[0]) > 1 and 1 - 2 * len(tag[1]) for tag in _INDENTED.finditer(html))
-    levels = np.cumsum(np.fromiter(lists, np.int8), dtype=np.int64)
-    return int((levels - np.minimum.accumulate(np.minimum(levels, 0))).sum()) > _MOST_INDENTS
+    levels = np.cumsum(np.fromiter(lists, np.int8), dtype=np.int32)
+    least = np.minimum(levels, 0)
+    levels -= np.minimum.accumulate(least, out=least)
+    return int(levels.sum(dtype=np.int64)) > _MOST_INDENTS
 
 
 def _plain_text(tree: HTMLTree, *, main_content: bool, formatting: bool = True) -> str:

@@ -126,6 +126,33 @@ async def test_a_part_that_nobody_asked_for_is_no_page(fields, outcome, detail):
         assert answer.detail.endswith(detail)
 
 
+async def test_who_is_asked_on_a_wrong_connection_is_asked_once_more_on_another():
+    """On a new one the same status is an answer (RFC 9110, 15.5.20). What a crawl does with `kept_broke`, rests
+    first, is tried in `test_engine`."""
+    asked = []
+
+    async def serve(head, _reader, writer):
+        path = head.split()[1]
+        kept = any(one is writer for one, _ in asked)
+        asked.append((writer, path))
+        wrong = path == b"/never" or (path == b"/wrong" and kept)
+        writer.write(b"HTTP/1.1 %s\r\nContent-Length: 2\r\n\r\nhi" % (b"421 Misdirected" if wrong else b"200 OK"))
+
+    async with web(serve) as server, Client() as client:
+        assert (await client.get(server.url("/right"))).outcome is Outcome.OK
+        wrong = await client.get(server.url("/wrong"))
+        assert (wrong.outcome, wrong.kept_broke, wrong.status) == (Outcome.BROKEN_OFF, True, 421)
+        assert (await client.get(server.url("/wrong"))).outcome is Outcome.OK
+        never = await client.get(server.url("/never"))
+        assert never.outcome is Outcome.BROKEN_OFF and never.kept_broke
+        never = await client.get(server.url("/never"))
+        assert (never.outcome, never.kept_broke, never.status) == (Outcome.CLIENT_ERROR, False, 421)
+        assert (await client.get(server.url("/right"))).outcome is Outcome.OK
+    writers = [writer for writer, _ in asked]
+    assert [path for _, path in asked] == [b"/right", b"/wrong", b"/wrong", b"/never", b"/never", b"/right"]
+    assert writers[0] is writers[1] and writers[2] not in writers[:2] and writers[4] not in writers[:4]
+
+
 async def test_a_status_of_another_kind_may_name_a_range():
     """It means nothing there (RFC 9110, 14.4)."""
     head = b"HTTP/1.1 200 OK\r\nContent-Range: bytes 7-8/9\r\nContent-Length: 2\r\n\r\nhi"
@@ -197,6 +224,43 @@ async def test_who_will_not_do_it_in_http_2_is_asked_in_http_1(authority, code):
         answer = await client.get(url)
         assert (answer.outcome, answer.effective_protocol) == (Outcome.OK, "http/1.1"), answer.detail
         assert spoken == ["h2", "http/1.1"]
+
+
+@pytest.mark.parametrize("said", [b"", bytes.fromhex("000000040000000000")], ids=["closes", "frames"])
+async def test_who_speaks_http_2_alone_is_asked_in_it_again(authority, said):
+    """One break is followed by one try in HTTP/1.1, which fails; the try after that brings the page."""
+    issuer, ca_file = authority
+    spoken = []
+
+    async def serve(reader, writer):
+        if writer.get_extra_info("ssl_object").selected_alpn_protocol() != "h2":
+            spoken.append("http/1.1")
+            writer.write(said)
+            writer.close()
+            return
+        await reader.readexactly(24)
+        writer.write(bytes.fromhex("000000040000000000"))
+        kind = 0
+        while kind != 1:
+            length, kind, _, stream = struct.unpack(">3sBB4s", await reader.readexactly(9))
+            await reader.readexactly(int.from_bytes(length))
+        if not spoken:
+            writer.write(struct.pack(">3sBB4sI", (4).to_bytes(3), 3, 0, stream, 7))  # REFUSED_STREAM
+        else:
+            writer.write(struct.pack(">3sBB4sB", (1).to_bytes(3), 1, 4, stream, 0x88))  # :status 200
+            writer.write(struct.pack(">3sBB4s2s", (2).to_bytes(3), 0, 1, stream, b"hi"))
+        spoken.append("h2")
+        await reader.read()
+        writer.close()
+
+    async with listening(serve, ssl=tls(issuer, "site.test", "h2")) as port, Client(ca_file=ca_file) as client:
+        url = f"https://site.test:{port}/"
+        for _ in range(2):
+            failed = await client.get(url)
+            assert failed.outcome is Outcome.BROKEN_OFF, failed.detail
+        answer = await client.get(url)
+        assert (answer.outcome, answer.effective_protocol, answer.body.read()) == (Outcome.OK, "h2", b"hi")
+        assert spoken == ["h2", "http/1.1", "h2"]
 
 
 async def test_a_page_in_small_pieces_comes_whole(authority):

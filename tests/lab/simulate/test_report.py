@@ -64,7 +64,9 @@ def test_the_same_seed_gives_the_same_bytes_on_an_idle_machine_and_beside_other_
     assert come_of("alone", 0) == come_of("beside", 2)
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)], ids=["int", "term"])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 0), (signal.SIGHUP, 130)], ids=["int", "term", "hup"]
+)
 def test_it_stops_when_asked_and_has_written_its_report(tmp_path, number, status):
     """With the status of a crawl that the same signal stops."""
     with subprocess.Popen([*COMMAND, "--into", tmp_path / "s", "--pages", "1e9"], stderr=subprocess.PIPE) as process:

@@ -17,6 +17,8 @@ too long is archived as truncated, and `detail` says why.
   (RFC 9110, 15.4.6 and 15.4.7).
 - A 206 with a part of the page is a BAD_ANSWER, because we ask for no part. One that has all of it, or does not say, is
   OK.
+- A 421 that came on a kept connection is asked for once more, on a new one, as if the connection had broken (RFC 9110,
+  15.5.20). On a new one it is a CLIENT_ERROR.
 - A 101 is final and a BAD_ANSWER, because we never ask for another protocol; no HTTP follows it (RFC 9110, 15.2.2).
 
 Invariants: `exchange.head` is the final answer's, without interim answers (1xx) and trailers. An exchange whose outcome
@@ -41,7 +43,7 @@ from fyke.fetcher.wire.chunks import ChunkedEnd, overlooked_chunks
 from fyke.fetcher.wire.curl import CurlEngine
 from fyke.fetcher.wire.transfer import Done, Longest, Option, Request, note
 
-PROXY_REFUSED = 407
+PROXY_REFUSED, MISDIRECTED = 407, 421
 _NEVER_FOLLOWED = frozenset({305, 306})
 BY_HEAD = frozenset({Outcome.THROTTLED, Outcome.REDIRECTED})  # whose bodies we do not need
 ORDINARY = Access()
@@ -81,11 +83,18 @@ class Http:
         self._shown = [f"{name}: {HIDDEN if name in access.hidden else value}" for name, value in fields]
         self._lengthless: set[int] = set()  # keys of URLs whose Content-Length was no number
         self._broke: set[int] = set()  # keys of URLs that libcurl would have asked for again, perhaps because of HTTP/2
+        self._in_http_1: set[int] = set()  # keys of such URLs that are being asked for in HTTP/1.1
+        self._misdirected: set[int] = set()  # keys of URLs that were asked for on a wrong connection
         self._old_ports: set[int] = set()  # our ends of connections whose last answer was HTTP/1.0
 
     def fetch(self, visit: Visit, address: str, done: Done) -> None:
         """Start fetching `visit` from `address`; `done` is called once."""
         to_the_end, http_1 = visit.key in self._lengthless, visit.key in self._broke
+        if http_1 and visit.url.startswith("https:"):  # once: the server may speak HTTP/2 alone
+            self._broke.discard(visit.key)
+            note(visit.key, self._in_http_1)
+        anew = visit.key in self._misdirected
+        self._misdirected.discard(visit.key)
         condition = condition_of(visit)
         fields, shown = self._fields, self._shown
         if condition:
@@ -95,7 +104,9 @@ class Http:
         longest: Longest | None = _longest_rules if visit.purpose is Purpose.ROBOTS else None
         if self._access.media_bytes and visit.purpose is Purpose.PAGE:
             longest = self._longest
-        self._engine.start(Request(visit, server, self, head, fields, longest, _chunked, http_1, to_the_end), done)
+        self._engine.start(
+            Request(visit, server, self, head, fields, longest, _chunked, http_1, to_the_end, anew), done
+        )
 
     def _longest(self, lines: Sequence[bytes]) -> tuple[int, str] | None:
         """Return the most bytes that an answer with this head may have by its media type, and the reason; None for no
@@ -150,6 +161,10 @@ class Http:
         ):  # fmt: skip
             exchange.outcome, exchange.detail = Outcome.CONNECT_FAILED, "the proxy asks for a user name and password"
         head = final_head(lines)
+        if exchange.visit.key in self._in_http_1:
+            self._in_http_1.discard(exchange.visit.key)
+            if not head and exchange.outcome in (Outcome.TLS_FAILED, Outcome.BAD_ANSWER):
+                exchange.outcome = Outcome.BROKEN_OFF  # the next try is in HTTP/2 again
         if self._old_ports or head.startswith(b"HTTP/1.0"):
             self._note_version(exchange, head, curl)
         protocol = _PROTOCOLS.get(head[:8]) or _PROTOCOLS.get(head[:7])
@@ -162,6 +177,15 @@ class Http:
         exchange.effective_protocol = protocol
         exchange.status = curl.getinfo(pycurl.RESPONSE_CODE)
         _judge(exchange)
+        if exchange.status == MISDIRECTED and exchange.outcome is Outcome.CLIENT_ERROR:
+            self._note_misdirected(exchange, curl)
+
+    def _note_misdirected(self, exchange: Exchange, curl: Any) -> None:
+        """Have the URL asked for once more if the connection was a kept one."""
+        if not curl.getinfo(pycurl.NUM_CONNECTS):
+            note(exchange.visit.key, self._misdirected)
+            exchange.outcome, exchange.kept_broke = Outcome.BROKEN_OFF, True
+            exchange.detail = "status 421: the connection is not for this site"
 
     def _note_version(self, exchange: Exchange, head: bytes, curl: Any) -> None:
         """Keep the recorded request true: on a connection that last answered in HTTP/1.0, libcurl asks in it."""

@@ -94,6 +94,7 @@ class Request:
     chunked: Chunked | None = None
     http_1: bool = False  # ask in HTTP/1.1, even if the server speaks others
     to_the_end: bool = False  # the body ends with the connection, despite Content-Length
+    anew: bool = False  # on a new connection, even if one was kept
     blocks: bool = False  # libcurl waits for the server inside a call
 
 
@@ -109,8 +110,8 @@ class Slot:
 
     __slots__ = (
         "_address", "_answer_at", "_asked_in", "_call", "_calls", "_came_bytes", "_chunked", "_counts", "_ends",
-        "_fields", "_head_bytes", "_heads", "_http_1", "_limit_bytes", "_new_fd", "_paused", "_room_bytes", "_sessions",
-        "_steps", "_steps_at_once", "_to_the_end", "_turn_bytes", "_waits", "_why", "alone", "asked", "body", "curl",
+        "_fields", "_head_bytes", "_heads", "_limit_bytes", "_manner", "_new_fd", "_paused", "_room_bytes",
+        "_sessions", "_steps", "_steps_at_once", "_turn_bytes", "_waits", "_why", "alone", "asked", "body", "curl",
         "cut", "disk_error", "done", "fd", "fruitless", "large", "lines", "refused", "request", "started", "talked",
         "turns", "whole",
     )  # fmt: skip
@@ -125,7 +126,7 @@ class Slot:
         self._limit_bytes = limit_bytes
         self._address = ""
         self._fields: Sequence[bytes] = ()
-        self._http_1 = self._to_the_end = False
+        self._manner = False, False, False  # of asking, as in `Request`
         self._sessions: Any = None
         self._counts = False  # whether its steps are counted
         self._calls, self._call = calls, 0
@@ -187,12 +188,11 @@ class Slot:
         if request.fields is not self._fields:
             self.curl.setopt(pycurl.HTTPHEADER, request.fields)
             self._fields = request.fields
-        if request.to_the_end is not self._to_the_end:
+        if (manner := (request.to_the_end, request.anew, request.http_1)) != self._manner:
             self.curl.setopt(pycurl.IGNORE_CONTENT_LENGTH, int(request.to_the_end))
-            self._to_the_end = request.to_the_end
-        if request.http_1 is not self._http_1:
+            self.curl.setopt(pycurl.FRESH_CONNECT, int(request.anew))
             self.curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1 if request.http_1 else HTTP_VERSION)
-            self._http_1 = request.http_1
+            self._manner = manner
         behind_tls = request.visit.url.startswith("https:")
         if behind_tls is not self._counts:
             self.curl.setopt(pycurl.NOPROGRESS, int(not behind_tls))

@@ -1,8 +1,8 @@
 """A simulation run from the command line: its progress line, Ctrl-C, and the report at the end.
 
-`fyke simulate` calls `run`. The first Ctrl-C (or SIGTERM) stops at the end of the current step and writes checkpoint
-and report. The second kills; work after the newest checkpoint is then simulated again. As with a crawl, SIGTERM asks
-for an end, so the command ends with 0.
+`fyke simulate` calls `run`. The first Ctrl-C (or SIGTERM, or SIGHUP) stops at the end of the current step and writes
+checkpoint and report. The second of a kind kills; work after the newest checkpoint is then simulated again. As with a
+crawl, SIGTERM asks for an end, so the command ends with 0.
 """
 
 import signal
@@ -13,6 +13,7 @@ from types import FrameType
 
 from rich.console import Console
 
+from fyke.crawl.signals import leave_terminal, stop_signals
 from fyke.lab.simulate.keep import SimulationSettings, opened, simulate
 from fyke.lab.simulate.report import SimulationSummary, write
 from fyke.lab.simulate.tally import Sample
@@ -33,20 +34,22 @@ class StopAsked:
 
     @property
     def interrupted(self) -> bool:
-        """True if Ctrl-C asked, and SIGTERM did not."""
+        """True if a signal asked, and SIGTERM did not."""
         return self() and signal.SIGTERM not in self._came
 
     def ask(self, number: int, frame: FrameType | None) -> None:
         """Note the wish to stop; the next signal of this kind has its usual effect."""
         self._came.append(number)
         signal.signal(number, signal.SIG_DFL)
+        if number == signal.SIGHUP:
+            leave_terminal()
 
 
 @contextmanager
 def stopping() -> Iterator[StopAsked]:
-    """Let SIGINT and SIGTERM ask to stop."""
+    """Let the signals that stop a crawl ask to stop."""
     stopped = StopAsked()
-    before = {number: signal.signal(number, stopped.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, stopped.ask) for number in stop_signals()}
     try:
         yield stopped
     finally:
