@@ -226,6 +226,30 @@ async def test_who_will_not_do_it_in_http_2_is_asked_in_http_1(authority, code):
         assert spoken == ["h2", "http/1.1"]
 
 
+async def test_a_kept_connection_in_http_2_is_used_again(authority):
+    issuer, ca_file = authority
+    connections = []
+
+    async def serve(reader, writer):
+        connections.append(writer)
+        await reader.readexactly(24)
+        writer.write(bytes.fromhex("000000040000000000"))
+        with suppress(asyncio.IncompleteReadError):
+            while True:
+                length, kind, _, stream = struct.unpack(">3sBB4s", await reader.readexactly(9))
+                await reader.readexactly(int.from_bytes(length))
+                if kind == 1:
+                    writer.write(struct.pack(">3sBB4sB", (1).to_bytes(3), 1, 4, stream, 0x88))  # :status 200
+                    writer.write(struct.pack(">3sBB4s2s", (2).to_bytes(3), 0, 1, stream, b"hi"))
+        writer.close()
+
+    async with listening(serve, ssl=tls(issuer, "site.test", "h2")) as port, Client(ca_file=ca_file) as client:
+        for number in range(3):
+            answer = await client.get(f"https://site.test:{port}/{number}")
+            assert (answer.outcome, answer.body.read()) == (Outcome.OK, b"hi"), answer.detail
+    assert len(connections) == 1
+
+
 @pytest.mark.parametrize("said", [b"", bytes.fromhex("000000040000000000")], ids=["closes", "frames"])
 async def test_who_speaks_http_2_alone_is_asked_in_it_again(authority, said):
     """One break is followed by one try in HTTP/1.1, which fails; the try after that brings the page."""
@@ -259,7 +283,9 @@ async def test_who_speaks_http_2_alone_is_asked_in_it_again(authority, said):
             failed = await client.get(url)
             assert failed.outcome is Outcome.BROKEN_OFF, failed.detail
         answer = await client.get(url)
-        assert (answer.outcome, answer.effective_protocol, answer.body.read()) == (Outcome.OK, "h2", b"hi")
+        assert (answer.outcome, answer.effective_protocol, answer.body.read()) == (Outcome.OK, "h2", b"hi"), (
+            answer.detail
+        )
         assert spoken == ["h2", "http/1.1", "h2"]
 
 

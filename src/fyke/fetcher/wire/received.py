@@ -59,7 +59,8 @@ class KeptConnections:
 
     def unread_bytes(self, ends: Ends) -> int:
         """Return how many bytes wait at the connection between `ends`; 0 if it was not noted."""
-        return unread_bytes(self._fds.get(ends, -1))
+        fd = self._fds.get(ends)
+        return 0 if fd is None else unread_bytes(fd)
 
 
 def read_bytes(descriptors: Iterable[int]) -> dict[int, int]:
