@@ -474,7 +474,7 @@ async def test_who_takes_time_and_brings_nothing_takes_turns_as_well():
             await asyncio.sleep(0.005)
 
     pace.note_busy()
-    async with web(telling) as server, Client(pace=pace) as client:
+    async with web(telling) as server, Client(pace=pace, timeout_s=60) as client:
         engine = client.engine
         engine._multi, go_on = Slow(engine._multi, clock), engine._go_on
 
@@ -488,6 +488,7 @@ async def test_who_takes_time_and_brings_nothing_takes_turns_as_well():
             pace.note_busy()
             clock.advance(0.002)
             await asyncio.sleep(0.001)
+        assert not answer.done(), answer.result().detail
         engine.cut(next(iter(engine._active.values())).request.visit, "enough was seen")
         assert (await answer).outcome is Outcome.STALLED
     assert all(after - before >= 0.003 * PARTS - 1e-6 for before, after in pairwise(turns))
