@@ -98,7 +98,8 @@ static PyObject *without_words(PyObject *module, PyObject *args) {
     PyObject *list = PySequence_Fast(words, "words must be a sequence");
     if (!list) return NULL;
     const char *begin = PyBytes_AS_STRING(text), *end = begin + PyBytes_GET_SIZE(text);
-    if (!(result = PyBytes_FromStringAndSize(begin, end - begin))) goto done;
+    if (!(result = PyBytes_FromStringAndSize(NULL, end - begin))) goto done; /* a copy of a letter would be Python's own */
+    memcpy(PyBytes_AS_STRING(result), begin, end - begin);
     for (Py_ssize_t n = 0; n < PySequence_Fast_GET_SIZE(list); n++) {
         char *word;
         Py_ssize_t size;
