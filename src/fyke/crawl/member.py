@@ -136,10 +136,9 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
     try:
         config, divided = directory.config(), division(directory.state)
         async with AsyncExitStack() as stack:
-            agents: dict[int, Agent] = {}
-            here: dict[int, Sockets] = {}
+            agents = {}
             for me in numbers:
-                sockets = Sockets(me, directory.state, here, listens=len(numbers) < divided.shards)
+                sockets = Sockets(me, directory.state)
                 seat = Seat(
                     me=me,
                     division=divided,

@@ -1,9 +1,8 @@
 """Envelopes between processes of one machine: each agent listens at a Unix socket in the crawl's folder `state`.
 
 A transport as the office wants it: `send` carries a frame or loses it, and never waits. Each agent writes to the
-connections it opened, and reads from those that others opened. Agents of one process need no sockets. Invariant: a
-frame arrives whole or not at all. Bounded: memory holds `MOST_BYTES` for each agent of another process, however slow it
-is.
+connections it opened, and reads from those that others opened. Invariant: a frame arrives whole or not at all. Bounded:
+memory holds `MOST_BYTES` for each agent, however slow it is.
 """
 
 import asyncio
@@ -28,11 +27,8 @@ def name_of(agent: int) -> str:
 class Sockets:
     """The transport of agent `me`. Use as an async context manager, after `deliver` was set."""
 
-    def __init__(self, me: int, state: Path, here: "dict[int, Sockets] | None" = None, *, listens: bool = True) -> None:
-        """`here` has the transports of this process that are open. Without `listens` there are no others."""
+    def __init__(self, me: int, state: Path) -> None:
         self._me = me
-        self._here = {} if here is None else here
-        self._listens = listens
         self._state = state
         self._writers: dict[int, asyncio.StreamWriter] = {}
         self._reaching: dict[int, asyncio.Task[None]] = {}
@@ -45,48 +41,33 @@ class Sockets:
 
     async def __aenter__(self) -> "Sockets":
         """Listen. Raises DirectoryError where no socket can be made: some file systems know none."""
-        self._here[self._me] = self
-        if not self._listens:
-            return self
         try:
             listening = bound(self._state, name_of(self._me))
         except OSError as error:
             raise DirectoryError(
                 f"cannot make a socket in {self._state}: {error.strerror}; several agents need one each: crawl into a"
-                " folder of another file system, or go on with --agents 1"
+                " folder of another file system, or into a new one with --agents 1"
             ) from error
         self._server = await asyncio.start_unix_server(self._read, sock=listening)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._here.pop(self._me, None)
         for task in self._reaching.values():
             task.cancel()
         if self._server is not None:
             self._server.close()
         for writer in (*self._writers.values(), *self._readers):
             writer.transport.abort()
-        if self._listens:
-            (self._state / name_of(self._me)).unlink(missing_ok=True)
+        (self._state / name_of(self._me)).unlink(missing_ok=True)
 
     def send(self, to: int, frame: bytes) -> None:
         """Carry `frame` to the agent `to`; lose it if that agent is not there, or far behind."""
-        if to in self._here:
-            asyncio.get_running_loop().call_soon(self._here[to]._take, frame)
-            return
         writer = self._writers.get(to)
         if writer is None or writer.transport.is_closing():
             if to not in self._reaching:
                 self._reaching[to] = asyncio.get_running_loop().create_task(self._reach(to))
         elif writer.transport.get_write_buffer_size() + len(frame) <= MOST_BYTES:
             writer.write(frame)
-
-    def _take(self, frame: bytes) -> None:
-        """Deliver a `frame` of this process."""
-        head_bytes, _ = FRAME.unpack_from(frame)
-        begin = FRAME.size + head_bytes
-        if self.deliver is not None and self._here.get(self._me) is self:
-            self.deliver(envelope_opened(frame[FRAME.size : begin], frame[begin:]))
 
     async def _reach(self, to: int) -> None:
         try:
