@@ -36,7 +36,7 @@ def index(
 
     Exit status: 0 all is indexed, 1 all except pages that could not be read from the archive.
     """
-    index_with_status = rooms.following.index_with_status
+    index_with_status = rooms.following.index_with_status  # so its libraries are there to be let go of
     let_go_of_libraries()
     console = Reporter(stderr=True)
     done = index_with_status(directory, console, follow=follow, links_memory_bytes=memory_mb << 20)
@@ -191,10 +191,10 @@ def export(
 
     Exit status: 0 all is exported, 1 all except unreadable parts of the archive, 3 tables or indexes are damaged.
     """
-    export_all, format = rooms.export.export, rooms.export.named(to)
+    export_to, kind = rooms.export.export, rooms.export.named(to)  # so their libraries are there to be let go of
     let_go_of_libraries()
-    done = export_all(
-        directory, format, out, Reporter(stderr=True), everything=everything, since=_time(since), changes=changes
+    done = export_to(
+        directory, kind, out, Reporter(stderr=True), everything=everything, since=_time(since), changes=changes
     )
     if as_json:
         print_json(done.as_dict())

@@ -4,8 +4,7 @@ Asked by the formats of lines for `fyke export --changes`. A program that keeps 
 result: new and changed pages come with their text, gone ones are to be deleted. The newest row of a page that has
 content, a redirect or "gone" says what the page is; the newest such row before the date says what it was. A page is
 gone if it has no content any more, also if it now redirects or asks not to be indexed. A visit that found it as it was
-may find that its header asks so. Invariant: as in `selection`;
-two changes of a page are one.
+may find that its header asks so. Invariant: as in `selection`; two changes of a page are one.
 """
 
 from datetime import datetime

@@ -47,6 +47,7 @@ class ArchiveReader(Closing):
         self._most_bytes = FetchSection().max_body_bytes
         self._files: OrderedDict[str, BinaryIO] = OrderedDict()
         self._trimmer = Trimmer()
+        self._was_large = False  # the last page
         self.unreadable = 0  # records so far that were missing or incomplete
 
     def __repr__(self) -> str:
@@ -58,13 +59,15 @@ class ArchiveReader(Closing):
 
         Raises DirectoryError if this user may not read the archive.
         """
-        self._trimmer.trim()  # or pages would keep the most that a heavy one took
+        if self._was_large:
+            self._trimmer.trim()  # what was made of it, which later pages would keep
         exchange = self._exchange(row)
         if exchange is None:
             return None
         page = self._parser.page_of(exchange, decode_body(exchange, self._most_bytes).content)
         self._parser.process(page)
-        if page.size_bytes > PIECE_BYTES:
+        self._was_large = page.size_bytes > PIECE_BYTES
+        if self._was_large:
             self._trimmer.trim()
         return page
 

@@ -10,7 +10,6 @@ Invariant: time is linear in the page, of which at most `MOST_NODES` are read.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import unescape
 
 HOLDERS = ("div", "article", "main", "td", "form")  # and the body
 MOST_NODES = 20_000
@@ -25,6 +24,7 @@ _RAW = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes", "pl
 _NOBODY = -1  # in place of a holder
 _TOKEN = re.compile(r"<(/?)([A-Za-z][^\s/>]*)((?:[\s/][^>]*)?)>|<!--.*?(?:-->|\Z)|[^<]+", re.DOTALL)
 _CLASS = re.compile(r' class="([^"]*)"')
+_REFERENCES = (("&lt;", "<"), ("&gt;", ">"), ("&nbsp;", "\xa0"), ("&amp;", "&"))
 _DIGITS = re.compile(r"\d+")
 
 
@@ -62,7 +62,7 @@ class Holders:
             nodes += not hidden
             if tag is None:
                 if around[-1].holder != _NOBODY and not token[0].startswith("<"):
-                    yield around[-1].holder, unescape(token[0])
+                    yield around[-1].holder, _unescaped(token[0])
             elif tag not in _VOID:
                 self._open(around, tag, attributes, shown=not hidden)
                 hidden += tag == "template"
@@ -78,6 +78,13 @@ class Holders:
         around.append(_Open(tag, attributes, len(self.looks) if is_holder else holder))
         if is_holder:
             self.looks.append(_look(around))
+
+
+def _unescaped(text: str) -> str:
+    """Return `text` without the references that a parser writes."""
+    for reference, sign in _REFERENCES if "&" in text else ():
+        text = text.replace(reference, sign)
+    return text
 
 
 def _look(around: list[_Open]) -> int:
