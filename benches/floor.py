@@ -262,7 +262,7 @@ def measure(web: Served, most: int, longest_s: float) -> None:
 
 def asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("webs", nargs="*", choices=[*WEBS, []], metavar="WEB", help="plain, today, endless")
+    parser.add_argument("webs", nargs="*", choices=[*WEBS, []], metavar="WEB", help=", ".join(WEBS))
     parser.add_argument("--pages", type=int, help="crawl a web of so many")
     parser.add_argument("--seconds", type=float, default=600, help="the longest that a crawl may take")
     parser.add_argument("--into", type=Path, help="where webs are kept")

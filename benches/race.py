@@ -2,11 +2,11 @@
 
     make bench        or        .venv/bin/python benches/race.py [WEB] [--only NAME]... [--pages N] [--rounds N]
 
-WEB is one of `webs`: plain, today or endless. The crawler has one core; nginx and the watcher have another. Pages are
-different URLs with status 200 in the server's log. CPU is that of the crawler's whole tree of processes, until all of
-it has ended. Memory is the tree's peak resident memory. Slow crawlers are stopped after fewer pages. A crawler
-without a limit of pages is stopped from outside when it has fetched them. Fyke's figures include its end, when all is
-made safe. Its table of links is off, as none of the others keeps one. The ratio is what counts.
+WEB is one of `webs`: plain, broad, today or endless. The crawler has one core; nginx and the watcher have another.
+Pages are different URLs with status 200 in the server's log. CPU is that of the crawler's whole tree of processes,
+until all of it has ended. Memory is the tree's peak resident memory. Slow crawlers are stopped after fewer pages. A
+crawler without a limit of pages is stopped from outside when it has fetched them. Fyke's figures include its end, when
+all is made safe. Its table of links is off, as none of the others keeps one. The ratio is what counts.
 
 With `--rounds` crawlers take turns, and each crawler's run with the median CPU a page is shown. `--list` prints the
 crawlers, their settings, which are installed, and how to get the others.

@@ -4,6 +4,7 @@ A web is made once, from a seed, into a folder outside the repository. Then ngin
 addresses, to a crawler that is told nothing of it. Each web asks another question:
 
 - `plain`: 20 KB a page, 60 links, most of which are met again in another spelling. What does a page cost?
+- `broad`: a new host with every third page. What does a host cost?
 - `today`: real documents of 174 KB, compressed, over HTTPS and HTTP/2, on 1,000 hosts. What do real pages cost?
 - `endless`: like `plain`, but no link is ever met twice. What is left if no cache helps?
 

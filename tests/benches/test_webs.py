@@ -9,8 +9,9 @@ from pathlib import Path
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 import pytest
-from webs import made
+from webs import Web, made
 from webs.alone import can_go_alone
+from webs.broad import BROAD, PAGES_OF_HOST
 from webs.documents import at_hand
 from webs.plain import FEWEST_PAGES_OF_HOST, PLAIN
 from webs.serving import LogReader, Tally
@@ -49,15 +50,26 @@ def test_a_plain_page_has_the_links_it_claims(plain):
         assert all(urljoin(url, href) in pages for href in [*paths, *whole, *across])
 
 
-def test_every_plain_page_is_reached_from_the_seed(plain):
-    pages = pages_of(plain)
-    reached, waiting = {PLAIN.first_page}, [PLAIN.first_page]
+@pytest.mark.parametrize("web", [PLAIN, BROAD], ids=lambda web: web.name)
+def test_every_page_is_reached_from_the_seed(web: Web, tmp_path):
+    pages = pages_of(made(web, 1200, tmp_path))
+    reached, waiting = {web.first_page}, [web.first_page]
     while waiting:
         page = waiting.pop()
         for url in {urljoin(page, href) for href in pages.get(page, [])} - reached:
             reached.add(url)
             waiting.append(url)
+    assert len(pages) == 1200
     assert pages.keys() <= reached
+
+
+def test_a_broad_web_has_a_host_for_every_third_page(tmp_path):
+    pages = pages_of(made(BROAD, 1200, tmp_path))
+    assert len({urlsplit(url).hostname for url in pages}) == 1200 / PAGES_OF_HOST
+    for url, hrefs in pages.items():
+        hosts = [urlsplit(urljoin(url, href)).hostname for href in hrefs]
+        assert hosts.count(urlsplit(url).hostname) >= PAGES_OF_HOST  # its others, and what robots.txt forbids
+        assert len(hrefs) == 15
 
 
 def test_plain_pages_weigh_20_kb_and_no_two_are_the_same(plain):
