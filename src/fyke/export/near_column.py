@@ -17,6 +17,7 @@ from fyke.disk.ranges import Buckets, ranges_for
 from fyke.export.selection import RANGE_ROWS
 from fyke.export.source import Source
 from fyke.export.staging import column_once
+from fyke.search.catalogue import looked_up
 
 _ROW = np.dtype([("key", "<u8"), ("value", "<u8")])  # value: a row of the pages table, or the key of the near page
 
@@ -38,11 +39,10 @@ def near_column(source: Source, scratch: Path) -> npt.NDArray[np.uint64]:
             _add(rows, batch.column(0).to_numpy(), np.arange(begin, begin + batch.num_rows))
             begin += batch.num_rows
         for some, others in zip(rows, near, strict=True):
-            if len(some) and len(others):
-                others = others[np.argsort(others["key"])]
-                places = np.minimum(np.searchsorted(others["key"], some["key"]), len(others) - 1)
-                same = others["key"][places] == some["key"]
-                column[some["value"][same]] = others["value"][places[same]]
+            others = others[np.argsort(others["key"])]
+            places = looked_up(others["key"], some["key"])
+            found = places >= 0
+            column[some["value"][found]] = others["value"][places[found]]
         for buckets in (near, rows):
             buckets.close()
 
