@@ -13,11 +13,11 @@ import numpy.typing as npt
 from fyke.archive.lost import require_of_index
 from fyke.archive.reading import scan_table
 from fyke.archive.table_files import parquet_path
+from fyke.core.sorting import looked_up
 from fyke.disk.ranges import Buckets, ranges_for
 from fyke.export.selection import RANGE_ROWS
 from fyke.export.source import Source
 from fyke.export.staging import column_once
-from fyke.search.catalogue import looked_up
 
 _ROW = np.dtype([("key", "<u8"), ("value", "<u8")])  # value: a row of the pages table, or the key of the near page
 

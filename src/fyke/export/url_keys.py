@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.core.batches import U64
+from fyke.core.sorting import looked_up
 from fyke.disk.ranges import Buckets, append, mapped, ranges_for
 from fyke.export.selection import RANGE_ROWS
 from fyke.export.source import Source
 from fyke.export.staging import writing
-from fyke.search.catalogue import looked_up
 
 _PLACE = np.dtype([("key", "<u8"), ("begin", "<u8"), ("length", "<u4")])
 

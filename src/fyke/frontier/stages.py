@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fyke.core.batches import URLS
+import pyarrow as pa
+
+from fyke.core.batches import URLS, keep, numbers
 from fyke.core.choices import Enforcement
 from fyke.core.config import FrontierSection
 from fyke.core.plugins import CrawlOrder
@@ -101,6 +103,12 @@ class Stages:
 
     def __repr__(self) -> str:
         return f"Stages({len(self.seen)} seen, {self.seen.pending} unchecked, {self.beast!r}, {self.ready!r})"
+
+    def put_off_deeper(self, urls: pa.RecordBatch, level: int) -> pa.RecordBatch:
+        """Let those of `urls` that are deeper than `level` wait in `later`. Returns the others."""
+        near = numbers(urls, "depth") <= level
+        self.later.put(keep(urls, ~near))
+        return keep(urls, near)
 
     @property
     def nothing_waits_at_level(self) -> bool:
