@@ -289,9 +289,9 @@ def _fetched(rows: list[dict[str, Any]], facts: list[str], directory: CrawlDirec
 def _fetched_as_rules(directory: CrawlDirectory, url: str) -> RobotsRecord | None:
     """Return what the host book has of `url` if it is the robots.txt of an origin: the tables have only pages."""
     origin = split(url).origin
-    if url != robots_url(origin) or not any(part.hosts.exists() for part in directory.parts):
+    if url != robots_url(origin) or not any(book.exists() for book in directory.host_books):
         return None
-    with ReadBooks(part.hosts for part in directory.parts) as book:
+    with ReadBooks(directory.host_books) as book:
         return book.robots(origin)
 
 
@@ -341,7 +341,7 @@ def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> tuple[st
 
 def _trouble(directory: CrawlDirectory, url: str) -> str:
     """Return the end of a sentence on a waiting URL: the fault for which its host rests, if it does."""
-    with ReadBooks(part.hosts for part in directory.parts) as book:
+    with ReadBooks(directory.host_books) as book:
         host = book.host(split(url).host)
     return f"; last seen of its host: {_words(host.trouble)}" if host is not None and host.trouble else ""
 
@@ -365,9 +365,9 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
     """Say what is known of its host: rest, failures, the line of robots.txt that decides."""
     parts, clock = split(url), crawl_clock(directory)
     facts = _hours(config, parts.host, clock.now() + clock.wall_ahead_s)
-    if not any(part.hosts.exists() for part in directory.parts):
+    if not any(book.exists() for book in directory.host_books):
         return facts
-    with ReadBooks(part.hosts for part in directory.parts) as book:
+    with ReadBooks(directory.host_books) as book:
         host, robots = book.host(parts.host), book.robots(parts.origin)
     if parts.host in AskedLater(directory.state).blocked:
         taken_back = f"fyke unblock {directory.path} {parts.host}"

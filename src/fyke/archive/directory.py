@@ -95,6 +95,11 @@ class CrawlDirectory:
         return [CrawlDirectory(self.path, part) for part in range(division(self.state).agents)]
 
     @property
+    def host_books(self) -> list[Path]:
+        """The host book of each agent, there or not. Raises StateDamaged."""
+        return [part.hosts for part in self.parts]
+
+    @property
     def states(self) -> list[dict[str, Any]]:
         """The `saved_state` of each agent that has a checkpoint. Raises StateDamaged."""
         return [state for part in self.parts if (state := saved_state(part.shard))]

@@ -51,12 +51,15 @@ class _JournaledTable(ABC):
         """Rows of the table, including those in memory."""
         return self._files.rows + self._waiting_rows
 
-    def _put(self, pieces: Sequence[Any], rows: int, size_bytes: int = 0) -> None:
+    def _put(self, pieces: Sequence[Any], rows: int, size_bytes: int) -> None:
+        self._gather(pieces, rows, size_bytes)
+        if self._is_full:
+            self.flush()
+
+    def _gather(self, pieces: Sequence[Any], rows: int, size_bytes: int) -> None:
         self._waiting += pieces
         self._waiting_rows += rows
         self._waiting_bytes += size_bytes
-        if self._is_full:
-            self.flush()
 
     @property
     def _is_full(self) -> bool:
@@ -176,9 +179,7 @@ class LinksTable(_JournaledTable):
         `write`."""
         rows = max(1, min(LINKS_IN_MEMORY, PIECE_BYTES * links.num_rows // max(1, links.nbytes)))
         pieces = [links.slice(begin, rows) for begin in range(0, links.num_rows, rows)]
-        self._waiting += pieces
-        self._waiting_rows += links.num_rows
-        self._waiting_bytes += sum(piece.nbytes for piece in pieces)
+        self._gather(pieces, links.num_rows, sum(piece.nbytes for piece in pieces))
         self.write()
 
     def write(self) -> bool:

@@ -191,9 +191,7 @@ class Rooms:
     def _open_hosts(self, saved: dict[str, Any]) -> None:
         directory, config = self._directory, self._config
         self.book = (
-            HostBook(directory.hosts)
-            if self._seat is None
-            else SharedBook(directory.hosts, [part.hosts for part in directory.parts])
+            HostBook(directory.hosts) if self._seat is None else SharedBook(directory.hosts, directory.host_books)
         )
         self._opened.callback(self.book.close)
         self.rests = Rests(

@@ -41,7 +41,7 @@ def may_be_asked(directory: CrawlDirectory) -> Iterator[Callable[[str], bool]]:
     for long. Raises StateDamaged if that is not known."""
     require_asked(directory)
     now, blocked = crawl_clock(directory).now(), frozenset(AskedLater(directory.state).blocked)
-    with ReadBooks(part.hosts for part in directory.parts) as books:
+    with ReadBooks(directory.host_books) as books:
 
         def asked(url: str) -> bool:
             name = split(url).host
@@ -117,7 +117,7 @@ def take_over(crawled: CrawlDirectory) -> None:
 
 def _public_in_books(crawled: CrawlDirectory, urls: Iterable[str]) -> set[str]:
     """Return the hosts of `urls` that were public when they were last looked up, by the host books."""
-    with ReadBooks(part.hosts for part in crawled.parts) as books:
+    with ReadBooks(crawled.host_books) as books:
         hosts = filter(None, (books.host(name) for name in {split(url).host for url in urls}))
         return {host.name for host in hosts if any(map(is_public, host.addresses))}
 
