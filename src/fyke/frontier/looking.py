@@ -5,9 +5,10 @@ checkpoint names are opened when they are asked for. Invariant: nothing is writt
 for a file that goes while it is read means that the crawl took another checkpoint: look again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ import pyarrow as pa
 from fyke.core.batches import URLS, u64
 from fyke.core.closing import Closing
 from fyke.core.config import FrontierSection
+from fyke.core.errors import StateDamaged
 from fyke.core.urls import Locator, key_of
 from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
@@ -38,6 +40,18 @@ BLOCKED = "because its host is blocked"  # a place where URLs wait
 YOUNGER = "its outcome is younger than the last checkpoint"
 OVER_QUOTA = "because its host has reached its limit of pages"  # a place as well; its URLs are left out
 TRAPPED = "behind everything else, as a trap"  # a place as well; see `trap`
+LOOKS = 3  # at a crawl that takes another checkpoint each time
+
+_Found = TypeVar("_Found")
+
+
+def looked_again(look: Callable[[], _Found]) -> _Found:
+    """Return what `look` finds in a checkpoint; look again if that goes meanwhile. Raises StateDamaged,
+    FileNotFoundError."""
+    for _ in range(LOOKS - 1):
+        with suppress(StateDamaged, FileNotFoundError):
+            return look()
+    return look()
 
 
 class Known(NamedTuple):
