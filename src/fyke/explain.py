@@ -31,7 +31,7 @@ from fyke.core.config import Config, RevisitSection
 from fyke.core.errors import ConfigurationError, StateDamaged
 from fyke.core.hours import HostHours
 from fyke.core.plugins import named, schemes_of
-from fyke.core.rewrite_rules import rules_of
+from fyke.core.rewrite_rules import rewrite_rules_of
 from fyke.core.rewriting import Rewriter
 from fyke.core.seeds import seed_of, seeds_of
 from fyke.core.urls import Locator, locate, robots_url, split
@@ -115,7 +115,7 @@ def _aside(config: Config, at: Locator, directory: CrawlDirectory) -> tuple[str,
     if not saved:
         return "", []
     try:
-        rules = rules_of(config.crawl)
+        rules = rewrite_rules_of(config.crawl)
     except ConfigurationError as error:
         return "", [f"the rules that rewrite links cannot be read: {error}"]
     by = saved["revoked"]

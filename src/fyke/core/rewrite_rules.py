@@ -134,7 +134,7 @@ def load(path: Path) -> list[Rule]:
     return rules
 
 
-def rules_of(crawl: CrawlSection) -> list[Rule]:
+def rewrite_rules_of(crawl: CrawlSection) -> list[Rule]:
     """Return the rules by which `crawl` rewrites links; none if it does not. Raises ConfigurationError."""
     return load(Path(crawl.rewrite)) if crawl.rewrite else []
 

@@ -29,7 +29,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.pace import Pace
 from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, named, schemes_of
 from fyke.core.resolve import LinkResolver
-from fyke.core.rewrite_rules import rules_of
+from fyke.core.rewrite_rules import rewrite_rules_of
 from fyke.core.rewriting import Rewriter
 from fyke.core.seeds import seeds_of
 from fyke.core.version import VERSION
@@ -112,7 +112,7 @@ class Prepared:
         if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
             raise ConfigurationError(f"fetch.ca_file = {config.fetch.ca_file!r}: no such file; name a PEM file")
         self.weights = read_weights(config.revisit.weights)
-        self.rules = rules_of(config.crawl)
+        self.rules = rewrite_rules_of(config.crawl)
         Rewriter(self.rules)
         self.other_connections = other_connections(config.fetch.connections)
         self.filtering = filters_for(config.crawl, self.seeds, sorted(self.schemes), self.filters)

@@ -27,7 +27,7 @@ from fyke.core.config import Config
 from fyke.core.errors import EXIT_INTERRUPTED, DirectoryInUse, DiskFull, FykeError, LimitMet, NetworkDown
 from fyke.core.memory import let_go_of_libraries, peak_memory_bytes
 from fyke.core.plugins import named, schemes_of
-from fyke.core.rewrite_rules import rules_of
+from fyke.core.rewrite_rules import rewrite_rules_of
 from fyke.crawl.agent import Agent, brought_nothing, may_begin_again
 from fyke.crawl.control import Control
 from fyke.crawl.exporter import Exporter, address_of
@@ -313,7 +313,7 @@ def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[
     others = any(limits != state.get("frontier", {}).get("quota", {}).get("limits", []) for state in states)
     if all(map(brought_nothing, states)) or (others and totals.left_out.get(PAGES_RULE)):
         return None
-    rules = rules_of(config.crawl)
+    rules = rewrite_rules_of(config.crawl)
     if not all(is_settled(state.get("rewriting", {}), rules) for state in states):
         return None
     if ending is not None and (ending == Ending.FINISHED or has_pages or has_bytes):

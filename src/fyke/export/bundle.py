@@ -23,7 +23,7 @@ from fyke.core.urls import canonical
 from fyke.core.version import VERSION
 from fyke.core.visits import HTML_TYPES
 from fyke.disk.files import open_file
-from fyke.export.growing import json_line, time_text
+from fyke.export.growing import json_line, utc_text
 from fyke.export.replay_index import write_index
 from fyke.export.source import Source
 from fyke.export.staging import Mark, Staging, writing
@@ -88,7 +88,7 @@ class Wacz:
             for row in pa.Table.from_batches([batch]).to_pylist():
                 wanted = row["outcome"] == Outcome.OK and row["kind"] != "requisite" and row["media_type"] in _SHOWN
                 if wanted and row["warc_file"]:
-                    stamp = time_text(row["fetched_at"], "milliseconds")
+                    stamp = utc_text(row["fetched_at"], "milliseconds")
                     title = one_line(row["title"], TITLE_CHARS) or row["url"]
                     yield json_line({"id": f"{row['key']:016x}", "url": row["url"], "title": title, "ts": stamp})
 

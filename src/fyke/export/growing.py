@@ -52,6 +52,6 @@ def json_line(value: dict[str, Any]) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
-def time_text(at: datetime, timespec: str = "auto") -> str:
+def utc_text(at: datetime, timespec: str = "auto") -> str:
     """Return the UTC time `at` as JSON, YAML and WACZ have it: 2026-01-31T12:00:00Z; `timespec` as of `isoformat`."""
     return at.isoformat(timespec=timespec).replace("+00:00", "Z")

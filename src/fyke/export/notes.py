@@ -13,7 +13,7 @@ from fyke.core.urls import split
 from fyke.disk.files import sync_all, sync_file
 from fyke.export import page_text, selection
 from fyke.export.filenames import folder_name, page_name
-from fyke.export.growing import time_text
+from fyke.export.growing import utc_text
 from fyke.export.prose import markdown
 from fyke.export.source import Source
 from fyke.export.staging import Mark, Staging, writing
@@ -71,7 +71,7 @@ def _front_matter(row: dict[str, Any], content: page_text.MainContent) -> str:
         "url": row["url"],
         "title": content.title,
         "language": content.language,
-        "fetched_at": time_text(row["fetched_at"]),
+        "fetched_at": utc_text(row["fetched_at"]),
         "digest": row["digest"],
     }
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items()]

@@ -23,7 +23,7 @@ from fyke.archive.schemas import PAGES, journalled
 from fyke.core.hidden import HIDDEN
 from fyke.export import page_text, selection
 from fyke.export.changes import Change, changes_since
-from fyke.export.growing import GrowingFile, json_line, time_text
+from fyke.export.growing import GrowingFile, json_line, utc_text
 from fyke.export.near_column import near_column
 from fyke.export.prose import plain
 from fyke.export.source import RowRange, Source
@@ -113,7 +113,7 @@ class JsonLines(_TextExport):
         yield b"".join(lines), len(lines)
 
     def _line(self, row: dict[str, Any], change: str, near_of: int) -> bytes:
-        fetched_at = time_text(row["fetched_at"])
+        fetched_at = utc_text(row["fetched_at"])
         told: dict[str, Any] = {"change": change} if change else {}
         if change == "gone":
             return json_line({**told, "url": row["url"], "fetched_at": fetched_at, "status": row["status"]})
