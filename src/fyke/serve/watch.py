@@ -118,10 +118,7 @@ class Watch:
         figures = {
             "at": status.taken_at,
             "held": False,
-            "statistics": status.statistics.as_dict(),
-            "queues": status.statistics.queues,
-            "rounds": status.statistics.rounds,
-            "edges": status.statistics.edges,
+            **status.statistics.figures(),
             "slowest": [],
             "blocked": AskedLater(self._directory.state).blocked,
         }
