@@ -55,6 +55,11 @@ def require_folder(path: Path) -> None:
             raise DirectoryError(f"{there} is not a folder: name a folder")
 
 
+def no_crawl(folder: Path) -> NotACrawl:
+    """Return the error for a `folder` that holds no crawl."""
+    return NotACrawl(f"{folder} holds no crawl: begin one with fyke crawl URL --into {folder}")
+
+
 class CrawlDirectory:
     """The paths of the crawl in the folder `path`."""
 

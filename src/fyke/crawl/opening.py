@@ -144,7 +144,7 @@ class Rooms:
         self._pace = Pace(clock)
         self.started_at = clock.now()
         self.passes = Passes(saved.get("again"))
-        self.asked = AskedLater(directory.state, shared=seat is not None)  # until the lock others wrote it
+        self.asked = AskedLater(directory.state, shared=seat is not None)  # under the lock: others may have written it
         self.asked.keep()
         with ExitStack() as self._opened:
             self._open_hosts(saved)
@@ -206,7 +206,7 @@ class Rooms:
 
     def _open_frontier(self, saved: dict[str, Any]) -> None:
         config = self._config
-        # Places of version 0.1.
+        # Version 0.1 kept these beside the frontier.
         moved: dict[str, Any] = {name: saved[name] for name in ("landed", "leased", "blocked") if name in saved}
         self.frontier = Frontier(
             self._store,

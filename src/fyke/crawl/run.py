@@ -50,7 +50,7 @@ from fyke.frontier.quota import PageLimits
 from fyke.progress import Progress, print_line
 from fyke.quantities import duration
 
-OPENED = "stopped while the crawl was opened, before the first request; the same command goes on"
+STOPPED_EARLY = "stopped while the crawl was opened, before the first request; the same command goes on"
 ROOM_BYTES = 16 << 20  # free, with which a paused crawl goes on; doubled each time that it was too little
 ROOM_BEAT_S = 1.0
 SWITCH_S = 0.0005  # for which a thread that reads a large page keeps the loop waiting
@@ -76,7 +76,7 @@ def crawl_with_panel(
     several = config.crawl.agents > 1 or division(directory.state).agents > 1
     with ForkServer() if several else nullcontext() as forks:  # before plug-ins are loaded: each agent has its own
         run = _CrawlRun(directory, config, console, again, metrics, forks)
-        with stopped_at_once(OPENED):
+        with stopped_at_once(STOPPED_EARLY):
             summary = run.whole(sources)
     if nothing_reached(summary):
         met = ", ".join(name.replace("_", " ") for name in summary.statistics.outcomes)
@@ -194,7 +194,7 @@ class _CrawlRun:
     async def _with_one_agent(self, listed: Iterable[str] | None) -> Summary:
         directory = self._directory
         async with AsyncExitStack() as opened:
-            with stopped_at_once(OPENED):
+            with stopped_at_once(STOPPED_EARLY):
                 agent = Agent(directory, self._config, listed=listed, again=self._again)
                 await opened.enter_async_context(agent)
                 self._tell_of(agent.clock)
@@ -207,7 +207,7 @@ class _CrawlRun:
     async def _with_agents(self, listed: Iterable[str] | None, forks: ForkServer) -> Summary:
         directory, config = self._directory, self._config
         with ExitStack() as locked:
-            with stopped_at_once(OPENED):
+            with stopped_at_once(STOPPED_EARLY):
                 Agent(directory, config)  # tells what is wrong with `config` before anything is written
                 directory.prepare(config)
                 locked.enter_context(directory.held())
