@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from fyke.archive.asked import AskedLater
+from fyke.archive.asked import AskedLater, all_seeds
 from fyke.archive.captures import Captures
 from fyke.archive.directory import CrawlDirectory, crawl_clock, saved_state
 from fyke.archive.division import division
@@ -33,7 +33,7 @@ from fyke.core.hours import HostHours
 from fyke.core.plugins import named, schemes_of
 from fyke.core.rewrite_rules import rewrite_rules_of
 from fyke.core.rewriting import Rewriter
-from fyke.core.seeds import seed_of, seeds_of
+from fyke.core.seeds import seed_of
 from fyke.core.urls import Locator, locate, robots_url, split
 from fyke.core.visits import SAME_TEXT
 from fyke.disk.checkpoint import look
@@ -77,7 +77,7 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
     if record is not None:
         return Explanation(url, *_rules_fetched(record, facts))
     listed = any(url == one for one in directory.listed.urls())
-    kind = Kind.SEED if listed or at in _seeds(directory, config) else Kind.PAGE
+    kind = Kind.SEED if listed or at in all_seeds(directory.state, config) else Kind.PAGE
     refusal = _filters(directory, config).refusal(url_batch([at], kind=kind))
     where, reason = _waiting(directory, config, at)
     if where == OVER_QUOTA:
@@ -134,13 +134,9 @@ def _aside(config: Config, at: Locator, directory: CrawlDirectory) -> tuple[str,
     return (f"put aside: rewritten to {made.url} (ask fyke why about that URL)" if known else ""), facts
 
 
-def _seeds(directory: CrawlDirectory, config: Config) -> list[Locator]:
-    return seeds_of([*config.crawl.seeds, *AskedLater(directory.state).seeds])
-
-
 def _filters(directory: CrawlDirectory, config: Config) -> Filters:
     schemes = sorted(schemes_of(named(config.plugins, "protocols")))
-    filters = filters_for(config.crawl, _seeds(directory, config), schemes, named(config.plugins, "filters"))
+    filters = filters_for(config.crawl, all_seeds(directory.state, config), schemes, named(config.plugins, "filters"))
     for batch in directory.listed.batches():
         filters.begin(batch)
     for state in directory.states:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fyke.archive.asked import AskedLater
+from fyke.archive.asked import AskedLater, all_seeds
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.lost import require_asked
 from fyke.archive.payloads import Payloads
@@ -31,7 +31,6 @@ from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFil
 from fyke.core.resolve import LinkResolver
 from fyke.core.rewrite_rules import rewrite_rules_of
 from fyke.core.rewriting import Rewriter
-from fyke.core.seeds import seeds_of
 from fyke.core.version import VERSION
 from fyke.crawl.barn import Barn
 from fyke.crawl.counts import Counts
@@ -103,7 +102,7 @@ class Prepared:
         budget_function(config.frontier)
         self.schemes = schemes_of(self.protocols)
         require_asked(directory)
-        self.seeds = seeds_of([*config.crawl.seeds, *AskedLater(directory.state).seeds], self.schemes)
+        self.seeds = all_seeds(directory.state, config, self.schemes)
         self.sites = Sites(config.site)
         self.hours = HostHours(config.politeness.hours, config.site)
         self.extractors = [Extractor(section) for section in config.extract]

@@ -18,13 +18,12 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from fyke.archive.asked import AskedLater
+from fyke.archive.asked import AskedLater, all_seeds
 from fyke.archive.directory import CrawlDirectory, crawl_clock
 from fyke.archive.lost import require_asked
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
 from fyke.core.messages import SOON_S
-from fyke.core.seeds import seeds_of
 from fyke.core.urls import split
 from fyke.disk.files import writing
 from fyke.fetcher.addresses import is_public
@@ -55,8 +54,7 @@ def named_urls(crawled: CrawlDirectory, urls: list[str]) -> list[str]:
     """Return those of `urls` at a host and port that a person named for the crawl. The others were found on strangers'
     pages, so their hosts may not be private in the measurement either."""
     config = crawled.config()
-    seeds = seeds_of([*config.crawl.seeds, *AskedLater(crawled.state).seeds])
-    chosen = Chosen(seeds, config.dns.private)
+    chosen = Chosen(all_seeds(crawled.state, config), config.dns.private)
     return [url for url in urls if chosen.port((parts := split(url)).host, parts.port)]
 
 

@@ -28,13 +28,12 @@ from fyke.progress import Progress
 from fyke.quantities import bytes_text, count_text, number, share_text, time_text
 from fyke.report import charts, comparison
 from fyke.report.broken import BrokenLink, BrokenLinks
+from fyke.report.domains import DomainStanding, UnusualDomains, domain_standing, unusual_domains
 from fyke.report.languages import languages
 from fyke.report.near import near_duplicates
-from fyke.report.reputation import DomainStanding, domain_standing
 from fyke.report.shown import shown
 from fyke.report.sql import Questions, Rows
 from fyke.report.survey import Survey, survey
-from fyke.report.unusual import UnusualDomains, unusual_domains
 
 NAME = "report.html"
 SEEDS = 12

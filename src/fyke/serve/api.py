@@ -22,7 +22,7 @@ from fyke.serve.known_domains import Domain, top_domains
 from fyke.serve.rendering import Templates
 from fyke.serve.search_form import MOST, PER_PAGE, SearchForm
 from fyke.serve.shelf import Shelf, ShelvedCrawl
-from fyke.serve.wording import bad_url
+from fyke.serve.wording import not_a_url
 
 Url = Annotated[str, Query(description="The URL of a page, with its scheme.", examples=["https://example.org/"])]
 Limit = Annotated[int, Query(ge=1, le=MOST, description="Most results to return.")]
@@ -220,5 +220,5 @@ def _canonical(url: str) -> str:
     """Return `url` in its canonical form. Raises BadUrl."""
     found = canonical(url)
     if found is None:
-        raise bad_url(url)
+        raise not_a_url(url)
     return found

@@ -82,7 +82,7 @@ def query_string(**values: object) -> str:
     return f"?{urlencode(said)}" if said else ""
 
 
-def bad_url(text: str) -> BadUrl:
+def not_a_url(text: str) -> BadUrl:
     """Return the error for `text` that was asked about and is not a URL."""
     return BadUrl(f"{text[:200]!r} is not a URL: write http://, https://, ftp:// or gopher:// and a host")
 

@@ -30,9 +30,8 @@ from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Dealings, Deeds, Mail
 from fyke.crawl.post.errands import Errands, without
 from fyke.crawl.post.events import Done, Elsewhere, Ended, Event, Heard, LinksCame, Met, VisitsCame, WaitAgain
-from fyke.crawl.post.guests import Guests
 from fyke.crawl.post.handed import ToldIn
-from fyke.crawl.post.lent import Unsafe, ended_of, lent_rows, urls_of
+from fyke.crawl.post.lent import Guests, Unsafe, ended_of, lent_rows, urls_of
 from fyke.crawl.post.letters import Envelope, Letter
 from fyke.crawl.post.mailbag import Mailbag
 from fyke.crawl.post.outgoing import Outgoing
