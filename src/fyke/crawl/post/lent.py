@@ -42,8 +42,8 @@ def ended_of(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 class Guests:
-    """Pages that other shards lent to this agent, until their outcomes are told: keys of visits, each with its shard and
-    host. A page that is lent twice is visited once."""
+    """Pages that other shards lent to this agent, until their outcomes are told: keys of visits, each with its shard
+    and host. A page that is lent twice is visited once."""
 
     def __init__(self) -> None:
         self._visits: dict[int, tuple[int, int]] = {}
