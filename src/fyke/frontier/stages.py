@@ -32,6 +32,11 @@ from fyke.frontier.star import Star
 from fyke.frontier.traps.waiting import Traps
 from fyke.frontier.window import Window
 
+# The stages with files, by their names in a checkpoint; `rounds` are called "beast" there.
+_KEPT = (
+    "seen", "later", "star", "domains", "again", "backlog", "gate", "ready", "blocked", "asleep", "traps", "quota",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class FrontierStatistics:
@@ -165,11 +170,8 @@ class Stages:
 
     def state(self) -> dict[str, Any]:
         """Return everything that a restart needs; nothing found stays in memory only."""
-        kept = ("seen", "later", "star", "domains", "again", "backlog", "gate", "ready")
-        states = {name: getattr(self, name).state() for name in (*kept, "blocked", "asleep", "traps", "quota")}
-        return {**states, "beast": self.rounds.state()}
+        return {**{name: getattr(self, name).state() for name in _KEPT}, "beast": self.rounds.state()}
 
     def close(self) -> None:
-        stages = (self.seen, self.later, self.star, self.domains, self.backlog, self.rounds, self.gate, self.ready)
-        for stage in (*stages, self.again, self.blocked, self.asleep, self.traps, self.quota):
-            stage.close()
+        for name in (*_KEPT, "rounds"):
+            getattr(self, name).close()
