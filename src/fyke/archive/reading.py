@@ -158,21 +158,15 @@ def rows_recorded(state: Mapping[str, Any], name: str) -> int:
 
 
 def scan_table(
-    folder: Path,
-    name: str,
-    columns: Sequence[str] | None = None,
-    where: ds.Expression | None = None,
-    *,
-    unsealed: bool = True,
+    folder: Path, name: str, columns: Sequence[str] | None = None, where: ds.Expression | None = None
 ) -> pa.RecordBatchReader:
-    """Return the rows of a table in batches: segment by segment, and rows still in journals only if `unsealed`.
+    """Return the rows of a table in batches, segment by segment, also those still in journals.
 
     `where` is a `pyarrow.dataset` expression over any columns. DuckDB can query the returned reader directly. Raises
     NotACrawl if `folder` holds no tables; reading raises StateDamaged.
     """
     names = list(columns) if columns is not None else SCHEMAS[name].names
-    wanted = [segment for segment in segments(folder, name) if unsealed or not segment.journal]
-    batches = (batch for segment in wanted for batch in segment.batches(names, where))
+    batches = (batch for segment in segments(folder, name) for batch in segment.batches(names, where))
     return pa.RecordBatchReader.from_batches(_schema(name, names), batches)
 
 
