@@ -11,14 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from fyke.archive.asked import AskedLater
+from fyke.archive.asked import AskedLater, all_seeds
 from fyke.archive.captures import Captures
 from fyke.archive.directory import CrawlDirectory, crawl_clock, saved_state
 from fyke.archive.division import division
@@ -32,9 +31,9 @@ from fyke.core.config import Config, RevisitSection
 from fyke.core.errors import ConfigurationError, StateDamaged
 from fyke.core.hours import HostHours
 from fyke.core.plugins import named, schemes_of
-from fyke.core.rewrite_rules import load
+from fyke.core.rewrite_rules import rewrite_rules_of
 from fyke.core.rewriting import Rewriter
-from fyke.core.seeds import seed_of, seeds_of
+from fyke.core.seeds import seed_of
 from fyke.core.urls import Locator, locate, robots_url, split
 from fyke.core.visits import SAME_TEXT
 from fyke.disk.checkpoint import look
@@ -78,7 +77,7 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
     if record is not None:
         return Explanation(url, *_rules_fetched(record, facts))
     listed = any(url == one for one in directory.listed.urls())
-    kind = Kind.SEED if listed or at in _seeds(directory, config) else Kind.PAGE
+    kind = Kind.SEED if listed or at in all_seeds(directory.state, config) else Kind.PAGE
     refusal = _filters(directory, config).refusal(url_batch([at], kind=kind))
     where, reason = _waiting(directory, config, at)
     if where == OVER_QUOTA:
@@ -116,7 +115,7 @@ def _aside(config: Config, at: Locator, directory: CrawlDirectory) -> tuple[str,
     if not saved:
         return "", []
     try:
-        rules = load(Path(config.crawl.rewrite)) if config.crawl.rewrite else []
+        rules = rewrite_rules_of(config.crawl)
     except ConfigurationError as error:
         return "", [f"the rules that rewrite links cannot be read: {error}"]
     by = saved["revoked"]
@@ -135,13 +134,9 @@ def _aside(config: Config, at: Locator, directory: CrawlDirectory) -> tuple[str,
     return (f"put aside: rewritten to {made.url} (ask fyke why about that URL)" if known else ""), facts
 
 
-def _seeds(directory: CrawlDirectory, config: Config) -> list[Locator]:
-    return seeds_of([*config.crawl.seeds, *AskedLater(directory.state).seeds])
-
-
 def _filters(directory: CrawlDirectory, config: Config) -> Filters:
     schemes = sorted(schemes_of(named(config.plugins, "protocols")))
-    filters = filters_for(config.crawl, _seeds(directory, config), schemes, named(config.plugins, "filters"))
+    filters = filters_for(config.crawl, all_seeds(directory.state, config), schemes, named(config.plugins, "filters"))
     for batch in directory.listed.batches():
         filters.begin(batch)
     for state in directory.states:
@@ -290,9 +285,9 @@ def _fetched(rows: list[dict[str, Any]], facts: list[str], directory: CrawlDirec
 def _fetched_as_rules(directory: CrawlDirectory, url: str) -> RobotsRecord | None:
     """Return what the host book has of `url` if it is the robots.txt of an origin: the tables have only pages."""
     origin = split(url).origin
-    if url != robots_url(origin) or not any(part.hosts.exists() for part in directory.parts):
+    if url != robots_url(origin) or not any(book.exists() for book in directory.host_books):
         return None
-    with ReadBooks(part.hosts for part in directory.parts) as book:
+    with ReadBooks(directory.host_books) as book:
         return book.robots(origin)
 
 
@@ -342,7 +337,7 @@ def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> tuple[st
 
 def _trouble(directory: CrawlDirectory, url: str) -> str:
     """Return the end of a sentence on a waiting URL: the fault for which its host rests, if it does."""
-    with ReadBooks(part.hosts for part in directory.parts) as book:
+    with ReadBooks(directory.host_books) as book:
         host = book.host(split(url).host)
     return f"; last seen of its host: {_words(host.trouble)}" if host is not None and host.trouble else ""
 
@@ -366,9 +361,9 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
     """Say what is known of its host: rest, failures, the line of robots.txt that decides."""
     parts, clock = split(url), crawl_clock(directory)
     facts = _hours(config, parts.host, clock.now() + clock.wall_ahead_s)
-    if not any(part.hosts.exists() for part in directory.parts):
+    if not any(book.exists() for book in directory.host_books):
         return facts
-    with ReadBooks(part.hosts for part in directory.parts) as book:
+    with ReadBooks(directory.host_books) as book:
         host, robots = book.host(parts.host), book.robots(parts.origin)
     if parts.host in AskedLater(directory.state).blocked:
         taken_back = f"fyke unblock {directory.path} {parts.host}"

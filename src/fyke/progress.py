@@ -62,4 +62,9 @@ class Progress:
         if self._console.is_terminal:
             self._status.update(text)
         else:
-            self._console.print(text, highlight=False, soft_wrap=True, markup=False)
+            print_line(self._console, text)
+
+
+def print_line(console: Console, text: str) -> None:
+    """Print `text` as it is on `console`, as one line however long."""
+    console.print(text, highlight=False, soft_wrap=True, markup=False)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from export.crawls import exported, lines
 from fyke.core.urls import canonical, key_of, split
-from fyke.export.filenames import LONGEST, folder_name, page_name
+from fyke.export.notes import LONGEST, folder_name, page_name
 from search.archives import Answer, Archive
 
 PAGES = {

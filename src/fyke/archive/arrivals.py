@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.directory import CrawlDirectory, no_crawl, saved_state
 from fyke.archive.lost import require_rows, require_turns
 from fyke.archive.reading import TableFile, rows_recorded, scan_table, segments
 from fyke.archive.schemas import SCHEMAS
 from fyke.archive.table_files import TABLES
 from fyke.archive.turns import rows_by_part, turns
-from fyke.core.errors import NotACrawl, StateDamaged
+from fyke.core.errors import StateDamaged
 
 
 def has_rows(crawl: Path) -> bool:
@@ -29,7 +29,7 @@ def has_rows(crawl: Path) -> bool:
     if (crawl / TABLES).is_dir() or any(saved_state(part.shard) for part in CrawlDirectory(crawl).parts):
         return True
     if not CrawlDirectory(crawl).holds_crawl:
-        raise _no_crawl(crawl)
+        raise no_crawl(crawl)
     return False
 
 
@@ -40,7 +40,7 @@ def safe_rows(crawl: Path, name: str) -> int:
     """
     if not (crawl / TABLES).is_dir():
         require_rows(CrawlDirectory(crawl), name)
-        raise _no_crawl(crawl)
+        raise no_crawl(crawl)
     states = CrawlDirectory(crawl).states
     if not states:
         return sum(batch.num_rows for batch in scan_table(crawl, name, SCHEMAS[name].names[:1]))
@@ -48,10 +48,6 @@ def safe_rows(crawl: Path, name: str) -> int:
         return rows_recorded(states[0], name)
     require_turns(CrawlDirectory(crawl))
     return sum(rows_by_part(crawl, name).values())
-
-
-def _no_crawl(crawl: Path) -> NotACrawl:
-    return NotACrawl(f"{crawl} holds no crawl: begin one with fyke crawl URL --into {crawl}")
 
 
 def arrivals(crawl: Path, name: str, columns: Sequence[str], begin: int, end: int) -> Iterator[pa.RecordBatch]:

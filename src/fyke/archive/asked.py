@@ -4,16 +4,24 @@ Kept in the file `asked.json` in the crawl's folder `state`. Written by the runn
 runs; read by both, and by explanations. Invariant: a request is safe on the disk before it is answered.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from fyke.core.config import Config
 from fyke.core.errors import BadUrl
-from fyke.core.urls import canonical, split
+from fyke.core.seeds import seeds_of
+from fyke.core.urls import Locator, canonical, split
 from fyke.disk.files import allowed, damaged, read_whole, write_whole
 from fyke.disk.sealed import sealed, unsealed_or_old
 
 NAME = "asked.json"
 BLOCKED_NAMED = 5  # blocked hosts, in a line for people
+
+
+def all_seeds(state: Path, config: Config, schemes: Collection[str] | None = None) -> list[Locator]:
+    """Return the seeds that `config` names and those that were added later, by the crawl's folder `state`. `schemes` as
+    in `seed_url`. Raises BadUrl, StateDamaged."""
+    return seeds_of([*config.crawl.seeds, *AskedLater(state).seeds], schemes)
 
 
 class AskedLater:

@@ -8,6 +8,7 @@ line or record is left out or None, and never raises: one bad line costs one cop
 import json
 import zlib
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -94,6 +95,13 @@ class Captures:
         at = datetime.fromisoformat(revisit.date).replace(microsecond=0, tzinfo=UTC)
         same = [one for one in self.of(revisit.url) if one.media_type != REVISIT and one.digest == revisit.digest]
         return min(same, key=lambda one: abs(one.taken_at - at), default=None)
+
+
+def original_of(fields: Mapping[str, str]) -> Original:
+    """Return the record that has the payload of the record with these fields: itself, or the one it refers to."""
+    refers = "warc-refers-to-" if fields.get("warc-type") == "revisit" else "warc-"
+    digest = fields.get("warc-payload-digest") or fields.get("warc-block-digest", "")
+    return Original(fields.get(f"{refers}target-uri", ""), fields.get(f"{refers}date", ""), digest)
 
 
 def _lines(path: Path, key: bytes) -> deque[bytes]:

@@ -147,9 +147,9 @@ def _in_file(place: str) -> ds.Expression:
 
 
 def _entry_of(record: Record, name: str) -> _Entry:
-    digest = record.get("warc-payload-digest") or record.get("warc-block-digest")
     odd = bool(record.head) and not _STATUS_LINE.match(record.first_line)
-    return _Entry(record.get("warc-target-uri"), digest, record.length, _digest(line_of(record, name), odd), odd)
+    digest = _digest(line_of(record, name), odd)
+    return _Entry(record.get("warc-target-uri"), record.digest, record.length, digest, odd)
 
 
 def _digest(line: bytes, odd: bool) -> int:

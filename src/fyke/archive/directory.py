@@ -55,6 +55,11 @@ def require_folder(path: Path) -> None:
             raise DirectoryError(f"{there} is not a folder: name a folder")
 
 
+def no_crawl(folder: Path) -> NotACrawl:
+    """Return the error for a `folder` that holds no crawl."""
+    return NotACrawl(f"{folder} holds no crawl: begin one with fyke crawl URL --into {folder}")
+
+
 class CrawlDirectory:
     """The paths of the crawl in the folder `path`."""
 
@@ -93,6 +98,11 @@ class CrawlDirectory:
     def parts(self) -> list["CrawlDirectory"]:
         """This directory once for each of the crawl's agents. Raises StateDamaged."""
         return [CrawlDirectory(self.path, part) for part in range(division(self.state).agents)]
+
+    @property
+    def host_books(self) -> list[Path]:
+        """The host book of each agent, there or not. Raises StateDamaged."""
+        return [part.hosts for part in self.parts]
 
     @property
     def states(self) -> list[dict[str, Any]]:

@@ -87,7 +87,7 @@ class TableFile:
 
     def batches(self, columns: Sequence[str], where: ds.Expression | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the rows that match `where`, with these `columns`. Raises StateDamaged."""
-        schema = pa.schema([SCHEMAS[self.name].field(column) for column in columns], SCHEMAS[self.name].metadata)
+        schema = _schema(self.name, columns)
         source = self._journal(columns, where) if self.journal and self.path.exists() else None
         if source is None:  # a missing journal was sealed since it was listed
             source = read_file(self.path.with_suffix(".parquet"), columns, SCHEMAS[self.name], where)
@@ -98,9 +98,8 @@ class TableFile:
         schema = journalled(SCHEMAS[self.name])
         with reading(self.path):
             for batch in read_journal(self.path, schema):
-                wanted = (
-                    pa.Table.from_batches([batch]) if where is None else pa.Table.from_batches([batch]).filter(where)
-                )
+                rows = pa.Table.from_batches([batch])
+                wanted = rows if where is None else rows.filter(where)
                 yield from wanted.select(list(columns)).to_batches()
 
 
@@ -159,23 +158,21 @@ def rows_recorded(state: Mapping[str, Any], name: str) -> int:
 
 
 def scan_table(
-    folder: Path,
-    name: str,
-    columns: Sequence[str] | None = None,
-    where: ds.Expression | None = None,
-    *,
-    unsealed: bool = True,
+    folder: Path, name: str, columns: Sequence[str] | None = None, where: ds.Expression | None = None
 ) -> pa.RecordBatchReader:
-    """Return the rows of a table in batches: segment by segment, and rows still in journals only if `unsealed`.
+    """Return the rows of a table in batches, segment by segment, also those still in journals.
 
     `where` is a `pyarrow.dataset` expression over any columns. DuckDB can query the returned reader directly. Raises
     NotACrawl if `folder` holds no tables; reading raises StateDamaged.
     """
     names = list(columns) if columns is not None else SCHEMAS[name].names
-    schema = pa.schema([SCHEMAS[name].field(column) for column in names], SCHEMAS[name].metadata)
-    wanted = [segment for segment in segments(folder, name) if unsealed or not segment.journal]
-    batches = (batch for segment in wanted for batch in segment.batches(names, where))
-    return pa.RecordBatchReader.from_batches(schema, batches)
+    batches = (batch for segment in segments(folder, name) for batch in segment.batches(names, where))
+    return pa.RecordBatchReader.from_batches(_schema(name, names), batches)
+
+
+def _schema(name: str, columns: Sequence[str]) -> pa.Schema:
+    """Return the schema of the table `name`, with these `columns` alone."""
+    return pa.schema([SCHEMAS[name].field(column) for column in columns], SCHEMAS[name].metadata)
 
 
 def read_table(folder: Path, name: str, columns: Sequence[str] | None = None) -> pa.Table:

@@ -75,9 +75,8 @@ def line_of(record: Record, name: str) -> bytes:
         mime = REVISIT
     else:
         mime = media_type_of(record.head) if record.head else record.get("content-type")
-    digest = record.get("warc-payload-digest") or record.get("warc-block-digest")
     place = (name, record.offset, record.length)
-    return index_line(record.get("warc-target-uri"), record.get("warc-date"), mime, status, digest, place)
+    return index_line(record.get("warc-target-uri"), record.get("warc-date"), mime, status, record.digest, place)
 
 
 def _url_at(warc: Path, record: Record) -> str:

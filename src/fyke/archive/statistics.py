@@ -57,6 +57,10 @@ class CrawlStatistics:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    def figures(self) -> dict[str, Any]:
+        """Return it as those hear it who watch the crawl: whole, and apart what they draw by itself."""
+        return {"statistics": self.as_dict(), "queues": self.queues, "rounds": self.rounds, "edges": self.edges}
+
 
 def death_key(agents: Sequence[int], how: str) -> str:
     """Return the key in `deaths` for the process of `agents`."""

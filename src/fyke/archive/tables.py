@@ -51,12 +51,15 @@ class _JournaledTable(ABC):
         """Rows of the table, including those in memory."""
         return self._files.rows + self._waiting_rows
 
-    def _put(self, pieces: Sequence[Any], rows: int, size_bytes: int = 0) -> None:
+    def _put(self, pieces: Sequence[Any], rows: int, size_bytes: int) -> None:
+        self._gather(pieces, rows, size_bytes)
+        if self._is_full:
+            self.flush()
+
+    def _gather(self, pieces: Sequence[Any], rows: int, size_bytes: int) -> None:
         self._waiting += pieces
         self._waiting_rows += rows
         self._waiting_bytes += size_bytes
-        if self._is_full:
-            self.flush()
 
     @property
     def _is_full(self) -> bool:
@@ -120,7 +123,8 @@ class PagesTable(_JournaledTable):
         redirect_to: str | None = None,
     ) -> None:
         """Add the end of a visit: its exchange, its place in the archive, and the page read in it."""
-        long_bytes = len(exchange.visit.url) + len(redirect_to or "") + len(page.title if page else "")
+        page = page or Page(exchange, "", b"")
+        long_bytes = len(exchange.visit.url) + len(redirect_to or "") + len(page.title)
         self._put([page_row(exchange, place, page, links, redirect_to)], 1, long_bytes)
 
     def _joined(self, pieces: list[Any]) -> pa.RecordBatch:
@@ -128,7 +132,7 @@ class PagesTable(_JournaledTable):
 
 
 def page_row(
-    exchange: Exchange, place: RecordPlace | None, page: Page | None, links: int, redirect_to: str | None
+    exchange: Exchange, place: RecordPlace | None, page: Page, links: int, redirect_to: str | None
 ) -> tuple[object, ...]:
     """Return a row of `pages` for a visit that ended."""
     visit = exchange.visit
@@ -147,22 +151,20 @@ def page_row(
         visit.via,
         KINDS[visit.kind],
         visit.tries,
-        *_facts_of(page),
+        page.media_type,
+        page.encoding,
+        page.title,
         exchange.body.size,
-        page.size_bytes if page else 0,
+        page.size_bytes,
         place.digest if place else "",
-        page.fingerprint if page else 0,
-        page.duplicate if page else False,
-        page.noindex if page else False,
+        page.fingerprint,
+        page.duplicate,
+        page.noindex,
         links,
         redirect_to,
         exchange.address,
         *(place[:3] if place else (None, None, None)),
     )
-
-
-def _facts_of(page: Page | None) -> tuple[str, str, str]:
-    return (page.media_type, page.encoding, page.title) if page else ("", "", "")
 
 
 class LinksTable(_JournaledTable):
@@ -176,9 +178,7 @@ class LinksTable(_JournaledTable):
         `write`."""
         rows = max(1, min(LINKS_IN_MEMORY, PIECE_BYTES * links.num_rows // max(1, links.nbytes)))
         pieces = [links.slice(begin, rows) for begin in range(0, links.num_rows, rows)]
-        self._waiting += pieces
-        self._waiting_rows += links.num_rows
-        self._waiting_bytes += sum(piece.nbytes for piece in pieces)
+        self._gather(pieces, links.num_rows, sum(piece.nbytes for piece in pieces))
         self.write()
 
     def write(self) -> bool:

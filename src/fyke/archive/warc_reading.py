@@ -46,6 +46,11 @@ class Record:
         """Return the header field `name` (small letters), or the empty string."""
         return self.fields.get(name, "")
 
+    @property
+    def digest(self) -> str:
+        """The digest of its payload; of its block if that is the payload; otherwise empty."""
+        return self.get("warc-payload-digest") or self.get("warc-block-digest")
+
 
 class _RecordCheck:
     """Takes a record's bytes in pieces of any size, and judges them after the last."""

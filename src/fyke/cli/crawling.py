@@ -139,9 +139,7 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     rooms.summary.report(summary, directory, console)
     if rooms.summary.brought_no_page(summary):
         first = directory.first_seed(settings)
-        typer.echo(
-            f"fyke: no seed brought a page: check the URL; fyke why {directory.path} {first} says more", err=True
-        )
+        say_aside(f"no seed brought a page: check the URL; fyke why {directory.path} {first} says more")
         raise typer.Exit(EXIT_NO_PAGE)
     if summary.ending is rooms.loop.Ending.STOPPED and not (summary.already or summary.terminated):
         raise typer.Exit(EXIT_INTERRUPTED)
@@ -179,7 +177,7 @@ def _settings(
 def _say_gone(path: Path) -> None:
     """Name the settings in the file at `path` that this version no longer has, if that changes anything."""
     if said := rooms.gone.said_of_gone(rooms.config.read(path), str(path)):
-        typer.echo(f"fyke: {said}", err=True)
+        say_aside(said)
 
 
 def _pass(

@@ -14,7 +14,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from fyke.core.config import literal, read
+from fyke.core.config import CrawlSection, literal, read
 from fyke.core.errors import ConfigurationError
 from fyke.core.urls import canonical, key_of
 
@@ -132,6 +132,11 @@ def load(path: Path) -> list[Rule]:
             of = f" of {table['host']!r}" if isinstance(table, dict) and "host" in table else ""
             raise ConfigurationError(f"{path}: rule {number}{of}: {f'{place}: ' if place else ''}{message}") from None
     return rules
+
+
+def rewrite_rules_of(crawl: CrawlSection) -> list[Rule]:
+    """Return the rules by which `crawl` rewrites links; none if it does not. Raises ConfigurationError."""
+    return load(Path(crawl.rewrite)) if crawl.rewrite else []
 
 
 def render(rules: Sequence[Rule]) -> str:

@@ -1,4 +1,4 @@
-"""Columns of hashes in order: sorted, and in groups of equal ones."""
+"""Columns of hashes in order: sorted, in groups of equal ones, and looked up in each other."""
 
 from dataclasses import dataclass
 
@@ -89,3 +89,18 @@ def nth_of_each(keys: U64) -> npt.NDArray[np.int64]:
     """Count the equal keys before each of `keys`: int64[n]."""
     groups = grouped(keys)
     return groups.places - groups.starts[groups.group_of[groups.places]]
+
+
+def among(keys: U64, known: U64) -> Mask:
+    """Return which of `keys` are in `known`, which is sorted: bool[n]. It is quick also for millions."""
+    if not len(known):
+        return np.zeros(len(keys), bool)
+    mask: Mask = known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] == keys
+    return mask
+
+
+def looked_up(keys: U64, wanted: U64) -> npt.NDArray[np.int64]:
+    """Return where in the sorted `keys` each of `wanted` is: int64[n], -1 if it is not there."""
+    places = np.searchsorted(keys, wanted)
+    places[places == len(keys)] = 0
+    return np.where(keys[places] == wanted, places, -1) if len(keys) else np.full(len(wanted), -1)

@@ -13,6 +13,7 @@ from fyke.archive.schemas import SCHEMAS
 from fyke.archive.summaries import HostRow, write_domains, write_hosts
 from fyke.core.urls import key_of
 from fyke.crawl.opening import Rooms
+from fyke.frontier.domains import waiting_urls
 
 
 def close_whole(directory: CrawlDirectory, rooms: Rooms) -> None:
@@ -56,7 +57,7 @@ def _domain_rows(rooms: Rooms) -> Iterator[pa.RecordBatch]:
             "budget": budgets,
             "urls": records["urls"],
             "fetched": records["fetched"],
-            "waiting": np.maximum(records["urls"].astype(np.int64) - records["ended"], 0),
+            "waiting": waiting_urls(records),
             "host_delay_s": [rooms.bench.domain_delay_s(budget) for budget in budgets.tolist()],
         }
         yield pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)

@@ -102,10 +102,7 @@ class Steering:
         return {
             "at": now,
             "held": held,
-            "statistics": statistics.as_dict(),
-            "queues": statistics.queues,
-            "rounds": statistics.rounds,
-            "edges": statistics.edges,
+            **statistics.figures(),
             "bench": asdict(bench),
             "slowest": [self._host(host, now) for host in slowest],
             "blocked": sorted(self._asked.blocked),

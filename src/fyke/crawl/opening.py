@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fyke.archive.asked import AskedLater
+from fyke.archive.asked import AskedLater, all_seeds
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.lost import require_asked
 from fyke.archive.payloads import Payloads
@@ -29,9 +29,8 @@ from fyke.core.outcomes import Outcome
 from fyke.core.pace import Pace
 from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, named, schemes_of
 from fyke.core.resolve import LinkResolver
-from fyke.core.rewrite_rules import load
+from fyke.core.rewrite_rules import rewrite_rules_of
 from fyke.core.rewriting import Rewriter
-from fyke.core.seeds import seeds_of
 from fyke.core.version import VERSION
 from fyke.crawl.barn import Barn
 from fyke.crawl.counts import Counts
@@ -103,7 +102,7 @@ class Prepared:
         budget_function(config.frontier)
         self.schemes = schemes_of(self.protocols)
         require_asked(directory)
-        self.seeds = seeds_of([*config.crawl.seeds, *AskedLater(directory.state).seeds], self.schemes)
+        self.seeds = all_seeds(directory.state, config, self.schemes)
         self.sites = Sites(config.site)
         self.hours = HostHours(config.politeness.hours, config.site)
         self.extractors = [Extractor(section) for section in config.extract]
@@ -112,7 +111,7 @@ class Prepared:
         if config.fetch.ca_file and not Path(config.fetch.ca_file).is_file():
             raise ConfigurationError(f"fetch.ca_file = {config.fetch.ca_file!r}: no such file; name a PEM file")
         self.weights = read_weights(config.revisit.weights)
-        self.rules = load(Path(config.crawl.rewrite)) if config.crawl.rewrite else []
+        self.rules = rewrite_rules_of(config.crawl)
         Rewriter(self.rules)
         self.other_connections = other_connections(config.fetch.connections)
         self.filtering = filters_for(config.crawl, self.seeds, sorted(self.schemes), self.filters)
@@ -144,7 +143,7 @@ class Rooms:
         self._pace = Pace(clock)
         self.started_at = clock.now()
         self.passes = Passes(saved.get("again"))
-        self.asked = AskedLater(directory.state, shared=seat is not None)  # until the lock others wrote it
+        self.asked = AskedLater(directory.state, shared=seat is not None)  # under the lock: others may have written it
         self.asked.keep()
         with ExitStack() as self._opened:
             self._open_hosts(saved)
@@ -191,9 +190,7 @@ class Rooms:
     def _open_hosts(self, saved: dict[str, Any]) -> None:
         directory, config = self._directory, self._config
         self.book = (
-            HostBook(directory.hosts)
-            if self._seat is None
-            else SharedBook(directory.hosts, [part.hosts for part in directory.parts])
+            HostBook(directory.hosts) if self._seat is None else SharedBook(directory.hosts, directory.host_books)
         )
         self._opened.callback(self.book.close)
         self.rests = Rests(
@@ -208,7 +205,7 @@ class Rooms:
 
     def _open_frontier(self, saved: dict[str, Any]) -> None:
         config = self._config
-        # Places of version 0.1.
+        # Version 0.1 kept these beside the frontier.
         moved: dict[str, Any] = {name: saved[name] for name in ("landed", "leased", "blocked") if name in saved}
         self.frontier = Frontier(
             self._store,

@@ -18,13 +18,12 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from fyke.archive.asked import AskedLater
+from fyke.archive.asked import AskedLater, all_seeds
 from fyke.archive.directory import CrawlDirectory, crawl_clock
 from fyke.archive.lost import require_asked
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
 from fyke.core.messages import SOON_S
-from fyke.core.seeds import seeds_of
 from fyke.core.urls import split
 from fyke.disk.files import writing
 from fyke.fetcher.addresses import is_public
@@ -41,7 +40,7 @@ def may_be_asked(directory: CrawlDirectory) -> Iterator[Callable[[str], bool]]:
     for long. Raises StateDamaged if that is not known."""
     require_asked(directory)
     now, blocked = crawl_clock(directory).now(), frozenset(AskedLater(directory.state).blocked)
-    with ReadBooks(part.hosts for part in directory.parts) as books:
+    with ReadBooks(directory.host_books) as books:
 
         def asked(url: str) -> bool:
             name = split(url).host
@@ -55,8 +54,7 @@ def named_urls(crawled: CrawlDirectory, urls: list[str]) -> list[str]:
     """Return those of `urls` at a host and port that a person named for the crawl. The others were found on strangers'
     pages, so their hosts may not be private in the measurement either."""
     config = crawled.config()
-    seeds = seeds_of([*config.crawl.seeds, *AskedLater(crawled.state).seeds])
-    chosen = Chosen(seeds, config.dns.private)
+    chosen = Chosen(all_seeds(crawled.state, config), config.dns.private)
     return [url for url in urls if chosen.port((parts := split(url)).host, parts.port)]
 
 
@@ -117,7 +115,7 @@ def take_over(crawled: CrawlDirectory) -> None:
 
 def _public_in_books(crawled: CrawlDirectory, urls: Iterable[str]) -> set[str]:
     """Return the hosts of `urls` that were public when they were last looked up, by the host books."""
-    with ReadBooks(part.hosts for part in crawled.parts) as books:
+    with ReadBooks(crawled.host_books) as books:
         hosts = filter(None, (books.host(name) for name in {split(url).host for url in urls}))
         return {host.name for host in hosts if any(map(is_public, host.addresses))}
 

@@ -5,15 +5,14 @@ the archive is read when it is asked for.
 """
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from fyke.archive.captures import Captures
+from fyke.archive.captures import Captures, original_of
 from fyke.archive.directory import CrawlDirectory
-from fyke.archive.records import Original
 from fyke.archive.reindexing import archive_files, part_of, serial_of
 from fyke.archive.warc_reading import Broken, read_block, read_head, taken_apart
 from fyke.core.batches import U64
@@ -92,7 +91,7 @@ class Past:
             fields, head = read_head(self._path(number), offset, length)
         except (Broken, OSError, zlib.error, KeyError):
             return
-        earlier.original = _original_of(fields)
+        earlier.original = original_of(fields)
         earlier.etag, earlier.modified = (next(iter(headers_of(head, name)), "") for name in ("etag", "last-modified"))
 
     def content(self, earlier: Earlier, most_bytes: int) -> tuple[bytes, bytes] | None:
@@ -103,7 +102,7 @@ class Past:
         number, offset, length = earlier.place
         try:
             fields, block = read_block(self._path(number), offset, length, most_bytes)
-            if fields.get("warc-type") == "revisit" and (copied := self._captures.original(_original_of(fields))):
+            if fields.get("warc-type") == "revisit" and (copied := self._captures.original(original_of(fields))):
                 fields, block = read_block(self._folder / copied.file, copied.offset, copied.length, most_bytes)
         except (Broken, OSError, zlib.error, KeyError, ValueError):
             return None
@@ -118,10 +117,3 @@ class Past:
                 for path in archive_files(self._folder)
             }
         return self._files[number]
-
-
-def _original_of(fields: Mapping[str, str]) -> Original:
-    """Return the record that has the payload of the record with these fields: itself, or the one it refers to."""
-    refers = "warc-refers-to-" if fields.get("warc-type") == "revisit" else "warc-"
-    digest = fields.get("warc-payload-digest") or fields.get("warc-block-digest", "")
-    return Original(fields.get(f"{refers}target-uri", ""), fields.get(f"{refers}date", ""), digest)

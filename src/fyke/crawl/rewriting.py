@@ -34,13 +34,14 @@ from fyke.core.outcomes import Outcome
 from fyke.core.rewrite_rules import Rule, identity
 from fyke.core.rewriting import Rewriter, Rewritten
 from fyke.core.slices import Steps, whole
+from fyke.core.sorting import among
 from fyke.core.urls import key_of, locate
 from fyke.crawl.verdicts import Verdicts
 from fyke.disk.drum import Drum
 from fyke.disk.late import LateDrum
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
-from fyke.frontier.filters import Filters, among
+from fyke.frontier.filters import Filters
 
 ONE_IN = 100
 COUNTED_BYTES = 1 << 18  # of URLs put aside, up to which each is counted by its rules; of more, a sample

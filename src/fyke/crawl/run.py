@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, nullcontext, suppress
 from math import inf
-from pathlib import Path
 
 import uvloop
 from rich.console import Console
@@ -28,7 +27,7 @@ from fyke.core.config import Config
 from fyke.core.errors import EXIT_INTERRUPTED, DirectoryInUse, DiskFull, FykeError, LimitMet, NetworkDown
 from fyke.core.memory import let_go_of_libraries, peak_memory_bytes
 from fyke.core.plugins import named, schemes_of
-from fyke.core.rewrite_rules import load
+from fyke.core.rewrite_rules import rewrite_rules_of
 from fyke.crawl.agent import Agent, brought_nothing, may_begin_again
 from fyke.crawl.control import Control
 from fyke.crawl.exporter import Exporter, address_of
@@ -48,10 +47,10 @@ from fyke.fetcher.access import unused_proxies
 from fyke.fetcher.connections import other_connections
 from fyke.frontier.quota import NAME as PAGES_RULE
 from fyke.frontier.quota import PageLimits
-from fyke.progress import Progress
+from fyke.progress import Progress, print_line
 from fyke.quantities import duration
 
-OPENED = "stopped while the crawl was opened, before the first request; the same command goes on"
+STOPPED_EARLY = "stopped while the crawl was opened, before the first request; the same command goes on"
 ROOM_BYTES = 16 << 20  # free, with which a paused crawl goes on; doubled each time that it was too little
 ROOM_BEAT_S = 1.0
 SWITCH_S = 0.0005  # for which a thread that reads a large page keeps the loop waiting
@@ -77,7 +76,7 @@ def crawl_with_panel(
     several = config.crawl.agents > 1 or division(directory.state).agents > 1
     with ForkServer() if several else nullcontext() as forks:  # before plug-ins are loaded: each agent has its own
         run = _CrawlRun(directory, config, console, again, metrics, forks)
-        with stopped_at_once(OPENED):
+        with stopped_at_once(STOPPED_EARLY):
             summary = run.whole(sources)
     if nothing_reached(summary):
         met = ", ".join(name.replace("_", " ") for name in summary.statistics.outcomes)
@@ -106,7 +105,7 @@ def _reading(sources: SeedSources, console: Console) -> Iterator[str]:
                 progress.tell(f"reading seeds: {count:,}", 0, 0)
             yield url
     if sources.complaint:
-        console.print(f"fyke: {sources.complaint}", highlight=False, soft_wrap=True, markup=False)
+        print_line(console, f"fyke: {sources.complaint}")
 
 
 class _CrawlRun:
@@ -141,7 +140,7 @@ class _CrawlRun:
         elif (done := finished_before(directory, config, listed)) is not None:
             return done
         if unused := unused_proxies(config.site):
-            console.print(f"fyke: {unused}", highlight=False, soft_wrap=True, markup=False)
+            print_line(console, f"fyke: {unused}")
         there = directory.path.exists()
         try:
             other_connections(config.fetch.connections)  # with too few files there is not even an event loop
@@ -176,7 +175,7 @@ class _CrawlRun:
         if isinstance(error, LimitMet) or wait_s <= 0:
             return False
         told = f"fyke: {error}; until then the crawl pauses, for {duration(wait_s)} at most"
-        self._console.print(told, highlight=False, soft_wrap=True, markup=False)
+        print_line(self._console, told)
         came = _obey_signals(stop.set)
         deadline = clock() + wait_s
         is_new = clock() - self._went_on_at > self._config.crawl.wait_s  # otherwise the work under way takes more
@@ -188,14 +187,14 @@ class _CrawlRun:
                 self._stops += came
                 self._went_on_at = clock()
                 if not came:
-                    self._console.print("fyke: the disk has room again: the crawl goes on", highlight=False)
+                    print_line(self._console, "fyke: the disk has room again: the crawl goes on")
                 return True
         return False
 
     async def _with_one_agent(self, listed: Iterable[str] | None) -> Summary:
         directory = self._directory
         async with AsyncExitStack() as opened:
-            with stopped_at_once(OPENED):
+            with stopped_at_once(STOPPED_EARLY):
                 agent = Agent(directory, self._config, listed=listed, again=self._again)
                 await opened.enter_async_context(agent)
                 self._tell_of(agent.clock)
@@ -208,7 +207,7 @@ class _CrawlRun:
     async def _with_agents(self, listed: Iterable[str] | None, forks: ForkServer) -> Summary:
         directory, config = self._directory, self._config
         with ExitStack() as locked:
-            with stopped_at_once(OPENED):
+            with stopped_at_once(STOPPED_EARLY):
                 Agent(directory, config)  # tells what is wrong with `config` before anything is written
                 directory.prepare(config)
                 locked.enter_context(directory.held())
@@ -250,7 +249,7 @@ class _CrawlRun:
             ahead = "behind" if days > 0 else "ahead of"
             told = f"fyke: the clock of this crawl is {abs(days)} days {ahead} the machine's clock"
             remedy = "the crawl keeps its own clock; if the machine's is right, begin another crawl"
-            self._console.print(f"{told}: {remedy}", highlight=False, soft_wrap=True)
+            print_line(self._console, f"{told}: {remedy}")
         self._told_of_clock = True
 
     async def _watched(self, crawl: Agent | Supervisor, signals: Sequence[int]) -> tuple[Ending, bool]:
@@ -314,7 +313,7 @@ def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[
     others = any(limits != state.get("frontier", {}).get("quota", {}).get("limits", []) for state in states)
     if all(map(brought_nothing, states)) or (others and totals.left_out.get(PAGES_RULE)):
         return None
-    rules = load(Path(config.crawl.rewrite)) if config.crawl.rewrite else []
+    rules = rewrite_rules_of(config.crawl)
     if not all(is_settled(state.get("rewriting", {}), rules) for state in states):
         return None
     if ending is not None and (ending == Ending.FINISHED or has_pages or has_bytes):

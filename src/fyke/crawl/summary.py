@@ -17,6 +17,7 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.statistics import CrawlStatistics
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import ENDED, deaths_in_words
+from fyke.progress import print_line
 from fyke.quantities import counted, duration, share_text, size
 
 RULE_CHARS = 60  # of a rule
@@ -59,7 +60,7 @@ def report(summary: Summary, directory: CrawlDirectory, console: Console) -> Non
     """Print what was done, and what to do next, on `console`."""
     lines = [_nothing_more(summary, directory.path)] if summary.already else [*_lines(summary, directory)]
     for line in lines:
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+        print_line(console, line)
 
 
 def _lines(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:

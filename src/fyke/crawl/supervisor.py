@@ -384,10 +384,7 @@ class Supervisor:
         return {
             "at": self._clock.now(),
             "held": self._held,
-            "statistics": statistics.as_dict(),
-            "queues": statistics.queues,
-            "rounds": statistics.rounds,
-            "edges": statistics.edges,
+            **statistics.figures(),
             "bench": bench | {"rest_until": statistics.rest_until},
             "slowest": heapq.nlargest(
                 SLOWEST, chain(*(one["slowest"] for one in told)), key=lambda host: host["left_s"]

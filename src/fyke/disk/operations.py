@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, Mask
-from fyke.core.sorting import Groups, grouped
+from fyke.core.sorting import Groups, among, grouped
 
 Values = npt.NDArray[Any]
 Lookup = Callable[[U64], tuple[Mask, Values | None]]
@@ -53,10 +53,7 @@ class Entries:
 
     def of_keys(self, keys: U64) -> "Entries":
         """Return the entries whose key is one of `keys` (sorted, at least one)."""
-        if len(keys) == 1:
-            mask = self.keys == keys[0]
-        else:
-            mask = keys[np.minimum(np.searchsorted(keys, self.keys), len(keys) - 1)] == self.keys
+        mask = self.keys == keys[0] if len(keys) == 1 else among(self.keys, keys)
         values = None if self.values is None else self.values[mask]
         return Entries(self.keys[mask], self.ops[mask], values)
 

@@ -65,8 +65,6 @@ class Store:
 
     def create(self, stem: str, suffix: str) -> tuple[str, Appender]:
         """Make a new file `<stem>-<serial>.<suffix>`; return its name, which was never used before, and the file."""
-        if self.read_only:
-            raise RuntimeError(f"{self!r} was opened for reading only")
         self._serial += 1
         name = f"{stem}-{self._serial:08}.{suffix}"
         if not OWN_NAME.fullmatch(name):
@@ -120,11 +118,12 @@ class Store:
 
     def append(self, name: str) -> Appender:
         """Open a live file to let it grow further."""
-        if self.read_only:
-            raise RuntimeError(f"{self!r} was opened for reading only")
         return self._appender(name, self._lengths[name])
 
     def _appender(self, name: str, length: int) -> Appender:
+        if self.read_only:
+            raise RuntimeError(f"{self!r} was opened for reading only")
+
         def note(length: int) -> None:
             self._lengths[name] = length
 

@@ -23,6 +23,7 @@ from fyke.core.urls import canonical
 from fyke.core.version import VERSION
 from fyke.core.visits import HTML_TYPES
 from fyke.disk.files import open_file
+from fyke.export.growing import json_line, utc_text
 from fyke.export.replay_index import write_index
 from fyke.export.source import Source
 from fyke.export.staging import Mark, Staging, writing
@@ -82,14 +83,14 @@ class Wacz:
 
     def _pages(self) -> Iterator[bytes]:
         """Yield the lines of the page list: pages that a person may open, without requisites."""
-        yield _line({"format": "json-pages-1.0", "id": "pages", "title": "Pages", "hasText": False})
+        yield json_line({"format": "json-pages-1.0", "id": "pages", "title": "Pages", "hasText": False})
         for batch in self._source.rows("pages", _COLUMNS):
             for row in pa.Table.from_batches([batch]).to_pylist():
                 wanted = row["outcome"] == Outcome.OK and row["kind"] != "requisite" and row["media_type"] in _SHOWN
                 if wanted and row["warc_file"]:
-                    stamp = row["fetched_at"].isoformat(timespec="milliseconds").replace("+00:00", "Z")
+                    stamp = utc_text(row["fetched_at"], "milliseconds")
                     title = one_line(row["title"], TITLE_CHARS) or row["url"]
-                    yield _line({"id": f"{row['key']:016x}", "url": row["url"], "title": title, "ts": stamp})
+                    yield json_line({"id": f"{row['key']:016x}", "url": row["url"], "title": title, "ts": stamp})
 
     def finish(self, mark: Mark) -> None:
         """Write the package's description and digest, and the end of the ZIP."""
@@ -127,10 +128,6 @@ class Wacz:
 def _mark(done: int, bundle: GrowingZip, lost: list[str]) -> Mark:
     members = [list(member) for member in bundle.members]
     return Mark(done, done, {"members": members, "length": bundle.length, "lost": lost})
-
-
-def _line(value: dict[str, Any]) -> bytes:
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 def chunks_of(path: Path, length: int) -> Iterator[bytes]:

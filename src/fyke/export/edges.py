@@ -55,18 +55,12 @@ class EdgeSheets(Sheets):
     """Edges as Parquet."""
 
     unit = "links"
+    columns = _COLUMNS
+    file_rows = FILE_LINKS
 
     def __init__(self, source: Source, staging: Staging, *, single: bool) -> None:
         super().__init__(source, staging, "links", SCHEMA, single=single)
         self._edges = _Edges(source, staging)
-
-    @property
-    def _columns(self) -> list[str]:
-        return _COLUMNS
-
-    @property
-    def _file_rows(self) -> int:
-        return FILE_LINKS
 
     def _tables(self, part: RowRange) -> Iterator[pa.Table]:
         return self._edges.read(part)

@@ -183,9 +183,9 @@ def extract(
         for done, page in enumerate(pages):
             if not done % 100:
                 progress.tell("extracting", done, len(pages), "pages")
-            for table in filling if page is not None else ():
-                assert page is not None
-                table.add(page)
+            if page is not None:
+                for table in filling:
+                    table.add(page)
     return {table.place: table.count for table in filling}, pages.unreadable
 
 

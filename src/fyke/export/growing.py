@@ -1,10 +1,13 @@
-"""A file that an export extends part by part; a resumed export cuts it back to its last whole part.
+"""A file that an export extends part by part, and its lines; a resumed export cuts it back to its last whole part.
 
 Used by the formats whose parts can simply follow each other: JSON lines, CSV, TSV, plain or each part a gzip member.
 Invariant: after `add` returned, the file up to the length it returned is safe on the disk.
 """
 
+import json
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from isal import igzip
 
@@ -42,3 +45,13 @@ class GrowingFile(Closing):
                 sync_open(self._file)
             self.length += len(packed)
         return self.length
+
+
+def json_line(value: dict[str, Any]) -> bytes:
+    """Return `value` as a line of JSON."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def utc_text(at: datetime, timespec: str = "auto") -> str:
+    """Return the UTC time `at` as JSON, YAML and WACZ have it: 2026-01-31T12:00:00Z; `timespec` as of `isoformat`."""
+    return at.isoformat(timespec=timespec).replace("+00:00", "Z")

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from fyke.archive.lost import require_of_index
 from fyke.archive.reading import scan_table
 from fyke.archive.table_files import parquet_path
+from fyke.core.sorting import looked_up
 from fyke.disk.ranges import Buckets, ranges_for
 from fyke.export.selection import RANGE_ROWS
 from fyke.export.source import Source
@@ -38,11 +39,10 @@ def near_column(source: Source, scratch: Path) -> npt.NDArray[np.uint64]:
             _add(rows, batch.column(0).to_numpy(), np.arange(begin, begin + batch.num_rows))
             begin += batch.num_rows
         for some, others in zip(rows, near, strict=True):
-            if len(some) and len(others):
-                others = others[np.argsort(others["key"])]
-                places = np.minimum(np.searchsorted(others["key"], some["key"]), len(others) - 1)
-                same = others["key"][places] == some["key"]
-                column[some["value"][same]] = others["value"][places[same]]
+            others = others[np.argsort(others["key"])]
+            places = looked_up(others["key"], some["key"])
+            found = places >= 0
+            column[some["value"][found]] = others["value"][places[found]]
         for buckets in (near, rows):
             buckets.close()
 

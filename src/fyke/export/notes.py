@@ -1,18 +1,21 @@
 """Pages as Markdown files: the main content, below a front matter with its source.
 
-Made by `fyke.export.job`, for corpora of language models and for reading. Files are `<host>/<path>-<key>.md`: see
-`fyke.export.filenames`. Invariant: the front matter is YAML whose values are JSON, so no title can end it early; a part
-that is done again writes the same files with the same bytes.
+Made by `fyke.export.job`, for corpora of language models and for reading. Files are `<host>/<path>-<key>.md`.
+Invariants: the front matter is YAML whose values are JSON, so no title can end it early; a part that is done again
+writes the same files with the same bytes. A canonical URL has two names of small ASCII letters, digits, dots and
+hyphens, neither empty, hidden, reserved by any system, nor longer than `LONGEST`; they differ for different keys.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
 from fyke.core.urls import split
 from fyke.disk.files import sync_all, sync_file
 from fyke.export import page_text, selection
-from fyke.export.filenames import folder_name, page_name
+from fyke.export.growing import utc_text
 from fyke.export.prose import markdown
 from fyke.export.source import Source
 from fyke.export.staging import Mark, Staging, writing
@@ -20,8 +23,13 @@ from fyke.export.textual import chosen_rows
 from fyke.search.archived import COLUMNS
 
 PART_ROWS = 1_000
+LONGEST = 120
+SLUG_CHARS = 80
 
 _COLUMNS = [*COLUMNS, "key", "digest"]
+_STRANGE = re.compile(r"[^a-z0-9.]+")
+_DOTS = re.compile(r"\.{2,}")
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)")  # on Windows, also with an ending
 
 
 class Notes:
@@ -65,12 +73,29 @@ class Notes:
             sync_file(self._staging.out)
 
 
+def folder_name(host: str) -> str:
+    """Return the folder for the pages of a host."""
+    name = _safe(host)[:LONGEST].strip(".-") or "host"
+    return f"host-{name}" if _RESERVED.match(name) else name
+
+
+def page_name(url: str, key: int) -> str:
+    """Return the file for the page with this URL and key: the readable part of its path and query, then the key."""
+    target = unquote(split(url).target, errors="ignore").strip("/")
+    slug = _safe(target)[:SLUG_CHARS].strip(".-")
+    return f"{slug or 'index'}-{key:016x}.md"
+
+
+def _safe(text: str) -> str:
+    return _DOTS.sub(".", _STRANGE.sub("-", text.lower())).strip(".-")
+
+
 def _front_matter(row: dict[str, Any], content: page_text.MainContent) -> str:
     facts = {
         "url": row["url"],
         "title": content.title,
         "language": content.language,
-        "fetched_at": row["fetched_at"].isoformat().replace("+00:00", "Z"),
+        "fetched_at": utc_text(row["fetched_at"]),
         "digest": row["digest"],
     }
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items()]

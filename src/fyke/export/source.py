@@ -14,12 +14,11 @@ import pyarrow as pa
 
 from fyke.archive.arrivals import arrivals, has_rows, safe_rows
 from fyke.archive.checksum import checksum_path
-from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.directory import CrawlDirectory, no_crawl, saved_state
 from fyke.archive.inspect import archive_lengths
 from fyke.archive.lost import lost_files
 from fyke.archive.reading import generation
 from fyke.archive.table_files import TABLES
-from fyke.core.errors import NotACrawl
 from fyke.export.staging import Mark
 
 
@@ -56,7 +55,7 @@ class Source:
 
     def __init__(self, directory: CrawlDirectory, part_rows: int = 0) -> None:
         if not directory.holds_crawl and not (directory.path / TABLES).is_dir():
-            raise NotACrawl(f"{directory.path} holds no crawl: begin one with fyke crawl URL --into {directory.path}")
+            raise no_crawl(directory.path)
         self.directory = directory
         self._part_rows = part_rows
         self.until = Until(0, 0, {}, 0.0)

@@ -6,7 +6,7 @@ order.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,9 @@ SCHEMA = (
 class Sheets(ABC):
     """Rows as Parquet files of `file_rows` rows, called `<table>-00000.parquet`; if `single`, merged into one file."""
 
+    columns: Sequence[str]  # that are read
+    file_rows: int
+
     def __init__(self, source: Source, staging: Staging, table: str, schema: pa.Schema, *, single: bool) -> None:
         self._source = source
         self._staging = staging
@@ -56,14 +59,6 @@ class Sheets(ABC):
         self.total: int = getattr(source.until, table)
         self._folder = staging.folder / "pieces" if single else staging.out
 
-    @property
-    @abstractmethod
-    def _columns(self) -> list[str]: ...
-
-    @property
-    @abstractmethod
-    def _file_rows(self) -> int: ...
-
     @abstractmethod
     def _tables(self, part: RowRange) -> Iterator[pa.Table]:
         """Yield the rows of `part`, as row groups."""
@@ -72,7 +67,7 @@ class Sheets(ABC):
         with writing(self._folder):
             self._folder.mkdir(exist_ok=True)
         number = mark.state.get("files", 0)
-        for part in self._source.parts(self._table, self._columns, mark, self._file_rows):
+        for part in self._source.parts(self._table, self.columns, mark, self.file_rows):
             path = self._file(number)
             with writing(path):
                 with parquet_writer(path, self._schema) as writer:
@@ -103,18 +98,12 @@ class PageExport(Sheets):
     """The pages table, every row, with text and language for those that `rule` takes."""
 
     unit = "pages"
+    columns = PAGES.names
+    file_rows = FILE_PAGES
 
     def __init__(self, source: Source, staging: Staging, rule: selection.Selection, *, single: bool) -> None:
         super().__init__(source, staging, "pages", SCHEMA, single=single)
         self._rule = rule
-
-    @property
-    def _columns(self) -> list[str]:
-        return list(PAGES.names)
-
-    @property
-    def _file_rows(self) -> int:
-        return FILE_PAGES
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
         self._chosen = selection.select(self._source, self._rule, self._staging.scratch)

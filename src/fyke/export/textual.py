@@ -7,10 +7,9 @@ spreadsheet shows a stranger's text and does not run it.
 """
 
 import io
-import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import repeat
 from typing import Any
@@ -24,7 +23,7 @@ from fyke.archive.schemas import PAGES, journalled
 from fyke.core.hidden import HIDDEN
 from fyke.export import page_text, selection
 from fyke.export.changes import Change, changes_since
-from fyke.export.growing import GrowingFile
+from fyke.export.growing import GrowingFile, json_line, utc_text
 from fyke.export.near_column import near_column
 from fyke.export.prose import plain
 from fyke.export.source import RowRange, Source
@@ -47,6 +46,7 @@ class _TextExport(ABC):
     """A file of lines, in parts of `PART_ROWS` rows."""
 
     unit = "pages"
+    columns: Sequence[str]  # that are read
 
     def __init__(self, source: Source, staging: Staging, *, packed: bool) -> None:
         self._source = source
@@ -58,15 +58,11 @@ class _TextExport(ABC):
     def parts(self, mark: Mark) -> Iterator[Mark]:
         entries = mark.entries
         with GrowingFile(self._staging.out, mark.state.get("length", 0), packed=self._packed) as file:
-            for part in self._source.parts("pages", self._columns, mark, PART_ROWS):
+            for part in self._source.parts("pages", self.columns, mark, PART_ROWS):
                 for lines, count in self._lines(part):
                     entries += count
                     file.add(lines)
                 yield Mark(part.end, entries, {"length": file.length})
-
-    @property
-    @abstractmethod
-    def _columns(self) -> list[str]: ...
 
     @abstractmethod
     def _lines(self, part: RowRange) -> Iterator[tuple[bytes, int]]:
@@ -79,6 +75,8 @@ class _TextExport(ABC):
 
 class JsonLines(_TextExport):
     """One object a page with a text, as `rule` takes them; or one for each change since the rule's date."""
+
+    columns = _COLUMNS
 
     def __init__(
         self, source: Source, staging: Staging, rule: selection.Selection, *, packed: bool, changes: bool = False
@@ -99,10 +97,6 @@ class JsonLines(_TextExport):
         with page_text.Reading(self._source, plain, noindex=self._rule.noindex) as self._reading:
             yield from super().parts(mark)
 
-    @property
-    def _columns(self) -> list[str]:
-        return _COLUMNS
-
     def _lines(self, part: RowRange) -> Iterator[tuple[bytes, int]]:
         chosen = self._chosen[part.begin : part.end]
         words = map(change_in_words, self._changed[part.begin : part.end][chosen]) if self._changes else repeat("")
@@ -119,10 +113,10 @@ class JsonLines(_TextExport):
         yield b"".join(lines), len(lines)
 
     def _line(self, row: dict[str, Any], change: str, near_of: int) -> bytes:
-        fetched_at = row["fetched_at"].isoformat().replace("+00:00", "Z")
+        fetched_at = utc_text(row["fetched_at"])
         told: dict[str, Any] = {"change": change} if change else {}
         if change == "gone":
-            return _json({**told, "url": row["url"], "fetched_at": fetched_at, "status": row["status"]})
+            return json_line({**told, "url": row["url"], "fetched_at": fetched_at, "status": row["status"]})
         content = self._reading.content_of(row)
         if content is None:
             return b""
@@ -134,11 +128,7 @@ class JsonLines(_TextExport):
             "key": f"{row['key']:016x}", "fingerprint": f"{row['fingerprint']:016x}",
             "near_of": f"{near_of:016x}" if near_of else None,
         }  # fmt: skip
-        return _json(entry)
-
-
-def _json(entry: dict[str, Any]) -> bytes:
-    return json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        return json_line(entry)
 
 
 def change_in_words(change: int) -> str:
@@ -156,6 +146,8 @@ def chosen_rows(part: RowRange, chosen: selection.Chosen) -> Iterator[dict[str, 
 class Csv(_TextExport):
     """The pages table: rows of visits `since` a date, or of the changes since then."""
 
+    columns = PAGES.names
+
     def __init__(
         self, source: Source, staging: Staging, *, packed: bool, since: datetime | None, changes: bool
     ) -> None:
@@ -167,10 +159,6 @@ class Csv(_TextExport):
         if self._changes:
             self._changed = changes_since(self._source, self._since or EVER, self._staging.scratch, noindex=True)
         return super().parts(mark)
-
-    @property
-    def _columns(self) -> list[str]:
-        return list(PAGES.names)
 
     def _lines(self, part: RowRange) -> Iterator[tuple[bytes, int]]:
         out = io.BytesIO()

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.core.batches import U64
+from fyke.core.sorting import looked_up
 from fyke.disk.ranges import Buckets, append, mapped, ranges_for
 from fyke.export.selection import RANGE_ROWS
 from fyke.export.source import Source
@@ -61,15 +62,8 @@ class Addresses:
     def of(self, keys: U64) -> pa.Array:
         """Return the URL of each of `keys`, strings[n]; null for a key of no page."""
         different, where = np.unique(keys, return_inverse=True)
-        found = pa.array([self._one(at) for at in self._look_up(different)], pa.string())
+        found = pa.array([self._one(at) for at in looked_up(self._key, different).tolist()], pa.string())
         return found.take(pa.array(where))
-
-    def _look_up(self, keys: U64) -> list[int]:
-        """Return the place of each key, or -1."""
-        if not len(self._key):
-            return [-1] * len(keys)
-        places = np.minimum(np.searchsorted(self._key, keys), len(self._key) - 1)
-        return np.where(self._key[places] == keys, places, -1).tolist()  # type: ignore[no-any-return]
 
     def _one(self, place: int) -> str | None:
         if place < 0:

@@ -41,7 +41,7 @@ class OutcomeCost:
 
 
 _NOTHING = OutcomeCost(retry=False, wait=Wait.NONE, costs_host=False)
-_AGAIN = OutcomeCost(retry=True, wait=Wait.NONE, costs_host=False)
+_NOT_AGAIN = OutcomeCost(retry=False, wait=Wait.FAILURE, costs_host=True)  # a bad certificate is not mended in minutes
 _AGAIN_LATER = OutcomeCost(retry=True, wait=Wait.FAILURE, costs_host=True)
 
 FAULTS: Mapping[Outcome, OutcomeCost] = MappingProxyType(
@@ -55,19 +55,19 @@ FAULTS: Mapping[Outcome, OutcomeCost] = MappingProxyType(
         # A host that answers with errors is alive: it waits, and is not retired.
         Outcome.SERVER_ERROR: OutcomeCost(retry=True, wait=Wait.FAILURE, costs_host=False),
         Outcome.THROTTLED: OutcomeCost(retry=True, wait=Wait.THROTTLE, costs_host=False),
-        Outcome.NO_SUCH_NAME: OutcomeCost(retry=False, wait=Wait.FAILURE, costs_host=True),
+        Outcome.NO_SUCH_NAME: _NOT_AGAIN,
         Outcome.DNS_FAILED: _AGAIN_LATER,
         Outcome.ADDRESS_REFUSED: _NOTHING,
         Outcome.CONNECT_FAILED: _AGAIN_LATER,
-        # A bad certificate is not mended in minutes.
-        Outcome.TLS_FAILED: OutcomeCost(retry=False, wait=Wait.FAILURE, costs_host=True),
+        Outcome.TLS_FAILED: _NOT_AGAIN,
         Outcome.TIMED_OUT: _AGAIN_LATER,
         Outcome.STALLED: _AGAIN_LATER,
         Outcome.BROKEN_OFF: _AGAIN_LATER,
-        Outcome.BAD_ANSWER: OutcomeCost(retry=False, wait=Wait.FAILURE, costs_host=True),
+        Outcome.BAD_ANSWER: _NOT_AGAIN,
         Outcome.TOO_LARGE: _NOTHING,
         Outcome.ROBOTS_FORBADE: _NOTHING,
-        Outcome.ROBOTS_UNREACHABLE: _AGAIN,  # RulesDesk decides when robots.txt is asked for again
+        # RulesDesk decides when robots.txt is asked for again.
+        Outcome.ROBOTS_UNREACHABLE: OutcomeCost(retry=True, wait=Wait.NONE, costs_host=False),
         Outcome.HOST_RETIRED: _NOTHING,
         Outcome.UNSUPPORTED: _NOTHING,
         Outcome.PLUGIN_FAILED: _NOTHING,

@@ -179,7 +179,7 @@ class RulesDesk:
             self._hand_on(record)
             return
         if host.retired:  # the fetcher will end each of its visits
-            self.learned.append((origin, Rules.OPEN, now + self._negative_s))
+            self._open(origin, now)
             self._bench.leave(host, now)
             return
         closed = self._bench.apply_hours(host, now)
@@ -259,7 +259,7 @@ class RulesDesk:
         origin = visit.robots_of
         self.begun(self._host_of(origin), visit)
         self._learn(Exchange(visit, outcome, now, 0.0, detail=detail), b"", now, hand_on=False)
-        self.learned.append((origin, Rules.OPEN, now + self._negative_s))
+        self._open(origin, now)
 
     def lost(self, host: Host, exchange: Exchange, now: float, least_failures: int) -> None:
         """Treat a page's failure, which is the fault of its origin and not of `host`, as a failure of the origin's
@@ -284,6 +284,10 @@ class RulesDesk:
         gate and sleep: hours may change, and sleeping pages can be roused."""
         self.learned.append((origin, Rules.OPEN if closed else Rules.UNREACHABLE, until))
 
+    def _open(self, origin: str, now: float) -> None:
+        """Let the pages of `origin` pass the gate for a while: the fetcher will end them, or ask for rules again."""
+        self.learned.append((origin, Rules.OPEN, now + self._negative_s))
+
     def put_off(self, visit: Visit, now: float) -> None:
         """Give up a robots visit for now, because its host is blocked or belongs to another agent. The pages of its
         origin may pass the gate: they wait with those of blocked hosts, and ask for rules again when they return."""
@@ -292,7 +296,7 @@ class RulesDesk:
             self.unmade(visit, Outcome.HOST_RETIRED, "it redirects to a host that is not asked here", now)
             return
         self._not_made(host, visit)
-        self.learned.append((visit.robots_of, Rules.OPEN, now + self._negative_s))
+        self._open(visit.robots_of, now)
 
     def _learn(
         self,

@@ -170,6 +170,12 @@ class Domains:
         self._names.close()
 
 
+def waiting_urls(records: Values) -> npt.NDArray[np.int64]:
+    """Return how many URLs of domains with these `records` [n] wait: int64[n]."""
+    waiting: npt.NDArray[np.int64] = np.maximum(records["urls"].astype(np.int64) - records["ended"], 0)
+    return waiting
+
+
 def _records(count: int, counts: Mapping[str, npt.ArrayLike]) -> Values:
     records = np.zeros(count, RECORD)
     for name, values in counts.items():

@@ -26,6 +26,7 @@ from fyke.core.config import CrawlSection
 from fyke.core.errors import ConfigurationError
 from fyke.core.plugins import UrlFilter
 from fyke.core.ports import OTHERS_PORTS
+from fyke.core.sorting import among
 from fyke.core.urls import SCHEMES, Locator, split
 
 REQUISITE_HOPS = 2  # from a page to its style sheet, and on to the fonts of that
@@ -90,14 +91,6 @@ class ScopeFilter:
         sorts before can hold it."""
         at = bisect_right(self._folders, url)
         return at > 0 and url.startswith(self._folders[at - 1])
-
-
-def among(keys: U64, known: U64) -> Mask:
-    """Return which of `keys` are in `known`, which is sorted: bool[n]. It is quick also for millions."""
-    if not len(known):
-        return np.zeros(len(keys), bool)
-    mask: Mask = known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] == keys
-    return mask
 
 
 def _outermost(folders: Iterable[bytes]) -> list[bytes]:

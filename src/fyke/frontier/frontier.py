@@ -27,11 +27,12 @@ from fyke.core.config import FrontierSection
 from fyke.core.messages import LEARNED, SOON_S, Links, Outcomes, Rules
 from fyke.core.site import SiteSection
 from fyke.core.slices import Steps, whole
+from fyke.core.sorting import among
 from fyke.core.urls import Locator, locate
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.asleep import WAITING
-from fyke.frontier.filters import Filters, among
+from fyke.frontier.filters import Filters
 from fyke.frontier.landing import Landing
 from fyke.frontier.order import BreadthFirst, crawl_order
 from fyke.frontier.placing import Placing
@@ -258,10 +259,7 @@ class Frontier:
             yield
             for start in range(0, unique.num_rows, self._sizes.batch):  # a merge may return millions
                 urls = unique.slice(start, self._sizes.batch)
-                if self._by_level:
-                    near = numbers(urls, "depth") <= self.level
-                    self._stages.later.put(keep(urls, ~near))
-                    urls = keep(urls, near)
+                urls = self._stages.put_off_deeper(urls, self.level) if self._by_level else urls
                 yield from self._placing.put(urls, alone=self._alone)
 
     @property
@@ -274,9 +272,7 @@ class Frontier:
         self.level = level
         self.supply.next_level()
         for batch in self._stages.later.drain(self._sizes.batch):
-            near = numbers(batch, "depth") <= level
-            self._stages.later.put(keep(batch, ~near))
-            yield from self._placing.put(keep(batch, near), alone=self._alone)
+            yield from self._placing.put(self._stages.put_off_deeper(batch, level), alone=self._alone)
 
     # --- going out
 

@@ -9,9 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from fyke.core.batches import Kind, keep, numbers, texts, u64
+from fyke.core.batches import Kind, Mask, keep, numbers, texts, u64
 from fyke.core.urls import Locator, key_of, locate
 from fyke.frontier.filters import Filters
+
+
+def are_landings(urls: pa.RecordBatch) -> Mask:
+    """Return which of `urls` are where a seed redirects to: bool[n]."""
+    landings: Mask = (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0)
+    return landings
 
 
 class Landing:
@@ -37,7 +43,7 @@ class Landing:
 
     def follow(self, urls: pa.RecordBatch) -> None:
         """Note where seeds redirect to, if `urls` say so. The URLs need not be of this shard."""
-        redirects = keep(urls, (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0))
+        redirects = keep(urls, are_landings(urls))
         for via, target in zip(u64(redirects, "via").tolist(), texts(redirects), strict=True):
             seed = self._seeds.get(via)
             if seed is None and self._unnamed:

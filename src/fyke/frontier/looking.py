@@ -5,9 +5,10 @@ checkpoint names are opened when they are asked for. Invariant: nothing is writt
 for a file that goes while it is read means that the crawl took another checkpoint: look again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ import pyarrow as pa
 from fyke.core.batches import URLS, u64
 from fyke.core.closing import Closing
 from fyke.core.config import FrontierSection
+from fyke.core.errors import StateDamaged
 from fyke.core.urls import Locator, key_of
 from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
@@ -38,6 +40,19 @@ BLOCKED = "because its host is blocked"  # a place where URLs wait
 YOUNGER = "its outcome is younger than the last checkpoint"
 OVER_QUOTA = "because its host has reached its limit of pages"  # a place as well; its URLs are left out
 TRAPPED = "behind everything else, as a trap"  # a place as well; see `trap`
+LOOKS = 3  # at a crawl that takes another checkpoint each time
+
+_Found = TypeVar("_Found")
+_Closable = TypeVar("_Closable", UrlSeen, Domains, Drum, DiskQueue, NewLinks, Star, Told, Traps)
+
+
+def looked_again(look: Callable[[], _Found]) -> _Found:
+    """Return what `look` finds in a checkpoint; look again if that goes meanwhile. Raises StateDamaged,
+    FileNotFoundError."""
+    for _ in range(LOOKS - 1):
+        with suppress(StateDamaged, FileNotFoundError):
+            return look()
+    return look()
 
 
 class Known(NamedTuple):
@@ -59,14 +74,18 @@ class FrontierSeen(Closing):
         beside = {name: self._store.participant(name) or None for name in ("leased", "blocked")}
         self._state: Mapping[str, Any] = {**beside, **self._store.participant("frontier")}
         self._config = config
-        self._opened: list[UrlSeen | Domains | Drum | DiskQueue | NewLinks | Star | Told | Traps] = []
+        self._opened = ExitStack()
 
     def __repr__(self) -> str:
         return f"FrontierSeen({self._store!r})"
 
     def close(self) -> None:
-        for opened in self._opened:
-            opened.close()
+        self._opened.close()
+
+    def _until_closed(self, opened: _Closable) -> _Closable:
+        """Return `opened`, which is closed with this."""
+        self._opened.callback(opened.close)
+        return opened
 
     # --- URLs
 
@@ -97,7 +116,7 @@ class FrontierSeen(Closing):
         """Return in words why the URL with this key waits as a trap; empty if it is not one any more."""
         config = self._config
         traps = Traps(self._store, config.trap_pages, self._state.get("traps"), probes=config.probes)
-        self._opened.append(traps)
+        self._until_closed(traps)
         for urls in traps.scan():
             for row in np.flatnonzero(u64(urls, "key") == np.uint64(key)).tolist():
                 return traps.explain(urls.slice(row, 1))
@@ -114,19 +133,17 @@ class FrontierSeen(Closing):
 
     def known(self, key: int) -> Any | None:
         """Return the history of the page with this key as of the last plan (`again.KNOWN`); None if it has none."""
-        known = Drum(self._store, "known", self._state.get("again", {}).get("known"), value=KNOWN, aux=ENDED)
-        self._opened.append(known)
-        found, record = known.get(key)
+        saved = self._state.get("again", {}).get("known")
+        found, record = self._until_closed(Drum(self._store, "known", saved, value=KNOWN, aux=ENDED)).get(key)
         return record if found else None
 
     def told(self, at: Locator, since: float) -> tuple[Trust, float, float]:
         """Return how far signals of the host of the page `at` are believed, how many signals this page had after
         `since` (unix seconds), and how many new links a second it brings."""
         state = self._state.get("again", {})
-        drum = Drum(self._store, "evidence", state.get("evidence"), value=EVIDENCE)
-        told = Told(self._store, state.get("told"))
-        found = NewLinks(self._store, self._config.table_memory_bytes, state.get("found"))
-        self._opened += [drum, told, found]
+        drum = self._until_closed(Drum(self._store, "evidence", state.get("evidence"), value=EVIDENCE))
+        told = self._until_closed(Told(self._store, state.get("told")))
+        found = self._until_closed(NewLinks(self._store, self._config.table_memory_bytes, state.get("found")))
         trusted = trust(drum.values_of(np.array([at.host], np.uint64)))
         return trusted, told.of(at.key, since), float(found.rates_of(np.array([at.key], np.uint64))[0])
 
@@ -136,19 +153,14 @@ class FrontierSeen(Closing):
         return beast or {name: rows for name, rows in enforcer.items() if name == "backlog"}
 
     def _queue(self, name: str, rows: Mapping[str, Any] | None, schema: pa.Schema = URLS) -> Iterator[pa.RecordBatch]:
-        queue = DiskQueue(self._store, name, schema, dict(rows) if rows else None)
-        self._opened.append(queue)
-        return queue.scan()
+        return self._until_closed(DiskQueue(self._store, name, schema, dict(rows) if rows else None)).scan()
 
     def _unchecked_rules(self, state: dict[str, Any] | None) -> Iterator[pa.RecordBatch]:
-        cache = Drum(self._store, "robots", state, value=RECORD, aux=URLS)
-        self._opened.append(cache)
+        cache = self._until_closed(Drum(self._store, "robots", state, value=RECORD, aux=URLS))
         return (urls for _, _, urls in cache.scan_pending() if urls is not None)
 
     def _seen(self) -> UrlSeen:
-        seen = UrlSeen(self._store, self._config.table_memory_bytes, self._state.get("seen"))
-        self._opened.append(seen)
-        return seen
+        return self._until_closed(UrlSeen(self._store, self._config.table_memory_bytes, self._state.get("seen")))
 
     # --- domains
 
@@ -166,16 +178,13 @@ class FrontierSeen(Closing):
         return None if record is None else _known(self._star(domains), [name], np.atleast_1d(record))
 
     def _domains(self) -> Domains:
-        domains = Domains(self._store, self._config.table_memory_bytes, self._state.get("domains"))
-        self._opened.append(domains)
-        return domains
+        return self._until_closed(Domains(self._store, self._config.table_memory_bytes, self._state.get("domains")))
 
     def _star(self, domains: Domains) -> Star:
         config = self._config
         function, memory = budget_function(config), config.table_memory_bytes
         star = Star(self._store, domains, function, config.default_budget_urls, memory, self._state.get("star"))
-        self._opened.append(star)
-        return star
+        return self._until_closed(star)
 
 
 def _known(star: Star, names: list[str], records: Values) -> Known:

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fyke.core.batches import URLS
+import pyarrow as pa
+
+from fyke.core.batches import URLS, keep, numbers
 from fyke.core.choices import Enforcement
 from fyke.core.config import FrontierSection
 from fyke.core.plugins import CrawlOrder
@@ -29,6 +31,11 @@ from fyke.frontier.sizes import Sizes
 from fyke.frontier.star import Star
 from fyke.frontier.traps.waiting import Traps
 from fyke.frontier.window import Window
+
+# The stages with files, by their names in a checkpoint; `rounds` are called "beast" there.
+_KEPT = (
+    "seen", "later", "star", "domains", "again", "backlog", "gate", "ready", "blocked", "asleep", "traps", "quota",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +109,12 @@ class Stages:
     def __repr__(self) -> str:
         return f"Stages({len(self.seen)} seen, {self.seen.pending} unchecked, {self.beast!r}, {self.ready!r})"
 
+    def put_off_deeper(self, urls: pa.RecordBatch, level: int) -> pa.RecordBatch:
+        """Let those of `urls` that are deeper than `level` wait in `later`. Returns the others."""
+        near = numbers(urls, "depth") <= level
+        self.later.put(keep(urls, ~near))
+        return keep(urls, near)
+
     @property
     def nothing_waits_at_level(self) -> bool:
         """True if no URL waits, except deeper than the present level, for a budget, for a blocked host, or beyond a
@@ -157,11 +170,8 @@ class Stages:
 
     def state(self) -> dict[str, Any]:
         """Return everything that a restart needs; nothing found stays in memory only."""
-        kept = ("seen", "later", "star", "domains", "again", "backlog", "gate", "ready")
-        states = {name: getattr(self, name).state() for name in (*kept, "blocked", "asleep", "traps", "quota")}
-        return {**states, "beast": self.rounds.state()}
+        return {**{name: getattr(self, name).state() for name in _KEPT}, "beast": self.rounds.state()}
 
     def close(self) -> None:
-        stages = (self.seen, self.later, self.star, self.domains, self.backlog, self.rounds, self.gate, self.ready)
-        for stage in (*stages, self.again, self.blocked, self.asleep, self.traps, self.quota):
-            stage.close()
+        for name in (*_KEPT, "rounds"):
+            getattr(self, name).close()

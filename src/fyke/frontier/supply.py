@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from fyke.core.batches import NO_KEYS, keep, numbers, u64
+from fyke.core.batches import NO_KEYS, keep, u64
 from fyke.core.slices import Steps
 from fyke.frontier.sizes import Sizes
 from fyke.frontier.stages import Stages
@@ -130,9 +130,7 @@ class Supply:
         batch = self._of_round(now, dry=dry) if batch is None else batch
         if batch is None or level is None or not self._known_first:
             return batch
-        near = numbers(batch, "depth") <= level  # a pass begins at the first level, whatever waited by then
-        self._stages.later.put(keep(batch, ~near))
-        return keep(batch, near)
+        return self._stages.put_off_deeper(batch, level)  # a pass begins at the first level, whatever waited by then
 
     def _of_round(self, now: float, *, dry: bool) -> pa.RecordBatch | None:
         """Return URLs of the current round, or of the next if that may begin."""

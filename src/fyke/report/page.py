@@ -11,7 +11,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -27,14 +27,13 @@ from fyke.disk.files import written_whole
 from fyke.progress import Progress
 from fyke.quantities import bytes_text, count_text, number, share_text, time_text
 from fyke.report import charts, comparison
-from fyke.report.broken import BrokenLinks
+from fyke.report.broken import BrokenLink, BrokenLinks
+from fyke.report.domains import DomainStanding, UnusualDomains, domain_standing, unusual_domains
 from fyke.report.languages import languages
 from fyke.report.near import near_duplicates
-from fyke.report.reputation import domain_standing
 from fyke.report.shown import shown
-from fyke.report.sql import Questions
+from fyke.report.sql import Questions, Rows
 from fyke.report.survey import Survey, survey
-from fyke.report.unusual import unusual_domains
 
 NAME = "report.html"
 SEEDS = 12
@@ -67,20 +66,36 @@ def figures(directory: Path, console: Console) -> dict[str, Any]:
     crawl = CrawlDirectory(directory)
     config = crawl.config()
     with Progress(console, "counting"), Questions(crawl.path) as questions:
-        found, stand = survey(questions), domain_standing(questions, crawl.path)
-        spoken, sample = languages(questions, crawl.path)
-        links = BrokenLinks(questions) if config.store.links else None
-        strange = unusual_domains(crawl.path)
-        return {
-            "statistics": status_of(crawl).statistics.as_dict(),
-            "survey": asdict(found),
-            "languages": {"sample": sample, "pages": spoken},
-            "reputation": asdict(stand) if stand else None,
-            "unusual": asdict(strange) if strange else None,
-            "broken": {**links.as_dict(), "worst": [one._asdict() for one in links.worst(BROKEN_LINKS, PAGES_OF_EACH)]}
-            if links
-            else None,
-        }
+        facts = _facts(crawl, config, questions)
+    links = facts.links
+    return {
+        "statistics": status_of(crawl).statistics.as_dict(),
+        "survey": asdict(facts.found),
+        "languages": {"sample": facts.sample, "pages": facts.spoken},
+        "reputation": asdict(facts.stand) if facts.stand else None,
+        "unusual": asdict(facts.unusual) if facts.unusual else None,
+        "broken": {**links.as_dict(), "worst": [one._asdict() for one in facts.broken]} if links else None,
+    }
+
+
+class _Facts(NamedTuple):
+    """What a report says of a crawl, to people and to programs."""
+
+    found: Survey
+    stand: DomainStanding | None
+    spoken: Rows  # languages with their pages in the sample
+    sample: int
+    links: BrokenLinks | None  # None if there is no table of links
+    broken: list[BrokenLink]  # the worst of them
+    unusual: UnusualDomains | None
+
+
+def _facts(crawl: CrawlDirectory, config: Config, questions: Questions) -> _Facts:
+    found, stand = survey(questions), domain_standing(questions, crawl.path)
+    spoken, sample = languages(questions, crawl.path)
+    links = BrokenLinks(questions) if config.store.links else None
+    broken = [*links.worst(BROKEN_LINKS, PAGES_OF_EACH)] if links else []
+    return _Facts(found, stand, spoken, sample, links, broken, unusual_domains(crawl.path))
 
 
 def _check(crawl: CrawlDirectory, out: Path) -> None:
@@ -94,15 +109,12 @@ def _check(crawl: CrawlDirectory, out: Path) -> None:
 
 def page(crawl: CrawlDirectory, now_s: float) -> str:
     """Return the report as HTML."""
+    config = crawl.config()
     with Questions(crawl.path) as questions:
         status = status_of(crawl)
-        found = survey(questions)
-        stand = domain_standing(questions, crawl.path)
-        spoken, sample = languages(questions, crawl.path)
-        config = crawl.config()
-        links = BrokenLinks(questions) if config.store.links else None
+        facts = _facts(crawl, config, questions)
         near = near_duplicates(questions)
-        broken = [*links.worst(BROKEN_LINKS, PAGES_OF_EACH)] if links else []
+    found, stand = facts.found, facts.stand
     rules = _rules(crawl.path / rewrite_rules.FILE)
     values = {
         "rules": rules[:RULES],
@@ -115,15 +127,15 @@ def page(crawl: CrawlDirectory, now_s: float) -> str:
         "tiles": _tiles(found, status),
         "settings": _settings(config),
         "stand": stand,
-        "links": links,
-        "broken": broken,
+        "links": facts.links,
+        "broken": facts.broken,
         "near": near,
-        "unusual": unusual_domains(crawl.path),
+        "unusual": facts.unusual,
         "charts": {
             "course": [*charts.of_time(found), *charts.of_outcomes(found)],
             "pages": [
                 *charts.of_media_types(found), *charts.of_sizes(found), *charts.of_depth(found),
-                *charts.of_languages(spoken, sample),
+                *charts.of_languages(facts.spoken, facts.sample),
             ],
             "domains": [*charts.of_degrees(stand.degrees if stand else [])],
         },

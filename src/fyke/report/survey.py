@@ -18,6 +18,7 @@ STRETCHES = 60  # about as many points in time
 
 _WIDTHS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200)
 _DAY_S = 86400
+_SECONDS = "epoch_us(fetched_at) / 1e6"
 _OK = f"outcome = '{Outcome.OK}'"
 _ANSWERED = " or ".join(f"outcome = '{outcome}'" for outcome in Outcome if outcome.answered)
 _NOT_ASKED = (Outcome.ROBOTS_FORBADE, Outcome.ROBOTS_UNREACHABLE, Outcome.HOST_RETIRED, Outcome.UNSUPPORTED)
@@ -85,7 +86,6 @@ def survey(questions: Questions) -> Survey:
     """Count the pages table."""
     totals = _totals(questions)
     width_s = _width(totals.end_s - totals.begin_s)
-
     replied = f"status > 0 and starts_with(url, 'http') and ({_ANSWERED})"
 
     def grouped(what: str, where: str, *columns: str, order: str = "2 desc, 1", limit: int = 100) -> Rows:
@@ -111,9 +111,6 @@ def survey(questions: Questions) -> Survey:
         ),
         depths=grouped(f"least(depth, {DEEPEST})", _OK, "depth", "outcome", order="1"),
     )  # fmt: skip
-
-
-_SECONDS = "epoch_us(fetched_at) / 1e6"
 
 
 def _totals(questions: Questions) -> VisitTotals:

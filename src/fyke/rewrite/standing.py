@@ -14,10 +14,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.archive.asked import AskedLater
+from fyke.archive.asked import all_seeds
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.reading import scan_table
-from fyke.core.seeds import seeds_of
 from fyke.core.urls import main_name, pay_level_domain, split
 
 
@@ -35,7 +34,7 @@ def by_standing(folder: Path, hosts: Collection[str]) -> list[str]:
 def _named(folder: Path, names: set[str]) -> set[str]:
     """Return those of the sites `names` that have a seed. A seed may redirect to another host of its site."""
     crawl = CrawlDirectory(folder)
-    typed = seeds_of([*crawl.config().crawl.seeds, *AskedLater(crawl.state).seeds])
+    typed = all_seeds(crawl.state, crawl.config())
     urls = chain((seed.url.decode() for seed in typed), crawl.listed.urls())
     return names.intersection(main_name(split(url).host) for url in urls)
 

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.core.batches import U64
+from fyke.core.sorting import looked_up
 from fyke.disk.ranges import Array, Buckets, sliced
-from fyke.search.catalogue import looked_up
 from fyke.search.lots import Lot
 from fyke.search.sketch import mixed
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fyke.core.sorting import distinct
+from fyke.core.sorting import distinct, looked_up
 from fyke.disk.files import mapped_zeros, written_whole
 from fyke.disk.ranges import Array, Buckets, append, mapped, ranges_for, sliced
 from fyke.search.lots import NEAR, ROWS, Fate, Lot
@@ -178,13 +178,6 @@ def _followed(aliases: Array, path: Path) -> Array:
                 rows["page"][known] = aliases["page"][further[known]]
             append(part, rows)
     return mapped(path, ALIASES)
-
-
-def looked_up(keys: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Return where in the sorted `keys` each of `wanted` is: int64[n], -1 if it is not there."""
-    places = np.searchsorted(keys, wanted)
-    places[places == len(keys)] = 0
-    return np.where(keys[places] == wanted, places, -1) if len(keys) else np.full(len(wanted), -1)
 
 
 def ranges_of(lots: list[Lot], range_rows: int) -> int:

@@ -6,7 +6,8 @@ twice, or half and then whole, gives the same index.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -75,8 +76,8 @@ class Writing:
         near, anchors_of = plan.column("near").to_pylist(), plan.column("anchors").to_pylist()
         rows = zip(keys, as_field(factors).tolist(), near, anchors_of, strict=True)
         for block in lot.texts(plan.column("text").to_numpy()):
-            for text, (key, weight, cluster, anchors) in zip(_records(block), rows, strict=False):
-                self._writer.add_document(document(self._analysis, key, weight, cluster, anchors, *text))
+            for text, (key, weight, cluster, anchors) in zip(block.to_pylist(), rows, strict=False):
+                self._writer.add_document(_document(self._analysis, text, key, weight, cluster, anchors))
 
     def _delete(self, keys: list[int]) -> None:
         for key in keys:  # by query, because the call for a term takes every number as signed and finds nothing
@@ -103,43 +104,39 @@ def _part(folder: IndexFolder, state: IndexState, lots: range) -> pa.Table:
     return pa.concat_tables(found).sort_by([("lot", "ascending"), ("text", "ascending")]).combine_chunks()
 
 
-def _records(block: pa.RecordBatch) -> Iterator[tuple[str, str, str, str, str, str, int, int, int]]:
-    return zip(*(column.to_pylist() for column in block.columns), strict=True)
-
-
-def document(  # noqa: PLR0913 - the columns of TEXTS, as they come
-    analysis: Analysis, key: int, weight: float, near: int, anchors: list[str], url: str, title: str, headings: str,
-    description: str, text: str, language: str, date_s: int, fetched_at: int, fingerprint: int,
-) -> tantivy.Document:  # fmt: skip
-    """Return a page as the engine's document; all parameters except the first five are a row of TEXTS."""
+def _document(
+    analysis: Analysis, text: dict[str, Any], key: int, weight: float, near: int, anchors: list[str]
+) -> tantivy.Document:
+    """Return the page with this `key` as the engine's document; `text` is its row of TEXTS."""
     out = tantivy.Document()
     out.add_unsigned("key", key)
     out.add_float("weight", weight)
-    out.add_unsigned("fingerprint", fingerprint)
+    out.add_unsigned("fingerprint", text["fingerprint"])
     out.add_unsigned("near", near)
-    out.add_integer("date_s", date_s)
-    out.add_integer("fetched_at", fetched_at)
-    host = split(url).host
+    out.add_integer("date_s", text["date_s"])
+    out.add_integer("fetched_at", text["fetched_at"])
+    host = split(text["url"]).host
     out.add_unsigned("host", key_of(host))
-    for name, value in (("url", url), ("language", language)):
-        out.add_text(name, value)
+    for name in ("url", "language"):
+        out.add_text(name, text[name])
     for site in sites(host):
         out.add_text("site", site)
     for anchor in anchors:
         out.add_text("anchors", prepared(anchor))
-    searched = [prepared(part) for part in (title, headings, description, text)]
-    for name, value in zip(("title", "headings", "description", "text"), searched, strict=True):
+    searched = {name: prepared(text[name]) for name in ("title", "headings", "description", "text")}
+    for name, value in searched.items():
         out.add_text(name, value)
-    out.add_text("address", address_words(url))
-    stems = stem_field(language)
-    whole = " ".join(searched)
+    address = address_words(text["url"])
+    out.add_text("address", address)
+    stems = stem_field(text["language"])
+    whole = " ".join(searched.values())
     out.add_text(stems, " ".join([whole, *analysis.without_accents(stems, whole)]))
-    for name, values in zip(NAMES, ([title], [headings], anchors, [address_words(url)]), strict=True):
+    for name, values in zip(NAMES, ([text["title"]], [text["headings"]], anchors, [address]), strict=True):
         for value in values:
             said = " ".join([value, *analysis.without_accents(stems, prepared(value))])
             out.add_text(f"{name}_stems", " ".join(analysis.stems(stems, said)))
-    for name, value in zip(SHOWN, (title, description, text), strict=True):
-        out.add_bytes(f"shown_{name}", value.encode())
+    for name in SHOWN:
+        out.add_bytes(f"shown_{name}", text[name].encode())
     return out
 
 

@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 
 from fyke.core.batches import U64
 from fyke.core.outcomes import Outcome
+from fyke.core.sorting import looked_up
 from fyke.core.visits import HTML_TYPES
 from fyke.disk.ranges import Buckets, append, mapped, ranges_for
-from fyke.search.catalogue import looked_up
 
 LEAST_LINKERS = 10  # of a domain whose linkers may be called dependent
 DEPENDENT = 0.1  # linkers are, below this independence

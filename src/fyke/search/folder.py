@@ -19,8 +19,8 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from fyke.archive.directory import require_folder
-from fyke.core.errors import DirectoryError, NotACrawl
+from fyke.archive.directory import no_crawl, require_folder
+from fyke.core.errors import DirectoryError
 from fyke.disk.files import allowed, lock, read_whole, write_whole, writing
 from fyke.disk.sealed import sealed, unsealed_or_old
 
@@ -117,7 +117,7 @@ class IndexFolder:
     def locked(self) -> Iterator[None]:
         """Hold the lock of the one writer. Raises DirectoryInUse, NotACrawl, DirectoryError."""
         if not self.crawl.is_dir():
-            raise NotACrawl(f"{self.crawl} holds no crawl: begin one with fyke crawl URL --into {self.crawl}")
+            raise no_crawl(self.crawl)
         with writing(self.path):
             self.lots.mkdir(parents=True, exist_ok=True)
         held = lock(self.lock_file, f"{self.path} is being written by another fyke index: wait for it, or stop it")

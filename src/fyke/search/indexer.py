@@ -85,7 +85,7 @@ class Indexer:
         self._limits = limits or IndexLimits()
         self._progress = progress or (lambda phase, done, of: None)
         self._open = ExitStack()
-        self._archive = ArchiveReader(crawl, _settings(crawl)[0])
+        self._archive = ArchiveReader(crawl, _settings(crawl).agent.user_agent)
         self._extractor = TextExtractor()
         self._own_text = OwnText()
         self._read = self._written = self._deleted = 0
@@ -225,7 +225,8 @@ class Indexer:
             return
         self._progress("near", 0, self.state.pages_read)
         lots = [Lot(self.folder.lots, number) for number in range(self.state.lots)]
-        find_near(self.folder.near, lots, self._limits.table_memory_bytes or _settings(self.folder.crawl)[1])
+        frontier = _settings(self.folder.crawl).frontier
+        find_near(self.folder.near, lots, self._limits.table_memory_bytes or frontier.table_memory_bytes)
 
     def _rank(self, growth: float) -> None:
         """Analyse the links anew if they have grown by at least the share `growth`."""
@@ -264,12 +265,11 @@ class Indexer:
         self._planned = False
 
 
-def _settings(crawl: Path) -> tuple[str, int]:
-    """Return our name in robots directives, and the crawl's memory for a table."""
-    config = Config()
+def _settings(crawl: Path) -> Config:
+    """Return the settings of the crawl, or the usual ones for an archive without a crawl."""
     with suppress(NotACrawl):
-        config = CrawlDirectory(crawl).config()
-    return config.agent.user_agent, config.frontier.table_memory_bytes
+        return CrawlDirectory(crawl).config()
+    return Config()
 
 
 def _read(row: dict[str, Any], fate: Fate, target: int = 0, canonical: int = 0) -> Read:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from fyke.archive.schemas import NEAR
 from fyke.archive.summaries import write_near
 from fyke.core.batches import U64
+from fyke.core.sorting import looked_up
 from fyke.disk.files import sync_file, writing
 from fyke.disk.ranges import RANGE_ROWS, Array, Buckets, append, mapped, sliced
 from fyke.search.anchors import CurrentRows, digests, gathered, redirected, wordings
@@ -27,7 +28,6 @@ from fyke.search.catalogue import (
     CATALOGUE,
     find_aliases,
     find_firsts,
-    looked_up,
     mark_current,
     merge_catalogue,
     near_pages,

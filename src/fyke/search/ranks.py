@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fyke.core.batches import NO_KEYS, U64
-from fyke.search.catalogue import looked_up
+from fyke.core.sorting import looked_up
 from fyke.search.folder import IndexFolder, IndexState
 
 Floats = npt.NDArray[np.float64]

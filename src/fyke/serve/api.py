@@ -13,7 +13,7 @@ from fastapi import APIRouter, FastAPI, Query, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from fyke.core.errors import BadUrl, NotACrawl
+from fyke.core.errors import NotACrawl
 from fyke.core.urls import canonical
 from fyke.search.answering import FARTHEST
 from fyke.search.results import Hit, InLink, Results
@@ -22,6 +22,7 @@ from fyke.serve.known_domains import Domain, top_domains
 from fyke.serve.rendering import Templates
 from fyke.serve.search_form import MOST, PER_PAGE, SearchForm
 from fyke.serve.shelf import Shelf, ShelvedCrawl
+from fyke.serve.wording import not_a_url
 
 Url = Annotated[str, Query(description="The URL of a page, with its scheme.", examples=["https://example.org/"])]
 Limit = Annotated[int, Query(ge=1, le=MOST, description="Most results to return.")]
@@ -219,5 +220,5 @@ def _canonical(url: str) -> str:
     """Return `url` in its canonical form. Raises BadUrl."""
     found = canonical(url)
     if found is None:
-        raise BadUrl(f"{url[:200]!r} is not a URL: write http://, https://, ftp:// or gopher:// and a host")
+        raise not_a_url(url)
     return found

@@ -7,6 +7,7 @@ control socket. Invariant: nothing here changes anything except `order`, which a
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import parse_qs
@@ -112,21 +113,17 @@ class Dashboard:
         name = host_named(request.path_params["host"])
         live: Any = None
         if crawl.watch.latest.live:
-            try:
+            with suppress(NotACrawl):  # it has just ended
                 done, said = await crawl.watch.order("host", host=name)
                 live = said if done else None
-            except NotACrawl:  # it has just ended
-                live = None
         return await run_in_threadpool(self._host, crawl, name, live)
 
     def _host(self, crawl: ShelvedCrawl, name: str, live: Any) -> Response:
         visits = last_visits(crawl.path, name, VISITS)
         known = known_host(crawl.name, crawl.directory, name)
         domain: Domain | None = None
-        try:
+        with suppress(FykeError):  # no checkpoint yet: nothing is known
             domain = one_domain(crawl.directory, pay_level_domain(name))
-        except FykeError:
-            domain = None  # no checkpoint yet: nothing is known
         status = 200 if known or live or visits.rows else 404
         return self._pages.page(
             "host.html", status, crawl=crawl, latest=crawl.watch.latest, host=name, known=known, live=live,

@@ -74,13 +74,13 @@ def known_hosts(
 ) -> list[KnownHost]:
     """Return at most `limit` hosts, in no order: with `within` in their names, and if `failing`, only those that
     fail."""
-    with ReadBooks(part.hosts for part in directory.parts) as book:
+    with ReadBooks(directory.host_books) as book:
         return [_known(crawl, host) for host in islice(book.hosts(within, failing), limit)]
 
 
 def known_host(crawl: str, directory: CrawlDirectory, name: str) -> KnownHost | None:
     """Return what the book has of the host `name`."""
-    with ReadBooks(part.hosts for part in directory.parts) as book:
+    with ReadBooks(directory.host_books) as book:
         host = book.host(name)
     return None if host is None else _known(crawl, host)
 
@@ -97,7 +97,7 @@ def rules_of(directory: CrawlDirectory, name: str, visits: HostVisits) -> list[H
     origins = {split(row["url"]).origin for row in visits.rows}
     origins |= {split(f"{scheme}://{name}/").origin for scheme in ("https", "http")}
     product = directory.config().agent.user_agent if directory.holds_crawl else "fyke"
-    with ReadBooks(part.hosts for part in directory.parts) as book:
+    with ReadBooks(directory.host_books) as book:
         found = [record for origin in sorted(origins) if (record := book.robots(origin)) is not None]
     return [_rules(record, product) for record in found]
 

@@ -5,22 +5,20 @@ took another checkpoint, it looks again.
 """
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
-
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import division
 from fyke.archive.reading import read_table
-from fyke.core.errors import NotACrawl, StateDamaged
+from fyke.core.errors import NotACrawl
 from fyke.core.urls import key_of
-from fyke.frontier.looking import FrontierSeen, Known
+from fyke.frontier.domains import waiting_urls
+from fyke.frontier.looking import FrontierSeen, Known, looked_again
 
-LOOKS = 3
 _Found = TypeVar("_Found")
 
 
@@ -41,12 +39,10 @@ def top_domains(directory: CrawlDirectory, limit: int, within: str = "") -> list
     """Return at most `limit` domains that most others link to, with `within` in their names. Raises NotACrawl."""
 
     def read(frontier: FrontierSeen) -> list[Domain]:
-        found = (domain for known in frontier.domains() for domain in _told(known) if within in domain.domain)
-        return heapq.nlargest(limit, found, key=attrgetter("in_degree", "urls", "domain"))
+        return _top(limit, (one for known in frontier.domains() for one in _told(known) if within in one.domain))
 
     try:
-        found = [domain for part in directory.parts for domain in _looked(directory, part.shard, read)]
-        return heapq.nlargest(limit, found, key=attrgetter("in_degree", "urls", "domain"))
+        return _top(limit, [one for part in directory.parts for one in _looked(directory, part.shard, read)])
     except NotACrawl:
         return _from_table(directory, limit, within)
 
@@ -66,20 +62,19 @@ def _looked(directory: CrawlDirectory, shard: Path, read: Callable[[FrontierSeen
     """Return what `read` makes of one `shard` of the frontier, in its newest checkpoint. Raises NotACrawl,
     StateDamaged."""
     config = directory.config()
-    for left in reversed(range(LOOKS)):
-        try:
-            with FrontierSeen(shard, config.frontier) as frontier:
-                return read(frontier)
-        except (StateDamaged, FileNotFoundError):
-            if not left:
-                raise
-    raise AssertionError("the last look returns or raises")
+
+    def look() -> _Found:
+        with FrontierSeen(shard, config.frontier) as frontier:
+            return read(frontier)
+
+    return looked_again(look)
 
 
 def _told(known: Known) -> Iterator[Domain]:
     records = known.records
-    waiting = np.maximum(records["urls"].astype(np.int64) - records["ended"], 0)
-    columns = records["in_degree"], known.ranks, known.budgets, records["urls"], records["fetched"], waiting
+    columns = (
+        records["in_degree"], known.ranks, known.budgets, records["urls"], records["fetched"], waiting_urls(records)
+    )  # fmt: skip
     for name, *numbers in zip(known.names, *(column.tolist() for column in columns), strict=True):
         yield Domain(name, *numbers)
 
@@ -88,5 +83,8 @@ def _from_table(directory: CrawlDirectory, limit: int, within: str) -> list[Doma
     """Return the same as `top_domains`, from the table that a crawl leaves when it closes."""
     names = list(asdict(Domain("", 0, 0, 0, 0, 0, 0)))
     rows = read_table(directory.path, "domains", names).to_pylist()
-    found = (Domain(**row) for row in rows if within in row["domain"])
-    return heapq.nlargest(limit, found, key=attrgetter("in_degree", "urls", "domain"))
+    return _top(limit, (Domain(**row) for row in rows if within in row["domain"]))
+
+
+def _top(limit: int, domains: Iterable[Domain]) -> list[Domain]:
+    return heapq.nlargest(limit, domains, key=attrgetter("in_degree", "urls", "domain"))

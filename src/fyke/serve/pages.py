@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fyke.archive.captures import Capture
-from fyke.core.errors import BadQuery, BadUrl, DirectoryError
+from fyke.core.errors import BadQuery, DirectoryError
 from fyke.core.urls import canonical, split
 from fyke.core.visits import Page
 from fyke.export.prose import plain
@@ -31,7 +31,7 @@ from fyke.serve.rendering import Templates
 from fyke.serve.search_form import PER_PAGE, SearchForm, day_of
 from fyke.serve.security import COPY_POLICY, PAGE_POLICY
 from fyke.serve.shelf import Shelf, ShelvedCrawl
-from fyke.serve.wording import query_string
+from fyke.serve.wording import not_a_url, query_string
 
 INLINKS = 300
 COPIES_AT_ONCE = 2  # are read or made; each may take some 100 MB meanwhile
@@ -178,7 +178,7 @@ class ArchivePages:
         asked = request.query_params.get("url", "").strip()
         url = canonical(asked) or (canonical(f"http://{asked}") if asked and "://" not in asked else None)
         if url is None:
-            raise BadUrl(f"{asked[:200]!r} is not a URL: write http://, https://, ftp:// or gopher:// and a host")
+            raise not_a_url(asked)
         return url
 
 

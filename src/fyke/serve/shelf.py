@@ -7,21 +7,23 @@ looks which crawls can be searched. Invariant: a crawl's name is unique, and saf
 import re
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 
 from fyke.archive.captures import Capture, Captures
-from fyke.archive.directory import CrawlDirectory, require_folder
-from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
+from fyke.archive.directory import CrawlDirectory, no_crawl, require_folder
+from fyke.core.errors import DirectoryError, NotACrawl
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Page
 from fyke.disk.files import real_path
 from fyke.explain import Explanation, why
+from fyke.frontier.looking import looked_again
 from fyke.search.archived import ArchiveReader
 from fyke.search.folder import INDEX, IndexFolder
 from fyke.search.searcher import Searcher
-from fyke.serve.known_domains import LOOKS, Domain, top_domains
+from fyke.serve.known_domains import Domain, top_domains
 from fyke.serve.watch import Watch
 
 MOST_DOMAINS = 100
@@ -50,15 +52,9 @@ class ShelvedCrawl:
     def why(self, url: str) -> Explanation | None:
         """Return what the crawl knows of `url` (canonical); None for an archive without a crawl. Raises
         StateDamaged."""
-        for left in reversed(range(LOOKS)):
-            try:
-                return why(self.directory, url)
-            except NotACrawl:
-                return None
-            except (StateDamaged, FileNotFoundError):  # it took another checkpoint meanwhile
-                if not left:
-                    raise
-        raise AssertionError("the last look returns or raises")
+        with suppress(NotACrawl):
+            return looked_again(lambda: why(self.directory, url))
+        return None
 
     def page(self, capture: Capture) -> Page | None:
         """Return the page archived there, decoded and parsed; None if it cannot be read."""
@@ -149,4 +145,4 @@ def _require_crawl(folder: Path) -> None:
     if not folder.is_dir():
         raise DirectoryError(f"{folder}: no such directory; name the directory of a crawl")
     if not any((folder / part).exists() for part in ("fyke.toml", "tables", INDEX)):
-        raise NotACrawl(f"{folder} holds no crawl: begin one with fyke crawl URL --into {folder}")
+        raise no_crawl(folder)

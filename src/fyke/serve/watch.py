@@ -11,18 +11,57 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.inspect import status_of
 from fyke.archive.orders import block, connected, ordered
 from fyke.core.errors import FykeError, NotACrawl
-from fyke.serve.history import History, HistoryPoint
 
 LOOK_S = 2.0  # between looks at a crawl that tells nothing
 SILENCE_S = 15.0  # a running crawl silent for longer is left until the next look
 RATE_S = 5.0  # over which pages and bytes a second are measured
+MOST_SAMPLES = 600  # for the plots
+
+
+class HistoryPoint(NamedTuple):
+    """Figures of an instant that are plotted."""
+
+    at: float  # unix seconds
+    pages_s: float
+    bytes_s: float
+    waiting: int
+    awake: int  # hosts
+    memory_bytes: int
+
+
+class History:
+    """The samples of one crawl since it was first heard, in order of time, `MOST_SAMPLES` at most. When it is full,
+    every second sample goes, and from then on samples are taken half as often: it always spans the whole time."""
+
+    def __init__(self) -> None:
+        self._samples: list[HistoryPoint] = []
+        self._every_s = 0.0
+
+    def __repr__(self) -> str:
+        return f"History({len(self._samples)} samples, {self._every_s} s apart)"
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    @property
+    def samples(self) -> list[HistoryPoint]:
+        return list(self._samples)
+
+    def add(self, sample: HistoryPoint) -> None:
+        """Take `sample`, if it is not too near to the one before."""
+        if self._samples and sample.at - self._samples[-1].at < self._every_s:
+            return
+        self._samples.append(sample)
+        if len(self._samples) > MOST_SAMPLES:
+            del self._samples[1::2]
+            self._every_s = max(0.9, 2 * self._every_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +157,7 @@ class Watch:
         figures = {
             "at": status.taken_at,
             "held": False,
-            "statistics": status.statistics.as_dict(),
-            "queues": status.statistics.queues,
-            "rounds": status.statistics.rounds,
-            "edges": status.statistics.edges,
+            **status.statistics.figures(),
             "slowest": [],
             "blocked": AskedLater(self._directory.state).blocked,
         }

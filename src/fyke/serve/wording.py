@@ -7,6 +7,7 @@ of text, and is never longer than its limit; the templates escape it.
 from datetime import UTC, datetime
 from urllib.parse import urlencode
 
+from fyke.core.errors import BadUrl
 from fyke.quantities import duration, size
 from fyke.search.printing import clean as without_steering
 
@@ -79,6 +80,11 @@ def query_string(**values: object) -> str:
     """Return `?a=b` of the values that say something; empty if none does."""
     said = {name: value for name, value in values.items() if value not in (None, "", 0)}
     return f"?{urlencode(said)}" if said else ""
+
+
+def not_a_url(text: str) -> BadUrl:
+    """Return the error for `text` that was asked about and is not a URL."""
+    return BadUrl(f"{text[:200]!r} is not a URL: write http://, https://, ftp:// or gopher:// and a host")
 
 
 FILTERS = {

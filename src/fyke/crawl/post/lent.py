@@ -1,7 +1,7 @@
-"""Visits that were lent and have ended, but are not safe yet: as rows, and as a checkpoint keeps them.
+"""Visits that were lent: those to be made here, and those that have ended and are not safe yet.
 
-A row is a visit (`URLS`) and how it ended (`ENDED`), so that the visit can be done, or made again. Invariant: `opened`
-gives what the last `write` was given.
+Of those that ended, a row is a visit (`URLS`) and how it ended (`ENDED`), so that it can be done, or made again.
+Invariant: `Unsafe.opened` gives what the last `write` was given.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import URLS, keep, numbers
+from fyke.core.batches import URLS, Kind, keep, numbers, u64
 from fyke.core.messages import ENDED
 from fyke.crawl.post.handed import ToldIn
 from fyke.disk.queue import DiskQueue
@@ -39,6 +39,39 @@ def ended_of(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Return how the visits in rows of `LENT` ended."""
     arrays = [rows.column(name) for name in (*_WHOSE, *(f"ended_{name}" for name in _HOW))]
     return pa.RecordBatch.from_arrays(arrays, schema=ENDED)
+
+
+class Guests:
+    """Pages that other shards lent to this agent, until their outcomes are told: keys of visits, each with its shard
+    and host. A page that is lent twice is visited once."""
+
+    def __init__(self) -> None:
+        self._visits: dict[int, tuple[int, int]] = {}
+
+    def __repr__(self) -> str:
+        return f"Guests({len(self)})"
+
+    def __len__(self) -> int:
+        return len(self._visits)
+
+    def take(self, shard: int, urls: pa.RecordBatch) -> pa.RecordBatch:
+        """Take `urls`, lent by `shard`; return those that were not here yet."""
+        keys = u64(urls, "key").tolist()
+        if not self._visits.keys().isdisjoint(keys):
+            urls = keep(urls, np.fromiter((key not in self._visits for key in keys), np.bool_, len(keys)))
+        pages = keep(urls, numbers(urls, "kind") != Kind.RULES)
+        for key, host in zip(u64(pages, "key").tolist(), u64(pages, "host").tolist(), strict=True):
+            self._visits[key] = shard, host
+        return urls
+
+    def drop(self, keys: Iterable[int]) -> None:
+        """Forget the visits with these keys."""
+        for key in keys:
+            self._visits.pop(key, None)
+
+    def of_shard(self, shard: int) -> list[tuple[int, int]]:
+        """Return key and host of the visits that `shard` lent."""
+        return [(key, host) for key, (of, host) in self._visits.items() if of == shard]
 
 
 class Unsafe:

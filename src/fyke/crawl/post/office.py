@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, Kind, concat, keep, numbers, u64
+from fyke.core.batches import EMPTY, Mask, concat, keep, u64
 from fyke.core.messages import ENDED, NONE_ENDED, OK, Links, Outcomes
 from fyke.core.urls import Locator, host_keys, key_of, robots_url
 from fyke.core.visits import Exchange, Visit
@@ -30,15 +30,15 @@ from fyke.crawl.post import columns
 from fyke.crawl.post.dealings import Dealings, Deeds, Mail
 from fyke.crawl.post.errands import Errands, without
 from fyke.crawl.post.events import Done, Elsewhere, Ended, Event, Heard, LinksCame, Met, VisitsCame, WaitAgain
-from fyke.crawl.post.guests import Guests
 from fyke.crawl.post.handed import ToldIn
-from fyke.crawl.post.lent import Unsafe, ended_of, lent_rows, urls_of
+from fyke.crawl.post.lent import Guests, Unsafe, ended_of, lent_rows, urls_of
 from fyke.crawl.post.letters import Envelope, Letter
 from fyke.crawl.post.mailbag import Mailbag
 from fyke.crawl.post.outgoing import Outgoing
 from fyke.crawl.post.routes import Routes
 from fyke.crawl.post.seat import PostRooms, Seat
 from fyke.fetcher.rests import BOOKED_WAIT_S
+from fyke.frontier.landing import are_landings
 
 _HOST, _OUTCOME = ENDED.get_field_index("host"), ENDED.get_field_index("outcome")
 
@@ -168,9 +168,7 @@ class Office:
 
     def _told(self, sender: int, letter: Letter, outcomes: Outcomes, now: float) -> Iterator[Event]:
         self._rules_came(outcomes.learned, now)
-        put_off = outcomes.put_off
-        out_yet = [self._handed.back(key, now) for key in u64(put_off, "key").tolist()]
-        put_off = keep(put_off, np.array(out_yet, np.bool_))
+        put_off = keep(outcomes.put_off, self._back(outcomes.put_off, now))
         yield Heard(replace(outcomes, ended=NONE_ENDED, put_off=put_off))
         ended = outcomes.ended
         keys = self._dealings.told(sender, letter, u64(ended, "key").tolist(), partial(columns.row, ended), now)
@@ -191,8 +189,7 @@ class Office:
 
     def _came_back(self, urls: pa.RecordBatch, now: float) -> None:
         """Have visits of this shard, not made because their host moved, wait for another agent."""
-        out = [self._handed.back(key, now) for key in u64(urls, "key").tolist()]
-        urls = keep(urls, np.array(out, np.bool_))
+        urls = keep(urls, self._back(urls, now))
         blocked = self._routes.blocked(urls)
         if blocked.any():
             self._events.append(WaitAgain(keep(urls, blocked), []))
@@ -239,7 +236,7 @@ class Office:
         urls = links.urls
         if not urls.num_rows:
             return links
-        landed = (numbers(urls, "kind") == Kind.SEED) & (u64(urls, "via") != 0)  # every shard must know
+        landed = are_landings(urls)  # every shard must know
         if landed.any():
             others = self._division.shards_of(u64(urls, "domain")) != self._me
             self._events.append(LinksCame(Links(EMPTY, links.sources[:0]), keep(urls, landed & others)))
@@ -251,10 +248,8 @@ class Office:
             rows = getattr(outcomes, part)
             ours[part] = self._outgoing.put(part, rows, now) if rows.num_rows else rows
         for visits in (outcomes.ended, outcomes.put_off):  # made or not, they have left
-            keys = u64(visits, "key").tolist()
-            self._guests.drop(keys)
-            for key in keys:
-                self._handed.back(key, now)
+            self._guests.drop(u64(visits, "key").tolist())
+            self._back(visits, now)
         self._rules_came(ours["learned"], now)
         return Outcomes(**ours)
 
@@ -331,9 +326,12 @@ class Office:
     def give_back(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
         """Return the visits of `urls`, none made here, that are of this shard; send the others back."""
         own = self._own(urls)
-        for key in u64(own, "key").tolist():
-            self._handed.back(key, now)
+        self._back(own, now)
         return own
+
+    def _back(self, visits: pa.RecordBatch, now: float) -> Mask:
+        """Note that `visits` are not out any more. Returns which of them were: bool[n]."""
+        return np.array([self._handed.back(key, now) for key in u64(visits, "key").tolist()], np.bool_)
 
     def _own(self, urls: pa.RecordBatch) -> pa.RecordBatch:
         """Return the visits of `urls` of this shard; send the others back."""

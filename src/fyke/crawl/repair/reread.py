@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from fyke.archive.captures import Captures
-from fyke.archive.records import Original
+from fyke.archive.captures import Captures, original_of
 from fyke.archive.reindexing import REPLAYABLE, serial_of
 from fyke.archive.schemas import SCHEMAS
 from fyke.archive.tables import PAGE_ROWS, page_row, rows_batch
@@ -116,8 +115,8 @@ class Rereader:
         page.duplicate = "duplicate" in facts
         links, _ = self._pointed(page)
         moved = exchange.outcome is Outcome.REDIRECTED and links
-        digest = record.get("warc-payload-digest") or record.get("warc-block-digest")
-        place = RecordPlace(f"{FOLDER}/{path.name}", record.offset, record.length, digest, record.get("warc-date"))
+        file, date = f"{FOLDER}/{path.name}", record.get("warc-date")
+        place = RecordPlace(file, record.offset, record.length, record.digest, date)
         return page_row(exchange, place, page, len(links), links[0].url.decode() if moved else None)
 
     def _opened(self, exchange: Exchange) -> Page:
@@ -159,8 +158,7 @@ class Rereader:
         lost."""
         if not head:  # a 304
             return (facts["answered"] + "\r\n\r\n").encode("latin-1") if "answered" in facts else b"", b""
-        names = ("warc-refers-to-target-uri", "warc-refers-to-date", "warc-payload-digest")
-        original = self._captures.original(Original(*(revisit.get(name, "") for name in names)))
+        original = self._captures.original(original_of(revisit))
         if original is None:
             return head, b""
         _, block = read_block(self._folder / original.file, original.offset, original.length)

@@ -33,6 +33,11 @@ class Workload:
         return self.links_per_page * self.pages
 
     @property
+    def entry_bytes(self) -> float:
+        """H + P: a key, and the pointer to its URL."""
+        return self.key_bytes + self.pointer_bytes
+
+    @property
     def table_bytes(self) -> float:
         """2UH + pHn: twice the mean size of the table over the crawl."""
         return self.key_bytes * (2 * self.keys_at_start + self.unique_share * self.links)
@@ -40,8 +45,7 @@ class Workload:
 
 def mercator_b_overhead(crawl: Workload, ram_bytes: float) -> float:
     """Return the overhead of Mercator's batch disk check with `ram_bytes` of memory; Theorem 1, equation (1)."""
-    entry = crawl.key_bytes + crawl.pointer_bytes
-    return 2 * crawl.table_bytes * entry / (crawl.url_bytes * ram_bytes) + 2 + crawl.unique_share
+    return 2 * crawl.table_bytes * crawl.entry_bytes / (crawl.url_bytes * ram_bytes) + 2 + crawl.unique_share
 
 
 def polybot_overhead(crawl: Workload, ram_bytes: float) -> float:
@@ -78,14 +82,12 @@ def least_overhead(crawl: Workload) -> float:
 
 def optimal_disk_bytes(crawl: Workload, ram_bytes: float, buffer_bytes: float = BUFFER_BYTES) -> float:
     """Return the space for buckets that memory can just fill; equation (6)."""
-    entry = crawl.key_bytes + crawl.pointer_bytes
-    return ram_bytes**2 * (crawl.key_bytes + crawl.url_bytes) / (8 * buffer_bytes * entry)
+    return ram_bytes**2 * (crawl.key_bytes + crawl.url_bytes) / (8 * buffer_bytes * crawl.entry_bytes)
 
 
 def sufficient_ram_bytes(crawl: Workload, disk_bytes: float) -> float:
     """Return the memory that can just fill `disk_bytes` of buckets; equation (6) solved for R."""
-    entry = crawl.key_bytes + crawl.pointer_bytes
-    return math.sqrt(8 * BUFFER_BYTES * disk_bytes * entry / (crawl.key_bytes + crawl.url_bytes))
+    return math.sqrt(8 * BUFFER_BYTES * disk_bytes * crawl.entry_bytes / (crawl.key_bytes + crawl.url_bytes))
 
 
 def sustained_pages_s(crawl: Workload, overhead: float, disk_bytes_s: float) -> float:

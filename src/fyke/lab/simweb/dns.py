@@ -19,7 +19,7 @@ from fyke.lab.simweb.ledger import Ledger
 from fyke.lab.simweb.weather import NameTrouble, Weather
 
 A, CNAME, SOA, IN = 1, 5, 6, 1
-NOERROR, SERVFAIL, NXDOMAIN, NOTIMP = 0, 2, 3, 4
+NOERROR, SERVFAIL, NXDOMAIN = 0, 2, 3
 NEGATIVE_TTL_S = 30
 
 _HEADER = struct.Struct(">HHHHHH")
