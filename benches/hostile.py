@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 from statistics import median
 
-from webs.hostile.judge import GENTLE, HASTE, Judged, ended, judged, running
-from webs.hostile.servers import BEHAVIOURS, Cast
+from fyke.lab.simweb.hostile.judge import GENTLE, HASTE, Judged, ended, judged, running
+from fyke.lab.simweb.hostile.servers import BEHAVIOURS, Cast
 
 MOST_S = 30.0
 NORMAL_HOSTS, NORMAL_PAGES = 50, 101

@@ -16,10 +16,10 @@ import tempfile
 from pathlib import Path
 
 from usage import arguments
-from webs.dust import Dust, Session
-from webs.dust_server import DustWeb, dust_web
 
 from fyke.core.rewrite_rules import load
+from fyke.lab.simweb.dust import Dust, Session
+from fyke.lab.simweb.dust_server import DustWeb, dust_web
 
 SITES = {
     "library": Dust(

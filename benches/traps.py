@@ -17,10 +17,6 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from webs.hostile import endless
-from webs.hostile.judge import GENTLE, judged
-from webs.hostile.servers import Cast
-
 from fyke.core.batches import url_batch
 from fyke.core.config import FrontierSection
 from fyke.core.messages import judged_batch
@@ -30,6 +26,9 @@ from fyke.core.visits import Exchange, Page, visits_of
 from fyke.disk.checkpoint import Checkpoint
 from fyke.frontier.traps.waiting import Traps
 from fyke.harvest.new_text import NewText
+from fyke.lab.simweb.hostile import endless
+from fyke.lab.simweb.hostile.judge import GENTLE, judged
+from fyke.lab.simweb.hostile.servers import Cast
 
 HONEST = 50
 

@@ -8,10 +8,6 @@ addresses, to a crawler that is told nothing of it. Each web asks another questi
 - `today`: real documents of 174 KB, compressed, over HTTPS and HTTP/2, on 1,000 hosts. What do real pages cost?
 - `endless`: like `plain`, but no link is ever met twice. What is left if no cache helps?
 
-Two are of another kind, and judge what a crawler did. `hostile` is the web at its worst, a table of behaviours of
-servers and name servers on real sockets. `dust` has sites in memory that show each page under many URLs, and know
-which; `dust_server` serves them.
-
 `alone` gives the web its own network, `serving` brings it up. Invariant: a web is the same for the same seed and
 number of pages. Bounded: its size on disk grows with the number of pages only.
 """

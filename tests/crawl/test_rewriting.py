@@ -16,8 +16,6 @@ import xxhash
 from agent_laws import processes_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from webs.dust import NOTHING, Dust, Session
-from webs.dust_server import DustWeb, dust_web
 
 from crawl.runs import archived, begin, crawl, fyke, wait_until
 from crawl.runs import settings as settings_file
@@ -39,6 +37,8 @@ from fyke.crawl.verdicts import FIRST_TRIALS
 from fyke.disk.store import Store
 from fyke.explain import why
 from fyke.frontier.filters import filters_for
+from fyke.lab.simweb.dust import NOTHING, Dust, Session
+from fyke.lab.simweb.dust_server import DustWeb, dust_web
 from fyke.rewrite.learner import rules_of_site
 from rewrite.dust_sites import SHOP
 from rewrite.walking import page_of, walked

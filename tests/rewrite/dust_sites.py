@@ -1,6 +1,6 @@
 """Sites that show pages under many URLs. The learner was tuned to the first three."""
 
-from webs.dust import Dust, Session
+from fyke.lab.simweb.dust import Dust, Session
 
 SHOP = Dust(
     seed=1, host="shop.sim", articles=300, folders=60, things=240, links_per_page=4,

@@ -5,10 +5,10 @@ from dataclasses import replace
 import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
-from webs.dust import Dust, Session
 
 from fyke.core.rewrite_rules import Rule
 from fyke.core.rewriting import Rewriter
+from fyke.lab.simweb.dust import Dust, Session
 from fyke.rewrite.learner import rules_of_site
 from fyke.rewrite.learning import Content
 from fyke.rewrite.likeness import outline

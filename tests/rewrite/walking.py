@@ -3,9 +3,8 @@
 from collections import deque
 from collections.abc import Callable
 
-from webs.dust import Dust
-
 from fyke.harvest.prints import whole_prints
+from fyke.lab.simweb.dust import Dust
 from fyke.rewrite.learning import Content, SameContents
 from fyke.rewrite.likeness import PrintsOfSite
 

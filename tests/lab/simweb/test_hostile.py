@@ -5,11 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
-from webs.hostile import answers, documents, http2, resolving, rules
-from webs.hostile.judge import GENTLE, HASTE, Judged, judged
-from webs.hostile.servers import BEHAVIOURS, NORMAL, Cast
 
 from commands import in_process
+from fyke.lab.simweb.hostile import answers, documents, http2, resolving, rules
+from fyke.lab.simweb.hostile.judge import GENTLE, HASTE, Judged, judged
+from fyke.lab.simweb.hostile.servers import BEHAVIOURS, NORMAL, Cast
 
 NORMAL_HOSTS, NORMAL_PAGES = 10, 21
 

@@ -4,7 +4,7 @@ import gzip
 import struct
 import zlib
 
-from webs.hostile.script import PAGE, Behaviour, Many, Numbered, Pause, Reset, Script, head, to, whole
+from fyke.lab.simweb.hostile.script import PAGE, Behaviour, Many, Numbered, Pause, Reset, Script, head, to, whole
 
 _CHUNKED = head("Transfer-Encoding: chunked")
 _ZEROS = bytes(1 << 20)

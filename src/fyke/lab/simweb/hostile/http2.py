@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from webs.hostile.script import PAGE, Behaviour, Many, Pause, Reset, Script
+from fyke.lab.simweb.hostile.script import PAGE, Behaviour, Many, Pause, Reset, Script
 
 DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
 ALTSVC, ORIGIN = 10, 12

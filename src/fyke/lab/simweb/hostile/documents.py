@@ -3,7 +3,7 @@
 import gzip
 import random
 
-from webs.hostile.script import PAGE, Behaviour, Many, Numbered, Script, Step, head, to, whole
+from fyke.lab.simweb.hostile.script import PAGE, Behaviour, Many, Numbered, Script, Step, head, to, whole
 
 _MB = 1 << 20
 _LOC = b"<url><loc>http://%HOST%:%PORT%/%N%</loc></url>"

@@ -1,6 +1,6 @@
 """Answers to requests for robots.txt, and servers that speak other protocols."""
 
-from webs.hostile.script import Behaviour, Many, Numbered, Pause, Reset, Script, head, to, whole
+from fyke.lab.simweb.hostile.script import Behaviour, Many, Numbered, Pause, Reset, Script, head, to, whole
 
 _TEXT = "text/plain"
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from fyke.lab.simweb.dns import NOERROR, NXDOMAIN, A, answer, parse, record
-from webs.dust import NOTHING, Dust
+from fyke.lab.simweb.dust import NOTHING, Dust
 
 TTL_S = 300
 

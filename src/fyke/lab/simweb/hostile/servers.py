@@ -4,7 +4,7 @@ A name server of our own resolves all names to addresses in 127.0.0.0/8, one for
 sockets listen for all hosts; the address says which behaviour is meant. `Cast` names the hosts once, at the start.
 `h7.NAME.hostile` and `NAME-7.hostile` behave as `NAME.hostile`.
 
-`python -m webs.hostile.servers CAST` serves until its standard input closes. It answers a line there with
+`python -m fyke.lab.simweb.hostile.servers CAST` serves until its standard input closes. It answers a line there with
 the ledger so far, as one line of JSON: [unix seconds, host, path] for each request.
 """
 
@@ -21,9 +21,9 @@ from socket import SO_LINGER, SOL_SOCKET
 from typing import Any
 
 from fyke.lab.simweb.dns import NXDOMAIN, answer, parse
-from webs.hostile import answers, documents, endless, http2, resolving, rules
-from webs.hostile.honest import sentence
-from webs.hostile.script import NO_RULES, Behaviour, Many, Numbered, Pause, Reset, Script, Step, whole
+from fyke.lab.simweb.hostile import answers, documents, endless, http2, resolving, rules
+from fyke.lab.simweb.hostile.honest import sentence
+from fyke.lab.simweb.hostile.script import NO_RULES, Behaviour, Many, Numbered, Pause, Reset, Script, Step, whole
 
 BEHAVIOURS: Mapping[str, Behaviour] = {
     one.name: one for table in (answers, documents, rules, resolving, http2) for one in table.BEHAVIOURS

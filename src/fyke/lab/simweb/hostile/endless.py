@@ -1,7 +1,7 @@
 """Sites that never end, beside sites that do: a crawler must tell them apart.
 
 Each kind of trap is a site of a few real pages and endlessly many others, which show nothing new or were made up for
-the request. The honest sites beside them are in `webs.hostile.honest`. `servers` plays them as hosts of
+the request. The honest sites beside them are in `fyke.lab.simweb.hostile.honest`. `servers` plays them as hosts of
 the names in `KINDS`.
 
 Invariant: every page is a pure function of its address (`answer`), seeded by its host, and says which real page it
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from urllib.parse import parse_qsl, urlencode
 
-from webs.hostile.honest import (
+from fyke.lab.simweb.hostile.honest import (
     DEEP_PAGES,
     HONEST_PAGES,
     Made,

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable
 
 from fyke.lab.simweb.dns import CNAME, NOERROR, NXDOMAIN, SERVFAIL, A, DnsQuestion, answer, name_wire, record
-from webs.hostile.script import Behaviour
+from fyke.lab.simweb.hostile.script import Behaviour
 
 _AAAA, _POINTER, _REFUSED = 28, b"\xc0\x0c", 5
 _TTL_S = 300

@@ -6,12 +6,12 @@ from pathlib import Path
 from urllib.parse import urljoin
 
 import pytest
-from webs.hostile import endless
-from webs.hostile.judge import GENTLE, judged
-from webs.hostile.servers import Cast
 
 from crawl.runs import archived, fyke
 from fyke.archive.warc_reading import read_records
+from fyke.lab.simweb.hostile import endless
+from fyke.lab.simweb.hostile.judge import GENTLE, judged
+from fyke.lab.simweb.hostile.servers import Cast
 
 SITES = [*(f"honest-{number}.hostile" for number in range(5)), *endless.hosts_of(endless.TRAPS, 0)]
 

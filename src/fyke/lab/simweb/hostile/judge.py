@@ -15,9 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from webs.hostile.servers import NORMAL, START, Cast, host_of, urls_of
+from fyke.lab.simweb.hostile.servers import NORMAL, START, Cast, host_of, urls_of
 
-BENCHES = Path(__file__).parents[2]
 ASKS_S = 1.0  # between two questions whether a crawl has done enough
 HASTE: Mapping[str, Mapping[str, Any]] = {  # because a patient crawler would spend hours on slow sites
     "politeness": {
@@ -39,13 +38,9 @@ class _Player:
     """A process of servers that plays a cast. A `meek` one runs at the lowest priority."""
 
     def __init__(self, cast: Cast, *, meek: bool = False) -> None:
-        command = [sys.executable, "-m", "webs.hostile.servers", json.dumps(asdict(cast))]
+        command = [sys.executable, "-m", "fyke.lab.simweb.hostile.servers", json.dumps(asdict(cast))]
         gentle = ["nice", "-n", "19"] if meek else []
-        path = os.pathsep.join(filter(None, [str(BENCHES), os.environ.get("PYTHONPATH")]))
-        self.process = subprocess.Popen(
-            [*gentle, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "PYTHONPATH": path},
-        )  # fmt: skip
+        self.process = subprocess.Popen([*gentle, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         ready = self._line()
         self.port, self.dns = ready["port"], ready["dns"]
 
