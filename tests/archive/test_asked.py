@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fyke.archive import asked as module
-from fyke.archive.asked import AskedLater
-from fyke.core.errors import DiskFull
+from fyke.archive.asked import AskedLater, host_named
+from fyke.core.errors import BadUrl, DiskFull
 
 Order = Callable[[Any], object]
 
@@ -49,3 +49,10 @@ def test_who_shares_it_writes_nothing(tmp_path: Path) -> None:
     asked.add_seeds(["http://a.example/"])
     assert asked.block("a.example", blocked=True) and not asked.block("a.example", blocked=True)
     assert (asked.seeds, asked.blocked) == (["http://a.example/"], ["a.example"]) and not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", ["*", "*.a.example", "http://*.a.example/", "a.*", "", "a b"])
+def test_a_pattern_is_no_host(text: str) -> None:
+    with pytest.raises(BadUrl, match="is not a host"):
+        host_named(text)
+    assert host_named("https://a.example:8080/*?*") == "a.example"

@@ -26,7 +26,8 @@ def test_an_order_that_failed_can_be_given_again(tmp_path: Path, monkeypatch: py
         block=lambda keys: told.append("block"), unblock=lambda keys: told.append("unblock"),
         take_back=lambda urls: None, know_seeds=lambda seeds: None, put_seeds=lambda seeds: told.append("seeds"),
     )  # fmt: skip
-    fetcher, clock = SimpleNamespace(recall=lambda key, *, rules: EMPTY), SimpleNamespace(now=lambda: 0.0)
+    fetcher = SimpleNamespace(recall=lambda key: EMPTY, blocked=set())
+    clock = SimpleNamespace(now=lambda: 0.0)
     outbox = SimpleNamespace(forget_links=lambda: None)
     seeds = seeds_of(["http://b.example/"])
     rooms: list[Any] = [outbox, frontier, fetcher, Alone(), clock]

@@ -166,6 +166,18 @@ async def test_an_address_that_is_not_public_is_refused_unless_a_seed_named_the_
         await resolver.close()
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1", "::ffff:127.0.0.1", "0:0:0:0:0:FFFF:7f00:1"])
+async def test_a_server_has_one_address_however_it_is_spelled(address, tmp_path):
+    hosts = tmp_path / "hosts"
+    hosts.write_text(f"{address} file.test\n")
+    async with name_servers({"zone": {"name.test": (address,)}}) as (server,):
+        resolver = resolver_of(server, trusted=lambda host: True, hosts_file=hosts)
+        bare = f"[{address}]" if ":" in address else address
+        for host in ("name.test", "file.test", bare):
+            assert (await resolver.resolve(host)).addresses == ("127.0.0.1",), host
+        await resolver.close()
+
+
 async def test_of_a_mixed_answer_the_public_addresses_are_kept():
     async with name_servers({"zone": {"a.test": ("10.0.0.1", PUBLIC)}}) as (server,):
         resolver = resolver_of(server)

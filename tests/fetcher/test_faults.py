@@ -1,8 +1,9 @@
 """Every outcome has its cost; a server's wish to wait is read, and bounded."""
 
 import dataclasses
+import time
 from datetime import UTC, datetime
-from email.utils import format_datetime
+from email.utils import format_datetime, formatdate
 
 import pytest
 from hypothesis import given
@@ -16,8 +17,9 @@ from fyke.fetcher.faults import FAULTS, MAX_RETRY_AFTER_S, FaultPolicy, Wait, re
 NOW = 1_700_000_000.0
 
 
-def asking(value: str) -> Exchange:
-    head = b"HTTP/1.1 503 Busy\r\nRetry-After: " + value.encode("latin-1", "replace") + b"\r\n\r\n"
+def asking(value: str, *fields: str) -> Exchange:
+    lines = ("HTTP/1.1 503 Busy", f"Retry-After: {value}", *fields, "\r\n")
+    head = "\r\n".join(lines).encode("latin-1", "replace")
     return Exchange(Visit("http://site.test/", 0, 0, 0), Outcome.THROTTLED, 0.0, 0.0, head=head)
 
 
@@ -83,6 +85,31 @@ def test_retry_after_reads_dates(when):
     when = when.replace(microsecond=0)
     expected = min(max(when.timestamp() - NOW, 0.0), MAX_RETRY_AFTER_S)
     assert retry_after(asking(format_datetime(when, usegmt=True)), NOW) == expected
+
+
+@pytest.mark.parametrize("zone", ["UTC", "UTC-14", "UTC+12"])
+@pytest.mark.parametrize("form", ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"])
+def test_every_form_of_date_is_in_utc(form, zone, monkeypatch):
+    said = time.strftime(form, time.gmtime(NOW + 60))
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", zone)
+        time.tzset()
+        assert retry_after(asking(said), NOW) == 60.0
+    time.tzset()
+
+
+@given(wait_s=st.integers(0, 80_000), slow_s=st.integers(0, 10**9))
+def test_a_date_is_read_by_the_clock_that_the_server_shows(wait_s, slow_s):
+    then = NOW - slow_s
+    shown = f"Date: {formatdate(then, usegmt=True)}"
+    assert retry_after(asking(formatdate(then + wait_s, usegmt=True), shown), NOW) == wait_s
+    assert retry_after(asking(str(wait_s), shown), NOW) == wait_s
+
+
+@given(until_s=st.integers(0, 80_000), fast_s=st.integers(0, 10**9))
+def test_a_clock_that_is_ahead_makes_no_rest_shorter(until_s, fast_s):
+    shown = f"Date: {formatdate(NOW + fast_s, usegmt=True)}"
+    assert retry_after(asking(formatdate(NOW + until_s, usegmt=True), shown), NOW) == until_s
 
 
 def test_the_wait_is_what_retry_after_says():

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from fetcher.test_engine import Names, fetching, put_again
 from fyke.core.batches import Kind, url_batch
 from fyke.core.clock import VirtualClock
@@ -32,9 +34,11 @@ class Server:
     def __init__(self, clock: VirtualClock, waits: str) -> None:
         self.clock, self.waits = clock, waits
         self.asked: list[tuple[float, str]] = []
+        self.begun: Callable[[str], None] = lambda url: None
 
     def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
         self.asked.append((self.clock.now(), visit.url))
+        self.begun(visit.url)
         stranger = visit.url.endswith("/robots.txt") and "well.test" not in visit.url
         lines = [f"Location: http://well.test/of/{visit.parts.host}"] if stranger else [f"Retry-After: {self.waits}"]
         head = "\r\n".join(["HTTP/1.1 302 Found", *lines, "", ""]).encode()
@@ -137,17 +141,44 @@ async def test_rules_are_brought_from_a_host_whose_pages_are_taken_back(tmp_path
     assert sorted(server.paths("well.test")) == sorted(f"of/s{n}.test" for n in range(few))
 
 
-async def test_a_host_that_is_blocked_is_asked_for_no_rules(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", ["led", "blocked"])
+async def test_a_host_that_is_blocked_is_asked_for_no_rules(tmp_path: Path, first: str) -> None:
     """Neither for its own nor for those that redirect there, which are out of reach."""
     well, few = locate("http://well.test/"), 20
     with led(tmp_path) as (fetcher, server, clock):
+        if first == "blocked":
+            fetcher.blocked.add(well.host)
         lead(fetcher, few)
-        fetcher.put(url_batch([well]))
+        fetcher.put(url_batch([locate("http://well.test/robots.txt"), well], kind=[Kind.RULES, Kind.PAGE]))
         await passing(fetcher, clock, 3)
         asked = server.paths("well.test")
-        fetcher.recall(well.host, rules=True)
-        await passing(fetcher, clock, 30)
+        assert not asked or first == "led"
+        fetcher.blocked.add(well.host)
+        fetcher.recall(well.host)
+        lead(fetcher, few)
+        fetcher.put(url_batch([locate("https://well.test/robots.txt")], kind=[Kind.RULES]))
+        await passing(fetcher, clock, 60)
         assert server.paths("well.test") == asked
-        assert fetcher.idle
+        assert not fetcher.bench.visits
         records = [fetcher._rules._book.robots(f"http://s{n}.test:80") for n in range(few)]
+        fetcher.blocked.discard(well.host)
+        fetcher.put(url_batch([well]))
+        await passing(fetcher, clock, 30)
+        assert "" in server.paths("well.test")
     assert sum(record is not None and record.failures > 0 for record in records) >= few - len(asked)
+
+
+async def test_what_fails_while_its_host_is_blocked_is_kept_and_not_tried_again(tmp_path: Path) -> None:
+    page = locate("http://well.test/of/itself")
+    with led(tmp_path, waits="5") as (fetcher, server, clock):
+        server.begun = lambda url: fetcher.blocked.add(page.host) if url.endswith("itself") else None
+        fetcher.put(url_batch([page]))
+        kept = []
+        for _ in range(60):
+            clock.advance(1.0)
+            for _ in range(6):
+                fetcher.pump()
+                await asyncio.sleep(0)
+            kept += [visit.url for visit, _ in fetcher.take().put_off]
+        assert server.paths("well.test") == ["robots.txt", "of/itself"]
+    assert kept == ["http://well.test/of/itself"]

@@ -80,8 +80,9 @@ class AskedLater:
 
 
 def host_named(text: str) -> str:
-    """Return the host that a person means by `text`, a name or a URL. Raises BadUrl."""
+    """Return the host that a person means by `text`, a name or a URL. Raises BadUrl, also for a pattern."""
     url = canonical(text if "://" in text else f"http://{text}")
-    if url is None:
+    host = split(url).host if url else "*"
+    if "*" in host:
         raise BadUrl(f"{text[:200]!r} is not a host: write example.org")
-    return split(url).host
+    return host

@@ -175,9 +175,10 @@ class Agent:
         if self._again is not None and may_begin:
             self._begin(self._again)
         frontier.resume()
-        frontier.block(host_keys(name)[0] for name in asked.blocked)
-        for name in asked.blocked:
-            rooms.post.block(host_keys(name)[0])
+        rooms.fetcher.blocked.update(host_keys(name)[0] for name in asked.blocked)
+        frontier.block(rooms.fetcher.blocked)
+        for key in rooms.fetcher.blocked:
+            rooms.post.block(key)
         frontier.unblock(())  # hosts that were blocked when the last run ended, and are not now
         self._put_seeds(begun=begun)
 

@@ -84,15 +84,18 @@ class Steering:
             return False
         key = host_keys(name)[0]
         self._frontier.block([key])
-        waiting = self._post.give_back(self._fetcher.recall(key, rules=True), self._clock.now())
+        self._fetcher.blocked.add(key)
+        waiting = self._post.give_back(self._fetcher.recall(key), self._clock.now())
         self._frontier.take_back(concat([waiting, self._post.block(key)]))
         return True
 
     def unblock(self, name: str) -> int:
         """Go on with the host `name`; return how many of its URLs waited for that."""
         self._asked.block(name, blocked=False)
-        self._post.unblock(host_keys(name)[0])
-        return self._frontier.unblock([host_keys(name)[0]])
+        key = host_keys(name)[0]
+        self._fetcher.blocked.discard(key)
+        self._post.unblock(key)
+        return self._frontier.unblock([key])
 
     def figures(self, statistics: CrawlStatistics, now: float, *, held: bool) -> dict[str, Any]:
         """Return how the crawl stands: its `statistics`, the workbench, the slowest hosts."""

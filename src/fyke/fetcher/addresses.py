@@ -9,7 +9,7 @@ Invariant: an address that is not known to be public is not public.
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from ipaddress import IPv4Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
 
 # Blocks of the IANA IPv4 Special-Purpose Address Registry (2025) that are not for the public, and multicast. It calls
@@ -90,6 +90,15 @@ def literal(host: str) -> str | None:
         return str(ip_address(bare))
     except ValueError:
         return None
+
+
+def spelled(address: str) -> str:
+    """Return `address` in its one spelling, so that its server has one rest: an IPv4 address mapped into IPv6 as
+    IPv4."""
+    if ":" not in address:
+        return address
+    ip = IPv6Address(address)
+    return str(ip.ipv4_mapped or ip)
 
 
 def is_name(host: str) -> bool:

@@ -74,6 +74,7 @@ class Fetcher:
         self.in_flight = 0
         self.stopping = False
         self.held = False  # start nothing, but go on with what is under way
+        self.blocked: set[int] = set()  # keys of hosts to which no request begins, not even for rules
         self.pages_left = -1  # how many more pages may be begun; below zero: any number
 
     def put(self, visits: pa.RecordBatch) -> None:
@@ -114,15 +115,12 @@ class Fetcher:
         """Take the visits (schema `URLS`) that are not made here because their hosts moved."""
         return self._returns.take_strayed()
 
-    def recall(self, host: int, *, rules: bool = False) -> pa.RecordBatch:
+    def recall(self, host: int) -> pa.RecordBatch:
         """Take out the pages that wait at the host with this key (schema `URLS`); they are not visited. Visits that
-        bring rules stay, also those that strangers' redirects led here; with `rules` they are put off too."""
+        bring rules stay, also those that strangers' redirects led here."""
         refused = self._refusals.take_back("host", lambda hosts: np.equal(hosts, host))
         found = self.bench.get(host)
-        if found is None:
-            return refused
-        visits = self.bench.drain(found) if rules else self.bench.take_pages(found)
-        return concat([refused, batch_of(self._faults.pages_of(visits))])
+        return refused if found is None else concat([refused, batch_of(self.bench.take_pages(found))])
 
     def recall_all(self, domains: Callable[[int], bool]) -> list[pa.RecordBatch]:
         """Recall pages and rules of every host whose domain's key satisfies `domains`. Drop errands for other
@@ -265,7 +263,9 @@ class Fetcher:
     # -- one host's turn -------------------------------------------------------------------------
 
     def _serve(self, host: Host, now: float) -> None:
-        if host.retired:
+        if host.key in self.blocked:
+            self._faults.leave_alone(host, now)
+        elif host.retired:
             self._faults.abandon(host, Outcome.HOST_RETIRED, host.retired)
         elif self.bench.apply_hours(host, now):
             self.bench.enqueue(host)

@@ -143,6 +143,13 @@ class FaultDesk:
             self._returns.tell()
             self._bench.leave(host, now)
 
+    def leave_alone(self, host: Host, now: float) -> None:
+        """Give back the visits that wait at `host`, which a person blocked."""
+        for page in self.pages_of(self._bench.drain(host)):
+            self._returns.put_off(page, now)
+        self._returns.tell()
+        self._bench.leave(host, now)
+
     def abandon(self, host: Host, outcome: Outcome, detail: str) -> None:
         """End all visits that wait at `host`."""
         for visit in self._bench.drain(host):

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from enum import Enum
 from types import MappingProxyType
@@ -122,26 +123,33 @@ _SECONDS = re.compile(r"\d+")
 def retry_after(exchange: Exchange, now: float) -> float | None:
     """Return the seconds from `now` (unix) that the answer asks us to wait (RFC 9110, 10.2.3): 0 to a day.
 
-    The longest of several fields counts. Returns None if none can be read.
+    The longest of several fields counts. Returns None if none can be read. A server whose clock is slow writes dates
+    that are past here, so a date counts from its `Date` field if that is earlier.
     """
-    waits = [wait for value in exchange.headers("retry-after") if (wait := _asked_s(value, now)) is not None]
-    return max(waits, default=None)
+    values = exchange.headers("retry-after")
+    if not values:
+        return None
+    shown = http_date(exchange.header("date"))
+    begin = now if shown is None else min(now, shown)
+    return max((wait for value in values if (wait := _asked_s(value, begin)) is not None), default=None)
 
 
-def _asked_s(value: str, now: float) -> float | None:
+def _asked_s(value: str, begin: float) -> float | None:
     if _SECONDS.fullmatch(value):
         wait = float(value[:12])
     else:
         until = http_date(value)
         if until is None:
             return None
-        wait = until - now
+        wait = until - begin
     return min(max(wait, 0.0), MAX_RETRY_AFTER_S) if math.isfinite(wait) else None
 
 
 def http_date(text: str) -> float | None:
-    """Return the unix seconds of the date in a header field, or None if it holds no date."""
+    """Return the unix seconds of the date in a header field, or None if it holds no date. A date without a zone (by C's
+    asctime) is in UTC (RFC 9110, 5.6.7)."""
     try:
-        return parsedate_to_datetime(text).timestamp() if text else None
+        when = parsedate_to_datetime(text)
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
     except (ValueError, TypeError, OverflowError, IndexError):
         return None

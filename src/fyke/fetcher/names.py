@@ -26,7 +26,17 @@ from typing import Protocol
 from fyke.core.clock import Clock
 from fyke.core.config import DnsSection
 from fyke.core.outcomes import Outcome
-from fyke.fetcher.addresses import PROXIED, is_in, is_local_name, is_name, is_public, literal, local, read_hosts_file
+from fyke.fetcher.addresses import (
+    PROXIED,
+    is_in,
+    is_local_name,
+    is_name,
+    is_public,
+    literal,
+    local,
+    read_hosts_file,
+    spelled,
+)
 from fyke.fetcher.dns_datagrams import SOCKETS
 from fyke.fetcher.dns_query import DnsReply, NameServers
 
@@ -232,6 +242,7 @@ class Resolver:
                 detail = f"{what} not a public address, and {why}"
                 return Resolution(name, Outcome.ADDRESS_REFUSED, (), now + ttl, detail)
             addresses = public or addresses
+        addresses = tuple(dict.fromkeys(map(spelled, addresses)))
         return Resolution(name, Outcome.OK, addresses, now + ttl_s, refresh_at=now + ttl_s * (1 - REFRESH_SHARE))
 
     def _public(self, name: str, addresses: tuple[str, ...]) -> tuple[str, ...]:
