@@ -47,16 +47,15 @@ class Earlier:
     """Results of earlier visits to a URL that the next visit needs.
 
     `place` is file number, offset and length of the newest record of its content, None without a record. That record is
-    read when the page is asked for. It has the validators of the request (`etag`, `modified`), and the `original` that
-    a revisit record must name: URL, WARC-Date and payload digest of the record that holds the body.
+    read when the page is asked for. It has the `head` of that answer, and the `original` that a revisit record must
+    name: URL, WARC-Date and payload digest of the record that holds the body.
     """
 
     missing: bool = False  # whether the visit before was answered with 404 or 410
     place: tuple[int, int, int] | None = None
     fingerprint: int = 0  # of that content
     at: float = 0.0  # unix seconds: when it was fetched, or last found unchanged
-    etag: str = ""
-    modified: str = ""  # the Last-Modified, as the server wrote it
+    head: bytes = b""
     original: tuple[str, str, str] | None = None
 
 

@@ -129,7 +129,7 @@ class Binder:
         exchange, page, keys = pending.exchange, pending.page, pending.keys
         if page.cut and not exchange.detail:
             exchange.detail = CUT_SHORT
-        if keys and not page.duplicate:
+        if keys and not page.duplicate and not page.noindex:  # copies of it are read, because its tags may say so
             self._content_seen.enter(keys[depends_on_name(page, urls)])
         redirected = exchange.outcome is Outcome.REDIRECTED and urls
         if redirected:
