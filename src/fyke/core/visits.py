@@ -28,7 +28,8 @@ HTML_TYPES = frozenset({HTML, "application/xhtml+xml"})
 HELD_BYTES = 16 << 20  # of content that may be in memory beside the tree of a part of it
 OWN_CODECS = "x-whatwg-"  # prefix of the names of codecs that Python lacks
 _UTF_8 = frozenset({"utf-8", "us-ascii", "ascii"})
-_WITHOUT_PIECES = frozenset({"", "utf-16", "utf-16-le", "utf-16-be", "iso2022_jp_ext"})  # a `<` may be half a character
+ISO_2022_JP = f"{OWN_CODECS}iso-2022-jp"
+_WITHOUT_PIECES = frozenset({"", "utf-16", "utf-16-le", "utf-16-be", ISO_2022_JP})  # a `<` may be half a character
 
 
 class Purpose(IntEnum):
