@@ -108,7 +108,9 @@ def test_the_same_bytes_go_by_the_head_of_their_visit(hrefs: list[str], heads: l
     assert {url for one in visits for url in parsed(one)} - {visits[0].visit.url.encode()} <= found
     for (before, now), one in zip(pairwise(heads), visits[1:], strict=True):
         assert (one.outcome is Outcome.UNCHANGED) == (before == now)
-        assert (one.detail == SAME_TEXT) == (before != now and before[0] == now[0] and not is_robots({before[1], now[1]}))
+        assert (one.detail == SAME_TEXT) == (
+            before != now and before[0] == now[0] and not is_robots({before[1], now[1]})
+        )
 
 
 def is_robots(fields: set[str]) -> bool:

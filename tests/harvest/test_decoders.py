@@ -75,7 +75,9 @@ def test_characters_are_those_of_a_browser(label: str, in_chromium: Callable[[st
 def test_in_pieces_as_in_one_go(label: str, text: str, cuts: list[int]) -> None:
     shift_jis = text.encode("cp932", "ignore")
     data = {"euc-jp": "euc_jp", "iso-2022-jp": "iso2022_jp_ext", "gbk": "gb18030", "big5": "big5hkscs"}[label]
-    content = text.encode(data, "ignore") + (b"\xad\xa1\xa1" if label == "euc-jp" else b"\x1b$B-!\x1b(B") + shift_jis[:1]
+    content = (
+        text.encode(data, "ignore") + (b"\xad\xa1\xa1" if label == "euc-jp" else b"\x1b$B-!\x1b(B") + shift_jis[:1]
+    )
     content += b"x" * 3
     codec = charset_of(content, label)
     decoder = codecs.getincrementaldecoder(codec)("replace")
