@@ -3,6 +3,7 @@
 import codecs
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -82,7 +83,7 @@ def test_in_pieces_as_in_one_go(label: str, text: str, cuts: list[int]) -> None:
     codec = charset_of(content, label)
     decoder = codecs.getincrementaldecoder(codec)("replace")
     at = [0, *sorted(cuts), len(content)]
-    found = "".join(decoder.decode(content[a:b]) for a, b in zip(at, at[1:], strict=False)) + decoder.decode(b"", True)
+    found = "".join(decoder.decode(content[a:b]) for a, b in pairwise(at)) + decoder.decode(b"", True)
     assert found == content.decode(codec, "replace")
 
 

@@ -165,7 +165,7 @@ def test_noindex_is_not_there(tmp_path: Path) -> None:
 @example(["shown", "304 header", "304"])
 @example(["header", "304 header", "304", "shown"])
 def test_what_asks_last_counts(tmp_path_factory: pytest.TempPathFactory, visits: list[str]) -> None:
-    """A 304 that asks for nothing leaves what the newest answer in full asked. In steps and in one go it is the same."""
+    """A 304 that asks for nothing leaves what the newest answer in full asked; in steps as in one go."""
     folder = tmp_path_factory.mktemp("asks")
     made, (url, other) = Archive(folder), ("http://a.example/", "http://a.example/other")
     asks = whole_asks = False

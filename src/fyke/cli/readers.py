@@ -256,15 +256,18 @@ def extract(
             raise ConfigurationError(
                 "--follow adds the crawl's own tables to a database: name the database with --to, give nothing else"
             )
-        made, unreadable = rooms.filling.follow(rooms.directory.CrawlDirectory(directory), to), 0
+        made, unreadable, cut = rooms.filling.follow(rooms.directory.CrawlDirectory(directory), to), 0, 0
     else:
         settings = rooms.config.load(config) if config else rooms.directory.CrawlDirectory(directory).config()
-        made, unreadable = rooms.extracting.extract(directory, settings.extract, out, to, Reporter(stderr=True))
+        made, unreadable, cut = rooms.extracting.extract(directory, settings.extract, out, to, Reporter(stderr=True))
     if as_json:
-        print_json({"files": made, "unreadable": unreadable})
+        print_json({"files": made, "unreadable": unreadable, "cut": cut})
     else:
         for place, rows in made.items():
             say(f"{place}: {rooms.quantities.counted(rows, 'row')}")
+        if cut:
+            more = "the rows and values of each go up to some place in it"
+            say_aside(f"{rooms.quantities.counted(cut, 'page')} with more than is kept: {more}")
     _complain_of_unreadable(directory, unreadable, "repair the archive, and extract again")
 
 

@@ -56,7 +56,8 @@ def numbered(html: str) -> str:
         elif not name and lists:
             lists[-1].items.append((tag.end(), _said(attributes)))
     found += [number for one in lists for number in one.numbers()]
-    out, done = [], 0
+    out: list[str] = []
+    done = 0
     for place, number in sorted(found)[:MOST_NUMBERS]:
         out += html[done:place], f"{_MARK}{number}{_MARK}"
         done = place

@@ -16,8 +16,8 @@ from selectolax.lexbor import LexborNode
 from fyke.core.hidden import CONTROL, HIDDEN
 from fyke.core.markup import tree_of
 from fyke.core.visits import HTML_TYPES, Page
-from fyke.export.numbering import NUMBER, NUMBERS, numbered
 from fyke.export.marks import MARKS, marked, single, without_marks, written
+from fyke.export.numbering import NUMBER, NUMBERS, numbered
 from fyke.search.main_text import HTML_BYTES, is_deep, is_little, kept, readable
 
 TEXT_CHARS = 1_000_000

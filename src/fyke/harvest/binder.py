@@ -24,7 +24,7 @@ from fyke.harvest.sheaf import NO_POINTERS, Pointers, Reaped, Sheaf, Times
 
 FEW_LINKS = 64
 LINK_BYTES = 128  # for a link as a string in a list, and as columns
-CUT_SHORT = "its end was not read for links, because it would have cost too much"
+CUT_SHORT = "its end was not read for links or values, because it would have cost too much"
 
 
 class PendingPage(NamedTuple):
