@@ -270,3 +270,30 @@ def test_an_open_searcher_sees_what_comes(tmp_path: Path) -> None:
         indexed(tmp_path / "a")  # made anew, in another folder
         assert folder.state().engine_number > number
         assert len(urls(searcher, "nashi")) == 1
+
+
+PLACES = [
+    "http://a.example/", "http://a.example/d", "http://a.example/d/x", "http://a.example/d/x.y?z=1", "http://a.example/dxy",
+    "https://b.a.example:8443/d/x", "http://xa.example/d/x", "http://a.example.b.example/d/x", "http://a.example/e/d/x",
+    "http://c.example/?u=http://a.example/d/x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["/d", "/d/", "/d/x", "/d/x.", "/d/x.y?z=", "/d/X", "/d/(x|y)", "/d/*", "/?u="])
+def test_a_site_may_be_a_folder(tmp_path: Path, path: str) -> None:
+    archive(tmp_path, [(url, html(url, "walnut")) for url in PLACES])
+    with searched(tmp_path) as searcher:
+        found = set(urls(searcher, f"walnut site:a.example{path}"))
+    hosts = ("http://a.example", "https://b.a.example:8443")
+    assert found == {url for url in PLACES if url.startswith(tuple(host + path for host in hosts))}
+
+
+@pytest.mark.parametrize("emoji", ["🎉", "👍🏽", "👩‍💻", "❤️", "🇩🇪", "✅"])
+def test_emoji_are_found(tmp_path: Path, emoji: str) -> None:
+    said = [("http://a.example/1", html("one", f"plum {emoji} river")), ("http://a.example/2", html("two", "plum river"))]
+    with searched(archive(tmp_path, said)) as searcher:
+        for query in (emoji, f"plum {emoji}", f"+{emoji}", emoji.replace("🏽", "")):
+            hit = searcher.search(query).hits[0]
+            assert hit.url == "http://a.example/1"
+            assert any(marked and text[0] == emoji[0] for text, marked in hit.snippet)
+        assert urls(searcher, "🚀") == []

@@ -196,7 +196,7 @@ class Compiler:
         if isinstance(part, Words):
             return self._words(part, share)
         if isinstance(part, Site):
-            query = tantivy.Query.term_query(self._schema, "site", part.name, "basic")
+            query = self._site(part)
         elif isinstance(part, Near):
             query = self._near_page(part.key)
         elif isinstance(part, Language):
@@ -204,6 +204,12 @@ class Compiler:
         else:
             query = self._dated(part)
         return tantivy.Query.const_score_query(query, 0.0)
+
+    def _site(self, site: Site) -> tantivy.Query:
+        if not site.path:
+            return tantivy.Query.term_query(self._schema, "site", site.name, "basic")
+        host, path = re.escape(site.name), re.escape(site.path)
+        return tantivy.Query.regex_query(self._schema, "url", rf"[a-z]+://([^/]*\.)?{host}(:[0-9]+)?{path}.*")
 
     def _near_page(self, key: int) -> tantivy.Query:
         """Return a query for a page and its cluster, in whichever index they are."""

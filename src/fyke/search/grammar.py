@@ -6,6 +6,7 @@
     a OR b             either, of the two beside it                   colour OR color pickers
     intitle:  inurl:   in the title, in the address                   intitle:howto inurl:library
     site:              on this host, or below this domain             site:docs.python.org
+                       at an address that begins so                   site:docs.python.org/3/library/
     near:              says nearly what this page says                near:https://example.org/a.html
     lang:              in this language                               lang:de
     after:  before:    dated from that day on, before that day        after:2024 before:2024-06-15
@@ -22,7 +23,7 @@ from datetime import UTC, datetime
 from enum import Enum
 
 from fyke.core.errors import BadQuery
-from fyke.core.urls import canonical, key_of
+from fyke.core.urls import canonical, key_of, split
 
 MAX_CHARS = 2_000
 MAX_CLAUSES = 40
@@ -66,9 +67,10 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Pages of a host, or of a domain and all below it."""
+    """Pages of a host, or of a domain and all below it; those at addresses with a path that begins with `path`."""
 
     name: str
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +168,8 @@ def _part(match: re.Match[str]) -> Part:
 
 def _filter(field: str, value: str, begin: int) -> Part:
     """Return what `field:value` narrows the answer to. Raises BadQuery."""
-    if field == "site" and (host := _host(value.partition("://")[2] or value)):
-        return Site(host)
+    if field == "site" and (site := _site(value.partition("://")[2] or value)) is not None:
+        return site
     if field == "near" and (url := canonical(value)):
         return Near(key_of(url))
     if field == "lang" and value.isalpha() and len(value) > 1:
@@ -185,8 +187,13 @@ def _refused(field: str, value: str) -> BadQuery:
     return BadQuery(f'{field}: {what}; write {_INSTEAD[field]}, or "{field}:{shown}" in quotes to find it as words')
 
 
-def _host(value: str) -> str:
-    return _PORT.sub("", value.partition("/")[0]).strip(".").removeprefix("*.").lower()
+def _site(value: str) -> Site | None:
+    host, _, path = value.partition("/")
+    name = _PORT.sub("", host).strip(".").removeprefix("*.").lower()
+    if not name or not path:
+        return Site(name) if name else None
+    url = canonical(f"http://a.example/{path}")
+    return Site(name, split(url).target) if url else None
 
 
 def _day(value: str) -> int | None:
