@@ -2,10 +2,12 @@
 
 import dataclasses
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from fyke.core.errors import BadQuery
 from fyke.search.compiling import Statistics
 from fyke.search.folder import IndexFolder
 from fyke.search.grammar import MAX_CLAUSES
@@ -288,9 +290,22 @@ def test_a_site_may_be_a_folder(tmp_path: Path, path: str) -> None:
     assert found == {url for url in PLACES if url.startswith(tuple(host + path for host in hosts))}
 
 
+@pytest.mark.parametrize("host", ["a.example", "b" * 180 + ".example"])
+def test_a_path_of_any_length_finds_or_is_refused(tmp_path: Path, host: str) -> None:
+    with searched(archive(tmp_path, [("http://a.example/", html("one", "walnut"))])) as searcher:
+        for length in (1, 200, 380, 400, 600, 1_900):
+            with suppress(BadQuery):
+                assert urls(searcher, f"walnut site:{host}/{'x' * length}") == []
+        with pytest.raises(BadQuery):
+            urls(searcher, f"walnut site:{host}/{'x' * 400}")
+
+
 @pytest.mark.parametrize("emoji", ["🎉", "👍🏽", "👩‍💻", "❤️", "🇩🇪", "✅"])
 def test_emoji_are_found(tmp_path: Path, emoji: str) -> None:
-    said = [("http://a.example/1", html("one", f"plum {emoji} river")), ("http://a.example/2", html("two", "plum river"))]
+    said = [
+        ("http://a.example/1", html("one", f"plum {emoji} river")),
+        ("http://a.example/2", html("two", "plum river")),
+    ]
     with searched(archive(tmp_path, said)) as searcher:
         for query in (emoji, f"plum {emoji}", f"+{emoji}", emoji.replace("🏽", "")):
             hit = searcher.search(query).hits[0]

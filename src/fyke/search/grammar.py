@@ -27,6 +27,7 @@ from fyke.core.urls import canonical, key_of, split
 
 MAX_CHARS = 2_000
 MAX_CLAUSES = 40
+MAX_SITE_CHARS = 400  # with a path: the engine compares few more
 
 _TOKEN = re.compile(
     r'(?P<sign>[+-])?(?:(?P<field>site|near|inurl|intitle|lang|after|before):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))',
@@ -37,7 +38,7 @@ _PORT = re.compile(r":\d*$")
 _OR = frozenset({"OR", "|"})
 _FILTER = re.compile(r"(site|near|inurl|intitle|lang|after|before):", re.IGNORECASE)
 _INSTEAD = {
-    "site": "the name of a host or domain, such as site:docs.example.org",
+    "site": "the name of a host or domain, and at most a short path, such as site:docs.example.org",
     "near": "the address of a page, such as near:https://example.org/a.html",
     "inurl": "a word of the address, such as inurl:library",
     "intitle": "a word of the title, such as intitle:howto",
@@ -193,7 +194,8 @@ def _site(value: str) -> Site | None:
     if not name or not path:
         return Site(name) if name else None
     url = canonical(f"http://a.example/{path}")
-    return Site(name, split(url).target) if url else None
+    target = split(url).target if url else ""
+    return Site(name, target) if 0 < len(target) and len(name) + len(target) <= MAX_SITE_CHARS else None
 
 
 def _day(value: str) -> int | None:
