@@ -80,7 +80,7 @@ def search(
 ) -> None:
     """Find the pages that answer a query.
 
-    Words, "phrases", +must, -not, this OR that, site:example.org, inurl:x, intitle:x, lang:en, after:2024-01-31,
+    Words, "phrases", +must, -not, this OR that, site:example.org/docs/, inurl:x, intitle:x, lang:en, after:2024-01-31,
     before:2025, near:URL. Quote the query for the shell. If several pages say nearly the same, only the best is listed;
     near: with the address of one lists them all.
 

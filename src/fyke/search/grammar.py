@@ -195,7 +195,7 @@ def _site(value: str) -> Site | None:
         return Site(name) if name else None
     url = canonical(f"http://a.example/{path}")
     target = split(url).target if url else ""
-    return Site(name, target) if 0 < len(target) and len(name) + len(target) <= MAX_SITE_CHARS else None
+    return Site(name, target) if target and len(name) + len(target) <= MAX_SITE_CHARS else None
 
 
 def _day(value: str) -> int | None:
