@@ -16,7 +16,7 @@ NUMBER = re.compile(f"{_MARK}(\\d{{1,9}}){_MARK}")
 _OURS = re.compile(f"{_MARK}|&#(?:[xX]0*+[eE]008|0*+57352)")
 _ASKS = re.compile(r"<(?:ol\s[^<>]*?(?:start|reversed)|li\s[^<>]*?value)", re.IGNORECASE)
 _TAG = re.compile(r"<(?:(/?)([ou]l)|li)(?=[\s/>])([^<>]*+)>", re.IGNORECASE)
-_SAID = re.compile(r"(?<![\w-])(?:start|value)\s*=\s*[\"']?\s*(-?\d{1,9})(?!\d)", re.IGNORECASE)
+_SAID = re.compile(r"(?<![\w-])(?:start|value)\s*+=\s*+[\"']?\s*+(-?\d{1,9})(?!\d)", re.IGNORECASE)
 _REVERSED = re.compile(r"(?<![\w-])reversed(?![\w-])", re.IGNORECASE)
 
 
