@@ -234,6 +234,22 @@ def test_of_words_without_blanks_one_with_blanks_is_enough(tmp_path: Path) -> No
         assert urls(searcher, "+COVID-19感染症") == []
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("古いカーネルを削除する", "不要になったカーネルは、古い順に削除できます。"),
+        ("如何报告软件错误", "报告错误的方法：软件出现错误时请填写表格。"),
+        ("วิธีลบไฟล์เก่า", "ไฟล์ที่เก่ามากควรลบด้วยวิธีนี้"),
+    ],
+)
+def test_a_sentence_without_blanks_is_found_by_its_words(tmp_path: Path, query: str, said: str) -> None:
+    others = "別の話です。今日は天気がいい。今天天气很好。วันนี้อากาศดี"
+    archive(tmp_path, [("http://a.example/", html("一", said)), ("http://b.example/", html("二", others))])
+    with searched(tmp_path) as searcher:
+        assert urls(searcher, query)[:1] == ["http://a.example/"]
+        assert urls(searcher, f'"{query}"') == urls(searcher, f"+{query}") == []
+
+
 def test_similar(tmp_path: Path) -> None:
     def page(fruit: str, n: int) -> Answer:
         return html(f"{fruit} {n}", f"{FILLING} {fruit} grows in the {fruit} orchard. {n}")

@@ -50,7 +50,7 @@ _ENGLISH = """
     other another more most not no yes please
 """
 # Thai, Lao, Burmese, Khmer, kana, Han: written without blanks. And Hangul: its nouns stand with what follows them.
-_UNSPACED = re.compile(
+UNSPACED = re.compile(
     r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
     r"\uf900-\ufaff])"
 )
@@ -83,7 +83,7 @@ def prepared(text: str) -> str:
         return text
     text = _POINTS.sub("", normalize("NFC", text).replace("İ", "I"))
     text = _EMOJI.sub(lambda match: f" emoji{ord(match[0])} ", text)
-    return _UNSPACED.sub(r" \1 ", text)
+    return UNSPACED.sub(r" \1 ", text)
 
 
 def as_written(term: str) -> str:
