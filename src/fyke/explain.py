@@ -103,7 +103,7 @@ def _not_linked_to(directory: CrawlDirectory, url: str, facts: list[str]) -> Exp
         asked = f"asked for {probe.taken_at:%Y-%m-%d %H:%M:%S} UTC, status {probe.status}, though no page links to it"
         return Explanation(url, f"{asked}: fyke made this URL up, to see whether its host makes pages up", facts)
     cut = sum(state.get("totals", {}).get("cut", 0) for state in directory.states)
-    unread = [f"the ends of {counted(cut, 'page')} were not read for links"] if cut else []
+    unread = [f"the ends of {counted(cut, 'page')} were not read for links or values"] if cut else []
     verdict = "not seen: no fetched page has a link to it that may be followed, and no sitemap names it"
     return Explanation(url, verdict, [*facts, *unread])
 

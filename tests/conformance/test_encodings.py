@@ -8,7 +8,8 @@ from typing import Any
 from conformance.oracles import ORACLES, judge
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, visit_to
-from fyke.harvest.charset import charset_of, codec_of, install
+from fyke.harvest.charset import charset_of, codec_of
+from fyke.harvest.decoders import install
 from fyke.harvest.media import label_of
 
 install()

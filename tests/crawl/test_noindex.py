@@ -1,7 +1,8 @@
 """A page that asks not to be indexed is in no export and no search, however it asks, and whenever it began to."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -13,9 +14,8 @@ from crawl.small_site import Answer, small_site
 from crawl.test_again import assert_mended_as_it_was
 
 PASSES = 3
-# How a page asks at each pass: not at all, in its header, or by a tag. If the header alone stops asking, and the page
-# had asked since it has these bytes, it is not shown before it has others.
-HISTORIES = ["".join(one) for one in product(".hm", repeat=PASSES) if "h." not in "".join(one) or one[0] == "."]
+# How a page asks at each pass: not at all, in its header, or by a tag.
+HISTORIES = ["".join(one) for one in product(".hm", repeat=PASSES)]
 
 
 def answered(history: str, now: list[int]) -> Answer:
@@ -34,6 +34,14 @@ def shown(histories: Iterable[str], at: int) -> set[str]:
     return {word_of(history) for history in histories if history[at] == "."}
 
 
+def changed(at: int) -> Iterator[tuple[str, str]]:
+    """The pages that are to be seen since a pass, or are not any more."""
+    for number, history in enumerate(HISTORIES):
+        was, is_ = (one == "." for one in history[at - 1 : at + 1])
+        if was != is_:
+            yield str(number), "new" if is_ else "gone"
+
+
 def test_what_asks_not_to_be_indexed_is_shown_by_none(tmp_path: Path) -> None:
     into, config, now = tmp_path / "crawl", settings(tmp_path), [0]
     with small_site(1) as site:
@@ -43,7 +51,7 @@ def test_what_asks_not_to_be_indexed_is_shown_by_none(tmp_path: Path) -> None:
         links = "".join(f"<a href={name}>x</a>" for name in names)
         site.answers["/"] = 200, {"Content-Type": "text/html"}, links.encode()
         for number in range(PASSES):
-            now[0] = number
+            now[0], begun = number, datetime.now(UTC).isoformat()
             assert crawl(into, config, *([site.url] if not number else ["--again"])).status == 0
             for kind in ("jsonl", "markdown"):
                 out = tmp_path / f"{number}{'.jsonl' if kind == 'jsonl' else ''}"
@@ -56,9 +64,15 @@ def test_what_asks_not_to_be_indexed_is_shown_by_none(tmp_path: Path) -> None:
                     heads = [path.read_text().split("\n")[2] for path in out.rglob("*.md")]
                     titles = {json.loads(head.removeprefix("title: ")) for head in heads}
                 assert titles - {""} == shown(HISTORIES, number)
+            if number:
+                out, since = tmp_path / f"{number}.changes.jsonl", f"--since={begun}"
+                options = ("--to", "jsonl", "--changes", since, "--out", str(out))
+                assert fyke("export", str(into), *options).returncode == 0
+                changes = [json.loads(line) for line in out.read_text().splitlines()]
+                became = {(line["url"].rpartition("/")[2], line["change"]) for line in changes}
+                assert became == set(changed(number))
             assert fyke("index", str(into)).returncode == 0
             for history in HISTORIES:
                 found = fyke("search", str(into), word_of(history)).returncode == 0
-                assert not found or history[number] == "."
-                assert found or "h" in history[:number] or history[number] != "."
+                assert found == (history[number] == ".")
     assert_mended_as_it_was(into)

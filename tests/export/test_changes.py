@@ -19,10 +19,10 @@ def test_a_change_is_between_the_date_and_now(visits: list[tuple[int, int, bool,
     held: dict[int, int] = {}
     for at, (page, said, again, asks) in enumerate(visits):
         if again:
-            rows[at] = (page, at, 0, not asks, at < before, False)
+            rows[at] = (page, at, 0, not asks, at < before, False, 0)
             said = 0 if asks else held.get(page, 0)
         else:
-            rows[at] = (page, at, said, said > 0, at < before, True)
+            rows[at] = (page, at, min(said, 2), said > 0, at < before, True, said)  # 2 and 3: in another charset
             held[page] = said
         if page in held:
             now[page] = said

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from fyke.core import visits
 from fyke.core.markup import pieces
 from fyke.core.visits import Exchange, Page
-from fyke.harvest.charset import _codec_of, charset_of, codec_of, install
+from fyke.harvest.charset import _codec_of, charset_of, codec_of
+from fyke.harvest.decoders import install
 
 install()
 

@@ -1,7 +1,7 @@
 """Content-seen saves parsing and loses no link, whatever a page says and wherever the same page is again."""
 
 import tempfile
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical, locate
-from fyke.core.visits import Exchange, visit_to, visits_of
+from fyke.core.visits import SAME_TEXT, Earlier, Exchange, visit_to, visits_of
 from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser
 from fyke.harvest.binder import Binder
@@ -89,6 +89,32 @@ def test_no_link_is_lost(hrefs: list[str], base: str | None, rounds: list[list[t
     every = {url for some in exchanges() for exchange in some for url in parsed(exchange)}
     found, _, _ = taken_in(exchanges())
     assert every - pages <= found
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.sampled_from(HREFS), min_size=1, max_size=3),
+    st.lists(st.tuples(st.sampled_from(TYPES), st.sampled_from(HEADERS)), min_size=2, max_size=4),
+)
+@example(["x"], [("text/plain", ""), ("text/html", "")])
+@example(["x"], [("text/html", "X-Robots-Tag: nofollow\r\n"), ("text/html", "")])
+def test_the_same_bytes_go_by_the_head_of_their_visit(hrefs: list[str], heads: list[tuple[str, str]]) -> None:
+    body = "".join(f'<a href="{href}">x</a>' for href in hrefs).encode()
+    visits = [exchange_of("x", body, *head) for head in heads]
+    fingerprint = Parser().page_of(visits[0], body).fingerprint
+    for before, one in pairwise(visits):
+        one.visit.earlier = Earlier(place=(0, 0, 1), fingerprint=fingerprint, head=before.head)
+    found, _, _ = taken_in([[one] for one in visits])
+    assert {url for one in visits for url in parsed(one)} - {visits[0].visit.url.encode()} <= found
+    for (before, now), one in zip(pairwise(heads), visits[1:], strict=True):
+        assert (one.outcome is Outcome.UNCHANGED) == (before == now)
+        assert (one.detail == SAME_TEXT) == (
+            before != now and before[0] == now[0] and not is_robots({before[1], now[1]})
+        )
+
+
+def is_robots(fields: set[str]) -> bool:
+    return any("Robots" in field for field in fields)
 
 
 def test_copies_in_a_folder_are_parsed_once() -> None:

@@ -18,7 +18,7 @@ from fyke.core.pace import haste
 from fyke.core.visits import Exchange, Page, visit_to
 from fyke.harvest import Parser
 from fyke.harvest import fields as fields_module
-from fyke.harvest.fields import HASTY_CHARS, MOST_PAGE_CHARS, NODE_CHARS, Extractor
+from fyke.harvest.fields import HASTY_CHARS, MOST_PAGE_CHARS, MOST_ROWS, MOST_VALUES, NODE_CHARS, Extractor
 
 URL = "http://shop.example/product/7"
 
@@ -73,6 +73,21 @@ def test_a_row_for_each() -> None:
     ]
 
 
+@pytest.mark.parametrize(("count", "cut"), [(MOST_VALUES, False), (MOST_VALUES + 1, True)])
+@pytest.mark.parametrize("select", ["i", "json:a"])
+def test_a_page_with_more_values_than_are_kept_is_cut(select: str, count: int, cut: bool) -> None:
+    script = f'<script type="application/ld+json">{{"a": {json.dumps(list(range(count)))}}}</script>'
+    found = page(script + "<i>x</i>" * count)
+    (row,) = extractor({"n": {"select": select, "many": True}}).rows(found)
+    assert len(row[1]) == MOST_VALUES and found.cut is cut
+
+
+@pytest.mark.parametrize(("count", "cut"), [(MOST_ROWS, False), (MOST_ROWS + 1, True)])
+def test_a_page_with_more_rows_than_are_kept_is_cut(count: int, cut: bool) -> None:
+    found = page("<i>x</i>" * count)
+    assert len(extractor({"n": "::text"}, each="i").rows(found)) == MOST_ROWS and found.cut is cut
+
+
 def test_only_pages_that_match_and_have_something() -> None:
     assert said("<h1>x</h1>", {"name": "h1"}, match="/product/[0-9]+$")
     assert not said("<h1>x</h1>", {"name": "h1"}, match="/category/")
@@ -90,6 +105,7 @@ def test_only_pages_that_match_and_have_something() -> None:
         ("1.234.567", 1234567), ("1'234.5", 1234.5), ("-3.", -3),
         ("−3,5", -3.5), ("about 12,345,678.9 or 3", 12345678.9), ("none", None), ("", None), ("1" * 60, None),
         (".5", 0.5), ("-.5", -0.5), ("costs $.99", 0.99), ("No.5", 5), ("0,001", 0.001), ("-0,125", -0.125),
+        ("1e3", 1000), ("-1.5E+2 m", -150), ("2,5e−3", 0.0025), ("1e3, or 2", 1000), ("1e3x", 1), ("B1e3", 1),
         ("1234,567", 1234.567), ("12 345,678", 12345.678), ("-12,345", -12345),
     ],
 )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tantivy
 
+from fyke.archive.records import Original
 from fyke.archive.tables import LinksTable, PagesTable, links_batch
 from fyke.archive.warc import WarcWriter
 from fyke.core.batches import LinkKind
@@ -54,6 +55,7 @@ class Archive:
         self._links = LinksTable(folder, table_rows)
         self._parser = Parser()
         self._resolver = LinkResolver()
+        self._originals: dict[str, Original] = {}  # the newest record in full of each URL
         self.now = BEGIN_S
 
     def visit(self, url: str, answer: Answer, outcome: Outcome | None = None) -> None:
@@ -76,7 +78,12 @@ class Archive:
         kind = LinkKind.REDIRECT if moved else LinkKind.PAGE
         rows = (np.full(len(found.key), value, np.uint64) for value in (exchange.visit.key, kind))
         self._links.add(links_batch(next(rows), found.key, found.url, next(rows)))
-        place = self._warc.write(exchange, media_type=page.media_type, charset=page.charset)
+        place = self._warc.write(
+            exchange, media_type=page.media_type, charset=page.charset, refers_to=self._originals.get(url)
+        )
+        before = self._originals.get(url)
+        if exchange.outcome is Outcome.OK and (before is None or before.digest != place.digest):
+            self._originals[url] = Original(url, place.date, place.digest)
         target = found.urls[0].decode() if moved and found.urls else None
         self._pages.add(exchange, place, page, links=len(found.urls), redirect_to=target)
 

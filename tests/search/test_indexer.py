@@ -2,13 +2,15 @@
 
 import json
 import os
+import shutil
 import subprocess
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from crawl.runs import killed_after
@@ -156,6 +158,35 @@ def test_noindex_is_not_there(tmp_path: Path) -> None:
     with searched(tmp_path) as searcher:
         assert urls(searcher, "quince") == ["http://a.example/"]
         assert urls(searcher, "medlar") == ["http://a.example/told"]
+
+
+@LAW
+@given(visits=st.lists(st.sampled_from(["shown", "tag", "header", "304", "304 header"]), min_size=2, max_size=7))
+@example(["shown", "304 header", "304"])
+@example(["header", "304 header", "304", "shown"])
+def test_what_asks_last_counts(tmp_path_factory: pytest.TempPathFactory, visits: list[str]) -> None:
+    """A 304 that asks for nothing leaves what the newest answer in full asked; in steps as in one go."""
+    folder = tmp_path_factory.mktemp("asks")
+    made, (url, other) = Archive(folder), ("http://a.example/", "http://a.example/other")
+    asks = whole_asks = False
+    for visit in ["shown", *visits]:
+        headers = {"X-Robots-Tag": "noindex"} if "header" in visit else {}
+        tag = "<meta name=robots content=noindex>" if visit == "tag" else ""
+        for name in (url, other):
+            if visit.startswith("304"):
+                made.visit(name, Answer("", 304, headers), Outcome.UNCHANGED)
+            else:
+                made.visit(name, replace(html("page", "quince", head=tag), headers=headers))
+        whole_asks = whole_asks if visit.startswith("304") else visit != "shown"
+        asks = whole_asks or "header" in visit
+        made.flush()
+        with searched(folder) as searcher:
+            assert urls(searcher, "quince") == ([] if asks else [url])
+    made.close()
+    steps = contents(folder)
+    shutil.rmtree(folder / "index")
+    indexed(folder, IndexLimits())
+    assert contents(folder) == steps
 
 
 def test_anchors_reach_a_page_later(tmp_path: Path) -> None:

@@ -78,16 +78,17 @@ def test_a_list_in_a_list_stays_in_it() -> None:
     assert "- One of three.\n  - Salt the water" in text and "\n- Last of all." in text
 
 
-THREE_BYTES = st.characters(min_codepoint=0x800, max_codepoint=0xFFFF, categories=["L", "Nd", "Sc"])
+THREE_BYTES = st.characters(min_codepoint=0x800, max_codepoint=0xFFFF, categories=["L", "N", "S", "P"])
 HOLDERS = ["b", "i", "span", "ruby", "a", "em", "code", "p", "div", "my-element", "td"]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=300)
 @given(THREE_BYTES, st.sampled_from(HOLDERS), st.sampled_from(["{}", " {}\n", "{}<br>", "<b></b>{}"]), st.booleans())
 @example("月", "td", "{}", False)
 @example("\u20ac", "span", "{}", False)
-def test_a_letter_alone_in_an_element_is_said(letter: str, holder: str, around: str, as_reference: bool) -> None:
-    """Whatever its alphabet; words, prices and cells of a table may be one letter long."""
+@example("✓", "td", "{}", False)
+def test_a_character_alone_in_an_element_is_said(letter: str, holder: str, around: str, as_reference: bool) -> None:
+    """Whatever its alphabet; words, prices, answers and cells of a table may be one character long."""
     written = around.format(f"&#x{ord(letter):x};" if as_reference else letter)
     inside = f"<{holder}>{written}</{holder}>"
     if holder == "td":
@@ -95,6 +96,58 @@ def test_a_letter_alone_in_an_element_is_said(letter: str, holder: str, around: 
     found = page(f"<body><main>{PROSE}<p>before {inside} behind</p>{PROSE}</main>")
     for text in (main_text(found).text, plain(found), markdown(found)):
         assert letter in text and HIDDEN.search(text) is None
+
+
+@pytest.mark.parametrize("icon", ["\ue000", "\uf0c9", "&#xf015;", "&#xE900;", "&#59392;", "&#63743;"])
+def test_a_sign_of_an_icon_font_is_not_said(icon: str) -> None:
+    found = page(f"<body><main>{PROSE}<p>before <i class=icon>{icon}</i> behind</p>{PROSE}</main>")
+    for text in (main_text(found).text, plain(found), markdown(found)):
+        assert "before behind" in text
+
+
+@pytest.mark.parametrize("tag", ["button", "label"])
+@pytest.mark.parametrize(
+    ("inside", "said"),
+    [
+        ("<p>Press {} to keep it.</p>", "Press Save as to keep it."),
+        ("<h3>{}</h3><p>It is kept.</p>", "Save as"),
+        ("<table><tr><th>{}<th>b<tr><td>c<td>d</table>", "Save as"),
+        ("<dl><dt>{}<dd>It is kept.</dl>", "Save as"),
+    ],
+)
+def test_buttons_and_labels_in_the_text_are_said(tag: str, inside: str, said: str) -> None:
+    found = page(f"<body><main>{PROSE}{inside.format(f'<{tag} class=x>Save as</{tag}>')}{PROSE}</main>")
+    for text in (main_text(found).text, plain(found), markdown(found)):
+        assert said in text
+
+
+@pytest.mark.parametrize("item", ["<label><input type=checkbox> Salt</label>", "<input type=radio><label>Salt</label>"])
+def test_labels_of_a_list_are_said(item: str) -> None:
+    found = page(f"<body><main>{PROSE}<ul><li>{item}<li>Serve at once.</ul>{PROSE}</main>")
+    for text in (main_text(found).text, plain(found), markdown(found)):
+        assert "Salt" in text
+
+
+@pytest.mark.parametrize("form", ["<button>Menu</button>", "<ul><li><button>Menu</button></ul>", "<label>Menu</label>"])
+def test_buttons_of_a_menu_and_labels_of_a_form_are_not(form: str) -> None:
+    found = page(f"<body><main><form>{form}<input></form>{PROSE}</main>")
+    for text in (main_text(found).text, plain(found), markdown(found)):
+        assert "Menu" not in text
+
+
+@pytest.mark.parametrize(
+    ("figure", "said"),
+    [
+        ("<figcaption>How to cook</figcaption><pre>boil(pot)</pre>", "boil(pot)"),
+        ("<div><table><tr><td><pre>1</pre><td><pre>boil(pot)</pre></table></div>", "boil(pot)"),
+        ("<table><tr><td>pot<td>fire</table>", "pot fire"),
+        ("<blockquote>A pot on the fire.</blockquote><figcaption>A cook</figcaption>", "A pot on the fire."),
+    ],
+)
+def test_a_figure_that_is_text_is_said(figure: str, said: str) -> None:
+    found = page(f"<body><main>{PROSE}<figure class=x>{figure}</figure>{PROSE}</main>")
+    for text in (main_text(found).text, plain(found), markdown(found)):
+        assert set(said.split()) <= set(text.replace(PROSE[3:-4].strip(), "").split())
 
 
 @pytest.mark.parametrize("tag", ["<time>", '<TIME datetime="2001-02-03">', "<time\nclass=dt-bday>"])

@@ -2,10 +2,12 @@
 
 import dataclasses
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from fyke.core.errors import BadQuery
 from fyke.search.compiling import Statistics
 from fyke.search.folder import IndexFolder
 from fyke.search.grammar import MAX_CLAUSES
@@ -232,6 +234,22 @@ def test_of_words_without_blanks_one_with_blanks_is_enough(tmp_path: Path) -> No
         assert urls(searcher, "+COVID-19感染症") == []
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("古いカーネルを削除する", "不要になったカーネルは、古い順に削除できます。"),
+        ("如何报告软件错误", "报告错误的方法：软件出现错误时请填写表格。"),
+        ("วิธีลบไฟล์เก่า", "ไฟล์ที่เก่ามากควรลบด้วยวิธีนี้"),
+    ],
+)
+def test_a_sentence_without_blanks_is_found_by_its_words(tmp_path: Path, query: str, said: str) -> None:
+    others = "別の話です。今日は天気がいい。今天天气很好。วันนี้อากาศดี"
+    archive(tmp_path, [("http://a.example/", html("一", said)), ("http://b.example/", html("二", others))])
+    with searched(tmp_path) as searcher:
+        assert urls(searcher, query)[:1] == ["http://a.example/"]
+        assert urls(searcher, f'"{query}"') == urls(searcher, f"+{query}") == []
+
+
 def test_similar(tmp_path: Path) -> None:
     def page(fruit: str, n: int) -> Answer:
         return html(f"{fruit} {n}", f"{FILLING} {fruit} grows in the {fruit} orchard. {n}")
@@ -270,3 +288,43 @@ def test_an_open_searcher_sees_what_comes(tmp_path: Path) -> None:
         indexed(tmp_path / "a")  # made anew, in another folder
         assert folder.state().engine_number > number
         assert len(urls(searcher, "nashi")) == 1
+
+
+PLACES = [
+    "http://a.example/", "http://a.example/d", "http://a.example/d/x", "http://a.example/d/x.y?z=1", "http://a.example/dxy",
+    "https://b.a.example:8443/d/x", "http://xa.example/d/x", "http://a.example.b.example/d/x", "http://a.example/e/d/x",
+    "http://c.example/?u=http://a.example/d/x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["/d", "/d/", "/d/x", "/d/x.", "/d/x.y?z=", "/d/X", "/d/(x|y)", "/d/*", "/?u="])
+def test_a_site_may_be_a_folder(tmp_path: Path, path: str) -> None:
+    archive(tmp_path, [(url, html(url, "walnut")) for url in PLACES])
+    with searched(tmp_path) as searcher:
+        found = set(urls(searcher, f"walnut site:a.example{path}"))
+    hosts = ("http://a.example", "https://b.a.example:8443")
+    assert found == {url for url in PLACES if url.startswith(tuple(host + path for host in hosts))}
+
+
+@pytest.mark.parametrize("host", ["a.example", "b" * 180 + ".example"])
+def test_a_path_of_any_length_finds_or_is_refused(tmp_path: Path, host: str) -> None:
+    with searched(archive(tmp_path, [("http://a.example/", html("one", "walnut"))])) as searcher:
+        for length in (1, 200, 380, 400, 600, 1_900):
+            with suppress(BadQuery):
+                assert urls(searcher, f"walnut site:{host}/{'x' * length}") == []
+        with pytest.raises(BadQuery):
+            urls(searcher, f"walnut site:{host}/{'x' * 400}")
+
+
+@pytest.mark.parametrize("emoji", ["🎉", "👍🏽", "👩‍💻", "❤️", "🇩🇪", "✅"])
+def test_emoji_are_found(tmp_path: Path, emoji: str) -> None:
+    said = [
+        ("http://a.example/1", html("one", f"plum {emoji} river")),
+        ("http://a.example/2", html("two", "plum river")),
+    ]
+    with searched(archive(tmp_path, said)) as searcher:
+        for query in (emoji, f"plum {emoji}", f"+{emoji}", emoji.replace("🏽", "")):
+            hit = searcher.search(query).hits[0]
+            assert hit.url == "http://a.example/1"
+            assert any(marked and text[0] == emoji[0] for text, marked in hit.snippet)
+        assert urls(searcher, "🚀") == []

@@ -187,7 +187,8 @@ def metadata_of(path: Path, record: Record) -> dict[str, str]:
 
 
 def read_head(path: Path, offset: int, length: int) -> tuple[dict[str, str], bytes]:
-    """Return the header fields of the record at `offset`, and the head of its HTTP message, without unpacking the body.
+    """Return the header fields of the record at `offset`, and the head of its HTTP message (empty if it is none),
+    without unpacking the body.
 
     Raises Broken, OSError, zlib.error.
     """
@@ -197,7 +198,8 @@ def read_head(path: Path, offset: int, length: int) -> tuple[dict[str, str], byt
     header, blank, block = start.partition(b"\r\n\r\n")
     if not blank:
         raise Broken("a record header that does not end")
-    return _fields_of(header), taken_apart(block)[0]
+    fields = _fields_of(header)
+    return fields, taken_apart(block)[0] if "application/http" in fields.get("content-type", "") else b""
 
 
 def _fields_of(header: bytes) -> dict[str, str]:

@@ -80,7 +80,7 @@ def search(
 ) -> None:
     """Find the pages that answer a query.
 
-    Words, "phrases", +must, -not, this OR that, site:example.org, inurl:x, intitle:x, lang:en, after:2024-01-31,
+    Words, "phrases", +must, -not, this OR that, site:example.org/docs/, inurl:x, intitle:x, lang:en, after:2024-01-31,
     before:2025, near:URL. Quote the query for the shell. If several pages say nearly the same, only the best is listed;
     near: with the address of one lists them all.
 
@@ -256,15 +256,18 @@ def extract(
             raise ConfigurationError(
                 "--follow adds the crawl's own tables to a database: name the database with --to, give nothing else"
             )
-        made, unreadable = rooms.filling.follow(rooms.directory.CrawlDirectory(directory), to), 0
+        made, unreadable, cut = rooms.filling.follow(rooms.directory.CrawlDirectory(directory), to), 0, 0
     else:
         settings = rooms.config.load(config) if config else rooms.directory.CrawlDirectory(directory).config()
-        made, unreadable = rooms.extracting.extract(directory, settings.extract, out, to, Reporter(stderr=True))
+        made, unreadable, cut = rooms.extracting.extract(directory, settings.extract, out, to, Reporter(stderr=True))
     if as_json:
-        print_json({"files": made, "unreadable": unreadable})
+        print_json({"files": made, "unreadable": unreadable, "cut": cut})
     else:
         for place, rows in made.items():
             say(f"{place}: {rooms.quantities.counted(rows, 'row')}")
+        if cut:
+            more = "the rows and values of each go up to some place in it"
+            say_aside(f"{rooms.quantities.counted(cut, 'page')} with more than is kept: {more}")
     _complain_of_unreadable(directory, unreadable, "repair the archive, and extract again")
 
 

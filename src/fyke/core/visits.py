@@ -28,7 +28,8 @@ HTML_TYPES = frozenset({HTML, "application/xhtml+xml"})
 HELD_BYTES = 16 << 20  # of content that may be in memory beside the tree of a part of it
 OWN_CODECS = "x-whatwg-"  # prefix of the names of codecs that Python lacks
 _UTF_8 = frozenset({"utf-8", "us-ascii", "ascii"})
-_WITHOUT_PIECES = frozenset({"", "utf-16", "utf-16-le", "utf-16-be", "iso2022_jp_ext"})  # a `<` may be half a character
+ISO_2022_JP = f"{OWN_CODECS}iso-2022-jp"
+_WITHOUT_PIECES = frozenset({"", "utf-16", "utf-16-le", "utf-16-be", ISO_2022_JP})  # a `<` may be half a character
 
 
 class Purpose(IntEnum):
@@ -47,16 +48,15 @@ class Earlier:
     """Results of earlier visits to a URL that the next visit needs.
 
     `place` is file number, offset and length of the newest record of its content, None without a record. That record is
-    read when the page is asked for. It has the validators of the request (`etag`, `modified`), and the `original` that
-    a revisit record must name: URL, WARC-Date and payload digest of the record that holds the body.
+    read when the page is asked for. It has the `head` of that answer, and the `original` that a revisit record must
+    name: URL, WARC-Date and payload digest of the record that holds the body.
     """
 
     missing: bool = False  # whether the visit before was answered with 404 or 410
     place: tuple[int, int, int] | None = None
     fingerprint: int = 0  # of that content
     at: float = 0.0  # unix seconds: when it was fetched, or last found unchanged
-    etag: str = ""
-    modified: str = ""  # the Last-Modified, as the server wrote it
+    head: bytes = b""
     original: tuple[str, str, str] | None = None
 
 

@@ -1,4 +1,4 @@
-"""What earlier visits to a page brought, for the next visit: its ETag, its Last-Modified, which record to name.
+"""What earlier visits to a page brought, for the next visit: the head of that answer, which record to name.
 
 What is known of a page goes with the visit to the agent that makes it (`Past.known`, `Past.lend`). Its newest record in
 the archive is read when it is asked for.
@@ -16,7 +16,7 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.reindexing import archive_files, part_of, serial_of
 from fyke.archive.warc_reading import Broken, read_block, read_head, taken_apart
 from fyke.core.batches import U64
-from fyke.core.visits import Earlier, Visit, headers_of
+from fyke.core.visits import Earlier, Visit
 from fyke.disk.files import real_path
 from fyke.frontier.again import Again, Visited
 
@@ -88,11 +88,10 @@ class Past:
             return
         number, offset, length = earlier.place
         try:
-            fields, head = read_head(self._path(number), offset, length)
+            fields, earlier.head = read_head(self._path(number), offset, length)
         except (Broken, OSError, zlib.error, KeyError):
             return
         earlier.original = original_of(fields)
-        earlier.etag, earlier.modified = (next(iter(headers_of(head, name)), "") for name in ("etag", "last-modified"))
 
     def content(self, earlier: Earlier, most_bytes: int) -> tuple[bytes, bytes] | None:
         """Return head and body of the newest copy as they came; None if its record has none, is longer than

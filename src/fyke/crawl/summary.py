@@ -75,7 +75,7 @@ def _lines(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
         if kind != "ok":
             yield f"  {count:>9,}  {kind.replace('_', ' ')}"
     if now.cut:
-        yield f"  {now.cut:>9,}  pages whose end was not read for links, because it would have cost too much"
+        yield f"  {now.cut:>9,}  pages whose end was not read for links or values, because it would have cost too much"
     if now.listings:
         yield f"  {now.listings:>9,}  sitemaps and feeds read"
     for rule, count in sorted(now.left_out.items(), key=lambda item: -item[1]):

@@ -2,9 +2,10 @@
 
 Asked by the formats of lines for `fyke export --changes`. A program that keeps a copy of a crawl's pages applies the
 result: new and changed pages come with their text, gone ones are to be deleted. The newest row of a page that has
-content, a redirect or "gone" says what the page is; the newest such row before the date says what it was. A page is
-gone if it has no content any more, also if it now redirects or asks not to be indexed. A visit that found it as it was
-may find that its header asks so. Invariant: as in `selection`; two changes of a page are one.
+content, a redirect or "gone" says what the page is; the newest such row before the date says what it was. A page has
+changed if its bytes are others, or if they were read in another charset. It is gone if it has no content any more, also
+if it now redirects or asks not to be indexed. A visit that found it as it was may find that its header asks so.
+Invariant: as in `selection`; two changes of a page are one.
 """
 
 from datetime import datetime
@@ -16,18 +17,23 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fyke.core.batches import U64
 from fyke.core.outcomes import Outcome
 from fyke.core.sorting import distinct
+from fyke.core.urls import key_of
 from fyke.core.visits import SAME_TEXT
 from fyke.disk.ranges import Buckets, ranges_for
 from fyke.export.selection import RANGE_ROWS, decides_state, finds_as_before
 from fyke.export.source import Source
 from fyke.export.staging import column_once
 
-_COLUMNS = ["key", "outcome", "noindex", "fingerprint", "fetched_at", "detail"]
-ROW = np.dtype(
-    [("key", "<u8"), ("row", "<u8"), ("fingerprint", "<u8"), ("content", "?"), ("before", "?"), ("decides", "?")]
-)
+_COLUMNS = ["key", "outcome", "noindex", "fingerprint", "charset", "fetched_at", "detail"]
+ROW = np.dtype(  # charset: key of its name, or 0
+    [
+        ("key", "<u8"), ("row", "<u8"), ("fingerprint", "<u8"), ("content", "?"), ("before", "?"), ("decides", "?"),
+        ("charset", "<u8"),
+    ]
+)  # fmt: skip
 
 
 class Change(IntEnum):
@@ -79,11 +85,20 @@ def _deciding(batch: pa.RecordBatch, since: datetime, begin: int, *, noindex: bo
     rows["key"] = batch.column("key").to_numpy()[wanted]
     rows["row"] = begin + np.flatnonzero(wanted)
     rows["fingerprint"] = batch.column("fingerprint").to_numpy()[wanted]
+    rows["charset"] = _keys_of(batch.column("charset"))[wanted]
     rows["content"] = content[wanted]
     rows["decides"] = decides[wanted]
     before = pc.less(batch.column("fetched_at"), pa.scalar(since, batch.schema.field("fetched_at").type))
     rows["before"] = before.to_numpy(zero_copy_only=False)[wanted]
     return rows
+
+
+def _keys_of(charsets: pa.Array) -> U64:
+    """Return the key of each of `charsets`, 0 for an empty one: uint64[n]."""
+    encoded = charsets.cast(pa.string()).dictionary_encode()
+    keys = np.array([key_of(name) if name else 0 for name in encoded.dictionary.to_pylist()], np.uint64)
+    found: U64 = keys[encoded.indices.to_numpy(zero_copy_only=False)]
+    return found
 
 
 def of_pages(rows: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], Changes]:
@@ -93,7 +108,8 @@ def of_pages(rows: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], Changes]
     earlier = _states(rows[rows["before"]])
     old = np.zeros(len(last), ROW)
     old[np.isin(last["key"], earlier["key"])] = earlier
-    other = last["fingerprint"] != old["fingerprint"]
+    read_anew = (last["charset"] != old["charset"]) & (last["charset"] != 0) & (old["charset"] != 0)
+    other = (last["fingerprint"] != old["fingerprint"]) | read_anew
     change = np.where(last["content"], np.where(old["content"], Change.CHANGED * other, Change.NEW), Change.NONE)
     change = np.where(~last["content"] & old["content"], Change.GONE, change)
     return last, change.astype(np.uint8)

@@ -162,12 +162,12 @@ class _Filling:
 
 def extract(
     directory: Path, sections: Sequence[ExtractSection], out: Path | None, to: str, console: Console
-) -> tuple[dict[str, int], int]:
+) -> tuple[dict[str, int], int, int]:
     """Make the tables of `sections` from the archive of the crawl in `directory`.
 
     `to` is one of `FORMATS`, for files below `out`, or a database as in `databases`. Returns the number of rows of each
-    table, by its place, and the number of pages that could not be read. Raises ConfigurationError, MissingExtra,
-    NotACrawl, StateDamaged, DiskFull, DirectoryError.
+    table, by its place, and the numbers of pages that could not be read and that have more than is kept. Raises
+    ConfigurationError, MissingExtra, NotACrawl, StateDamaged, DiskFull, DirectoryError.
     """
     where = _target(directory, out, to)
     if not sections:
@@ -176,6 +176,7 @@ def extract(
         )
     extractors = [Extractor(section) for section in sections]
     pages = ArchivedPages(directory)
+    cut = 0
     with ExitStack() as stack:
         target = stack.enter_context(where)
         filling = [stack.enter_context(_Filling(extractor, target)) for extractor in extractors]
@@ -183,10 +184,13 @@ def extract(
         for done, page in enumerate(pages):
             if not done % 100:
                 progress.tell("extracting", done, len(pages), "pages")
-            if page is not None:
-                for table in filling:
-                    table.add(page)
-    return {table.place: table.count for table in filling}, pages.unreadable
+            if page is None:
+                continue
+            page.cut = False  # for its links it may be
+            for table in filling:
+                table.add(page)
+            cut += page.cut
+    return {table.place: table.count for table in filling}, pages.unreadable, cut
 
 
 def _target(directory: Path, out: Path | None, to: str) -> ExtractTarget:

@@ -17,6 +17,7 @@ from fyke.core.hidden import CONTROL, HIDDEN
 from fyke.core.markup import tree_of
 from fyke.core.visits import HTML_TYPES, Page
 from fyke.export.marks import MARKS, marked, single, without_marks, written
+from fyke.export.numbering import NUMBER, NUMBERS, numbered
 from fyke.search.main_text import HTML_BYTES, is_deep, is_little, kept, readable
 
 TEXT_CHARS = 1_000_000
@@ -30,7 +31,8 @@ _NOT_TEXT = re.compile(f"[{CONTROL}{HIDDEN}]")
 _BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
 _GAPS = re.compile(r"\n{3,}")
 _SIGNS = re.compile(rf"([\\`*~<\[\]]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w{{1,32}};)|!(?={MARKS}))")
-_LINE_SIGNS = re.compile(rf"^((?:[^\S\n]|{MARKS})*+)([#>+=|-]|\d{{1,9}}(?=[.)]))", re.MULTILINE)
+_LINE_SIGNS = re.compile(rf"^((?:[^\S\n]|{MARKS}|{NUMBERS})*+)([#>+=|-]|\d{{1,9}}(?=[.)]))", re.MULTILINE)
+_ITEM = re.compile(rf"^([^\S\n]*+)\d++\. {NUMBER.pattern}", re.MULTILINE)
 _LAST_HASH = re.compile(r"#\Z")  # after a blank it would end the heading, and be no part of it
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 
@@ -39,7 +41,8 @@ def plain(page: Page) -> str:
     """Return the main content of `page`, a blank line between paragraphs."""
     if page.media_type not in HTML_TYPES:
         return _clean(page.first_text(READ_CHARS))
-    return _clean(_main(readable(page), formatting=True))
+    text = _main(numbered(readable(page)), formatting=True)
+    return _clean(NUMBER.sub("", _ITEM.sub(r"\1\2. ", text)))
 
 
 def markdown(page: Page) -> str:
@@ -47,13 +50,13 @@ def markdown(page: Page) -> str:
     if page.media_type not in HTML_TYPES:
         text = page.first_text(READ_CHARS + _BEHIND_CHARS)
         return _clean(text if page.media_type == "text/markdown" else _escaped(text))
-    html = page.safe_html(HTML_BYTES)
+    html = numbered(page.safe_html(HTML_BYTES))
     if is_deep(html):
-        return _clean(_escaped(_main(html, formatting=False)))
+        return _clean(_escaped(NUMBER.sub("", _main(html, formatting=False))))
     page_marked = marked(html, page.url)
     parser = tree_of(single(_main(kept(page_marked.html), formatting="minimal_html")).encode("utf-8", "replace"))
     text = "\n\n".join(_blocks(parser.body)) if parser.body else ""
-    return _clean(written(text[:READ_CHARS], page_marked.urls))
+    return _clean(NUMBER.sub("", written(text[:READ_CHARS], page_marked.urls)))
 
 
 def _main(html: str, formatting: Formatting) -> str:
@@ -101,9 +104,10 @@ def _block(node: LexborNode, depth: int = 0) -> str:
 def _items(node: LexborNode, depth: int, *, ordered: bool) -> Iterator[str]:
     """Yield the items of a list; blocks of an item after its first line are indented below it."""
     for number, item in enumerate(node.iter(), 1):
-        sign = f"{number}. " if ordered else "- "
         blocks = [text for text in (_block(child, depth + 1) for child in item.iter(include_text=True)) if text]
         lines = "\n".join(blocks).split("\n")
+        said = NUMBER.match(lines[0])
+        sign = f"{said[1] if said else number}. " if ordered else "- "
         yield sign + ("\n" + " " * len(sign)).join(lines)
 
 

@@ -24,7 +24,7 @@ from fyke.harvest.sheaf import NO_POINTERS, Pointers, Reaped, Sheaf, Times
 
 FEW_LINKS = 64
 LINK_BYTES = 128  # for a link as a string in a list, and as columns
-CUT_SHORT = "its end was not read for links, because it would have cost too much"
+CUT_SHORT = "its end was not read for links or values, because it would have cost too much"
 
 
 class PendingPage(NamedTuple):
@@ -129,7 +129,7 @@ class Binder:
         exchange, page, keys = pending.exchange, pending.page, pending.keys
         if page.cut and not exchange.detail:
             exchange.detail = CUT_SHORT
-        if keys and not page.duplicate:
+        if keys and not page.duplicate and not page.noindex:  # copies of it are read, because its tags may say so
             self._content_seen.enter(keys[depends_on_name(page, urls)])
         redirected = exchange.outcome is Outcome.REDIRECTED and urls
         if redirected:

@@ -7,23 +7,20 @@ nothing is recognised over its whole length.
 
 Invariant: the name returned is a codec Python knows. Decoding by it with `errors="replace"` never raises, and gives the
 characters a browser would show. The labels are the Encoding Standard's. The codecs are Python's if these agree with it,
-otherwise ours (`install`).
+otherwise ours (`fyke.harvest.decoders`).
 """
 
 import codecs
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 
 from fyke.core.document import Document, first
 from fyke.core.markup import MAX_BYTES, tree_of
-from fyke.core.visits import OWN_CODECS
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer  # `collections.abc` has it from Python 3.12 on
+from fyke.core.visits import ISO_2022_JP, OWN_CODECS
+from fyke.harvest.decoders import differing
 
 DEFAULT = "windows-1252"
 
@@ -34,14 +31,15 @@ _LABEL_CHARS = 256  # with blanks around it
 # Python's codec for a name of resiliparse, if a wider one is meant.
 _CODECS = {
     "cp1252": DEFAULT,
-    "gbk": "gb18030",
-    "gb2312": "gb18030",
+    "gbk": f"{OWN_CODECS}gb18030",
+    "gb2312": f"{OWN_CODECS}gb18030",
+    "gb18030": f"{OWN_CODECS}gb18030",
     "shift_jis": "cp932",
     "euc_kr": "cp949",
     "cp949": "cp949",
-    "euc_jp": "euc_jis_2004",
-    "iso2022_jp": "iso2022_jp_ext",
-    "big5": "big5hkscs",
+    "euc_jp": f"{OWN_CODECS}euc-jp",
+    "iso2022_jp": ISO_2022_JP,
+    "big5": f"{OWN_CODECS}big5",
     "iso8859-11": "cp874",
     "iso8859-1": DEFAULT,
     "ascii": DEFAULT,
@@ -57,6 +55,7 @@ _LABELS = {
     "unicodefffe": "utf-16-be",
 } | dict.fromkeys(_REPLACED, f"{OWN_CODECS}replacement")
 _WIDE = frozenset({"utf-16-le", "utf-16-be"})
+_WITH_GAPS = ("windows-", "cp874", "koi8-u")  # Python's codecs that differ from the standard in a few bytes
 
 _PIECE_BYTES = 1 << 20  # decoded at a time
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
@@ -90,7 +89,7 @@ def charset_of(content: bytes | Document, label: str = "", *, html: bool = False
     codec = codec_of(label) if label else None
     if codec is None:
         codec = _prescanned(head) or (_in_tree(content) if html else None) or _detected(first(content))
-    if codec.startswith("windows-") and _has_gap(codec, first(content)):
+    if codec.startswith(_WITH_GAPS) and not set(differing(codec)).isdisjoint(first(content)):
         return OWN_CODECS + codec
     return codec
 
@@ -213,7 +212,7 @@ def _detected(content: bytes) -> str:
         return DEFAULT if guess is None or guess == "utf-8" or guess in _WIDE else guess
     start = content[:_SAMPLE_BYTES]
     if b"\x1b" in start and b"\x1b$" in start:  # one byte is found ten times as fast as two
-        return "iso2022_jp_ext"
+        return ISO_2022_JP
     return "utf-8"
 
 
@@ -233,56 +232,3 @@ def _fault_of_utf8(content: bytes) -> tuple[int, bool] | None:
             is_cut = error.reason == "unexpected end of data" and begin - before + error.end == len(content)
             return begin - before + error.start, is_cut
     return None
-
-
-def _has_gap(codec: str, content: bytes) -> bool:
-    """Return whether `content` holds bytes that Python's `codec` leaves undefined and WHATWG's does not."""
-    return any(gap in content for gap in _gaps(codec))
-
-
-@lru_cache(maxsize=16)
-def _gaps(codec: str) -> bytes:
-    every = bytes(range(0x80, 0xA0))
-    return bytes(byte for byte in every if bytes([byte]).decode(codec, "replace") == "\ufffd")
-
-
-@lru_cache(maxsize=1)
-def install() -> None:
-    """Register the codecs that Python lacks, named `x-whatwg-…`, once in a process."""
-    codecs.register(_find)
-
-
-def _find(name: str) -> codecs.CodecInfo | None:
-    prefix = OWN_CODECS.replace("-", "_")
-    name = name.replace("-", "_")
-    if not name.startswith(prefix):
-        return None
-    short = name.removeprefix(prefix)
-    if short == "replacement":
-        return codecs.CodecInfo(_refuse, _replacement, name=f"{OWN_CODECS}{short}")
-    table = single_byte_table(short)
-
-    def decode(data: "Buffer", errors: str = "strict", /) -> tuple[str, int]:
-        return codecs.charmap_decode(bytes(data), errors, table)
-
-    return codecs.CodecInfo(_refuse, decode, name=f"{OWN_CODECS}{short.replace('_', '-')}")
-
-
-def single_byte_table(codec: str) -> str:
-    """Return the 256 characters of a single-byte encoding, U+FFFE for a byte without one."""
-    short = codec.removeprefix(OWN_CODECS)
-    lower = "".join(map(chr, range(0x80)))
-    if short in ("user-defined", "user_defined"):
-        return lower + "".join(map(chr, range(0xF780, 0xF800)))
-    upper = bytes(range(0x80, 0x100)).decode(short, "replace")
-    controls = "".join(chr(0x80 + i) if c == "\ufffd" else c for i, c in enumerate(upper[:0x20]))
-    return lower + controls + upper[0x20:].replace("\ufffd", "\ufffe")
-
-
-def _replacement(data: "Buffer", errors: str = "strict", /) -> tuple[str, int]:
-    size = len(bytes(data))
-    return ("\ufffd" if size else ""), size
-
-
-def _refuse(text: str, errors: str = "strict", /) -> tuple[bytes, int]:
-    raise UnicodeError("this codec only decodes")

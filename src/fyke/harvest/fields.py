@@ -3,15 +3,17 @@
 An `Extractor` is made of an `[[extract]]` table of the settings, or of a class of fields (`fyke.Item`). The crawl asks
 it for every page it has parsed, `fyke extract` for pages from the archive. The same page gives the same rows.
 
-Invariant: whatever a page holds, rows come back, each with a value or None for every field, and of bounded size.
+Invariant: whatever a page holds, rows come back, each with a value or None for every field, and of bounded size. A page
+with more is `cut`.
 """
 
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from decimal import Decimal
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,13 +41,14 @@ MOST_OBJECTS = 10_000  # of JSON-LD in a page
 MOST_JSON_CHARS = 2 << 20  # of a script: empty objects take twenty times as much
 
 Row = tuple[Any, ...]
+T = TypeVar("T")
 
 _SELECT = re.compile(r"(.*?)(?:::(?:attr\(([\w:.-]+)\)|(text)))?", re.DOTALL)
 _NUMBER = re.compile(  # a plain blank parts only thousands, never two numbers
     r"[-+−]?(?:\d{1,3}(?: \d{3}){1,9}(?! ?\d)(?:[.,]\d{1,20})?|(?:(?<![\w.,])[.,])?\d[\d.,'\u2019\u00a0\u202f]{0,40})"
 )
+_WITH_EXPONENT = re.compile(r"(?<![\w.,])[-+−]?\d{1,40}(?:[.,]\d{1,20})?[eE][-+−]?\d{1,3}(?!\w|[.,]\d)")
 _GROUP = re.compile(r"[-+]?[1-9]\d{0,2}")  # before a comma that may part thousands
-_DIGITS = re.compile(r"[-+]?\d+")
 _BEFORE_JSON = re.compile(r"[\s/*]*+(?:<!--|<!\[CDATA\[)?[\s/*]*+")  # that hide a script from old browsers
 _BEHIND_JSON = " \t\r\n\f/*;"
 _TYPES = {FieldType.NUMBER: pa.float64(), FieldType.INTEGER: pa.int64()}
@@ -80,7 +83,9 @@ class Extractor:
         room = _Allowance()
         _part_lines(root, room)
         with closing(Matcher(root, lambda looks: room.take(NODE_CHARS * looks))) as matcher:
-            return self._found(matcher, root, page, room)
+            found = self._found(matcher, root, page, room)
+        page.cut |= room.is_cut
+        return found
 
     def _found(self, matcher: Matcher, root: LexborNode, page: Page, room: "_Allowance") -> list[Row]:
         stated = self._stated(root, page, room)
@@ -99,7 +104,7 @@ class Extractor:
     def _places(self, matcher: Matcher, root: LexborNode, page: Page, room: "_Allowance") -> Iterator[LexborNode]:
         """Yield the places of the rows. All attributes of a place may be read again for each place around it."""
         assert self._each is not None
-        places = [*islice(matcher.find(self._each, root), MOST_ROWS)]
+        places = room.first(matcher.find(self._each, root), MOST_ROWS)
         again = (1 + len(self._fields)) * page.size_bytes // ATTRIBUTE_CHARS
         for place, nested in zip(places, matcher.nested(places), strict=False):
             if not room.take(NODE_CHARS * (len(place.css("*")) + len(self._fields)) + again * nested):
@@ -143,7 +148,7 @@ class _Column:
         """Return the value of the field, given what is `said` of it."""
         read = _READ[self._type]
         values = (value for value in (read(one, page) for one in room.within(said)) if value is not None)
-        return list(islice(values, MOST_VALUES)) if self._many else next(values, None)
+        return room.first(values, MOST_VALUES) if self._many else next(values, None)
 
     def texts(self, matcher: Matcher, place: LexborNode) -> Iterator[Any]:
         """Yield the texts of the field in `place`."""
@@ -152,9 +157,11 @@ class _Column:
 
 
 class _Allowance:
-    """The characters of a page that may still be read. The rest of the page has no rows and no values."""
+    """The characters of a page that may still be read. The rest of the page has no rows and no values; then it is cut,
+    and also if it has too many."""
 
     def __init__(self) -> None:
+        self.is_cut = False
         self._hasty = in_haste()
         self._chars = HASTY_CHARS if self._hasty else MOST_PAGE_CHARS
 
@@ -164,7 +171,14 @@ class _Allowance:
         self._chars -= chars
         if self._chars < 0 and self._hasty:
             raise TakesLong
+        self.is_cut |= self._chars < 0
         return self._chars >= 0
+
+    def first(self, found: Iterator[T], most: int) -> list[T]:
+        """Return the first `most` of `found`; if there are more, the page is cut."""
+        taken = list(islice(found, most + 1))
+        self.is_cut |= len(taken) > most
+        return taken[:most]
 
     def within(self, said: Iterable[Any]) -> Iterator[Any]:
         """Yield as much of `said` as there is room for, and of a text its beginning."""
@@ -226,6 +240,8 @@ def _decimal(text: str) -> str:
     match = _NUMBER.search(text)
     if match is None:
         return ""
+    if (scientific := _WITH_EXPONENT.match(text, match.start())) is not None:
+        return scientific[0].replace("−", "-").replace(",", ".")
     digits = re.sub(r"[ '\u2019\u00a0\u202f]", "", match[0]).replace("−", "-").rstrip(".,")
     last = max(digits.rfind("."), digits.rfind(","))
     whole, mark, part = digits[:last], digits[last : last + 1], digits[last + 1 :]
@@ -246,8 +262,8 @@ def _finite(text: str | float) -> float | None:
 def _integer(value: Any, page: Page) -> int | None:
     """Return a number without decimals, to its last digit: an identifier may have more than a float has."""
     if isinstance(value, str):
-        whole, _, part = _decimal(value).partition(".")
-        number = int(whole) if _DIGITS.fullmatch(whole) and not int(part or 0) else None
+        exact = Decimal(_decimal(value) or "NaN")
+        number = int(exact) if exact.is_finite() and exact == exact.to_integral_value() else None
     else:
         found = value if isinstance(value, int) else _number(value, page)
         number = int(found) if found is not None and found == int(found) and not isinstance(value, bool) else None
@@ -314,9 +330,9 @@ def _along(data: Sequence[Any], path: Sequence[str]) -> Iterator[Any]:
     values: list[Any] = list(data)
     for step in path:
         values = [one.get(step) for value in values for one in _as_list(value) if isinstance(one, dict)]
-        values = values[:MOST_VALUES]
+        values = values[: MOST_VALUES + 1]  # one more, so that it is noticed
     for value in values:
-        yield from _as_list(value)[:MOST_VALUES]
+        yield from _as_list(value)[: MOST_VALUES + 1]
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -115,8 +115,13 @@ def describe(exchange: Exchange, content: bytes) -> tuple[str, str]:
 
 def label_of(exchange: Exchange) -> str:
     """Return only the charset label of an answer that `describe` found to be text."""
+    return said_of_kind(exchange)[1]
+
+
+def said_of_kind(exchange: Exchange) -> tuple[str, str]:
+    """Return the media type and the charset label that the server gave (both lower case; `""`: none)."""
     value = _said(exchange.head)
-    return _parsed(value)[1] if value is not None else ""
+    return _parsed(value) if value is not None else ("", "")
 
 
 def _said(head: bytes) -> bytes | None:

@@ -25,7 +25,8 @@ from fyke.core.plugins import ProcessingModule
 from fyke.core.resolve import MOST_WRITTEN_BYTES
 from fyke.core.urls import MAX_HREF_CHARS
 from fyke.core.visits import HELD_BYTES, HTML, HTML_TYPES, Exchange, Page, PageLinks
-from fyke.harvest.charset import charset_of, install
+from fyke.harvest.charset import charset_of
+from fyke.harvest.decoders import install
 from fyke.harvest.documents import Documents, installed
 from fyke.harvest.feed import JsonFeed, XmlLinks
 from fyke.harvest.fields import Extractor

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 from fyke.core.markup import TakesLong
 from fyke.core.pace import breathe, in_haste
 from fyke.core.urls import MAX_HREF_CHARS
-from fyke.core.visits import PageLinks
-from fyke.harvest.charset import single_byte_table
+from fyke.core.visits import ISO_2022_JP, OWN_CODECS, PageLinks
+from fyke.harvest.decoders import single_byte_table
 
 _IN_UTF8 = frozenset({"", "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "x-whatwg-replacement"})
 _SPECIAL = frozenset({"http", "https", "ftp", "file"})  # the query of other schemes is always UTF-8
@@ -31,8 +31,8 @@ _STRIPPED = "".join(map(chr, range(0x21)))
 _ENCODED = frozenset([*range(0x21), *b"\"#<>'", *range(0x7F, 0x100)])
 HASTY_CHARS = 1 << 15  # of links, in haste: 50 ms
 _REMEMBERED = 1 << 14  # characters of one encoding
-_BIG5 = "big5hkscs"
-_SHIFT_JIS, _EUC_JP, _ISO_2022_JP = "cp932", "euc_jis_2004", "iso2022_jp_ext"
+_BIG5, _GB18030, _EUC_KR = f"{OWN_CODECS}big5", f"{OWN_CODECS}gb18030", "cp949"
+_SHIFT_JIS, _EUC_JP = "cp932", f"{OWN_CODECS}euc-jp"
 _HALF_WIDTH_MARKS = {"\uff9e": "\u309b", "\uff9f": "\u309c"}
 _NOT_ENCODED = "\ue5e5"  # its place in GB18030 is that of a blank
 _JIS_LEADS = (*range(0x81, 0xA0), *range(0xE0, 0xF0))
@@ -75,7 +75,7 @@ def _with_query_encoded(href: str, base: str, charset: str) -> str:
 
 def query_encoded(query: str, charset: str) -> str:
     """Return `query` as ASCII. A character that `charset` lacks becomes a numeric character reference, as in forms."""
-    return _iso2022_jp(query) if charset == _ISO_2022_JP else query.translate(_escapes(charset))
+    return _iso2022_jp(query) if charset == ISO_2022_JP else query.translate(_escapes(charset))
 
 
 class _Escapes(dict[int, str]):
@@ -112,17 +112,19 @@ def _bytes_of(character: str, charset: str) -> bytes | None:
     """Return one non-ASCII character by the encoders of the Encoding Standard; None if `charset` lacks it."""
     if charset in (_SHIFT_JIS, _EUC_JP):
         return _shift_jis(character) if charset == _SHIFT_JIS else _euc_jp(character)
-    if charset not in ("gb18030", _BIG5, "cp949"):
-        byte = _single_bytes(charset).get(character)
-        return None if byte is None else bytes([byte])
-    if charset == "gb18030" and character == "€":
-        return b"\x80"
-    return _big5(character) if charset == _BIG5 else _two_bytes(character, charset)
+    if charset == _BIG5:
+        return _big5(character)
+    if charset == _GB18030:
+        return b"\x80" if character == "€" else _two_bytes(character, "gb18030")
+    if charset == _EUC_KR:
+        return _two_bytes(character, charset)
+    byte = _single_bytes(charset).get(character)
+    return None if byte is None else bytes([byte])
 
 
 def _big5(character: str) -> bytes | None:
     """Encode as Microsoft does where it differs; the Hong Kong part is only read."""
-    data = _two_bytes(character, _BIG5) or _two_bytes(character, "cp950")
+    data = _two_bytes(character, "big5hkscs") or _two_bytes(character, "cp950")
     if data is None or data[0] < 0xA1:
         return None
     return data if data.decode("cp950", "replace") in (character, "\ufffd") or data[0] >= 0xC6 else None

@@ -1,8 +1,9 @@
 """Does a page say what it said? A token, a time in a script, an advertisement change bytes, but are no change.
 
-Asked by the harvest for pages whose bytes are not those of the copy in the archive. It compares what the page asks of
-robots, and title and words, which a reader comes for, without scripts, navigation, footers, asides and elements named
-as advertisements. Content that never stays (Olston and Pandey, Recrawl scheduling based on information longevity, WWW
+Asked by the harvest for pages that have a copy in the archive. A page with the bytes of its copy says the same if its
+head means the same: a media type, a charset or a robots directive may be new. Of a page with other bytes it compares
+also title and words, which a reader comes for, without scripts, navigation, footers, asides and elements named as
+advertisements. Content that never stays (Olston and Pandey, Recrawl scheduling based on information longevity, WWW
 2008) is not worth a visit. If it counted, such a page would seem to change at every visit, and take the visits of
 others.
 
@@ -10,6 +11,7 @@ Invariant: linear in the bytes, at most `MOST_TEXT_BYTES` of each version.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from fyke.core.decoding import decode_body, expected_steps
 from fyke.core.document import Document
@@ -17,6 +19,9 @@ from fyke.core.markup import TakesLong, has_many_tags, tree_of
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import haste
 from fyke.core.visits import HTML_TYPES, SAME_TEXT, Earlier, Exchange, Page
+from fyke.harvest.charset import codec_of
+from fyke.harvest.headers import said_of_links
+from fyke.harvest.media import said_of_kind
 
 CopyOf = Callable[[Earlier, int], tuple[bytes, bytes] | None]  # head and body of the newest copy, if no longer
 
@@ -43,11 +48,34 @@ def compare(page: Page, copy_of: CopyOf | None, most_bytes: int) -> None:
         return
     if exchange.outcome is Outcome.OK and page.fingerprint:
         if page.fingerprint == earlier.fingerprint:
-            exchange.outcome = Outcome.UNCHANGED
+            _compare_heads(page, earlier)
         elif copy_of and page.media_type in HTML_TYPES and _says_the_same(page, earlier, copy_of, most_bytes):
             exchange.detail = SAME_TEXT
     elif exchange.status in (404, 410) and earlier.missing:
         exchange.outcome = Outcome.GONE
+
+
+def _compare_heads(page: Page, earlier: Earlier) -> None:
+    """Note how a page is that has the bytes of its copy. It is read again if its head says something else."""
+    exchange = page.exchange
+    copy = replace(exchange, head=earlier.head or exchange.head)
+    if not _means_the_same(copy, page):
+        return
+    if said_of_links(copy) == said_of_links(exchange):
+        exchange.outcome = Outcome.UNCHANGED
+    else:
+        exchange.detail = SAME_TEXT
+
+
+def _means_the_same(copy: Exchange, page: Page) -> bool:
+    """Return whether the head of `page` asks the same of robots as that of its copy, and names the same media type and
+    charset."""
+    return copy.headers(_ROBOTS) == page.exchange.headers(_ROBOTS) and _kind(copy) == _kind(page.exchange)
+
+
+def _kind(exchange: Exchange) -> tuple[str, str | None]:
+    media_type, label = said_of_kind(exchange)
+    return media_type, codec_of(label)
 
 
 def _says_the_same(page: Page, earlier: Earlier, copy_of: CopyOf, most_bytes: int) -> bool:
@@ -57,7 +85,7 @@ def _says_the_same(page: Page, earlier: Earlier, copy_of: CopyOf, most_bytes: in
         return False
     visit = page.exchange.visit
     copy = Exchange(visit, Outcome.OK, 0.0, 0.0, status=200, head=message[0], body=Document(message[1]))
-    if expected_steps(copy) > MOST_STEPS or copy.headers(_ROBOTS) != page.exchange.headers(_ROBOTS):
+    if expected_steps(copy) > MOST_STEPS or not _means_the_same(copy, page):
         return False
     return same_text(decode_body(copy, most_bytes).content, page.content)
 

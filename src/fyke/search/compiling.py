@@ -10,6 +10,8 @@ The searcher calls it for each index it answers from.
 - Fillers, the words around what is asked ("how do I"), are left out if others remain, by the languages of the pages.
 - Three in five of the important words must be there, and of the parts of each (`2024-06-15`). A word in every fourth
   page is not important if there are others.
+- A run of characters without blanks may be a sentence, as in Japanese. Two in five of its pairs of neighbours are
+  enough, because half of them belong to two words.
 - Two neighbours may be there as one word ("data types").
 - A query of more than `FEW_WORDS` is a question: any of its important words is enough, near others or not.
 
@@ -35,7 +37,7 @@ from tantivy import Occur as Engine
 
 from fyke.search import grammar
 from fyke.search.grammar import Clause, Dated, Language, Near, Occur, Part, SearchQuery, Site, Words
-from fyke.search.schema import LANGUAGES, Analysis, schema, spelt, stem_field
+from fyke.search.schema import LANGUAGES, UNSPACED, Analysis, schema, spelt, stem_field
 
 BOOSTS = {"title": 0.1, "headings": 0.1, "anchors": 0.1, "address": 0.1, "description": 0.04, "text": 0.12}  # as typed
 NAMED = {"title_stems": 0.4, "headings_stems": 0.3, "anchors_stems": 0.4, "address_stems": 0.2}  # all it says: 1
@@ -45,6 +47,8 @@ COMMON = 0.25  # of all pages; a word in more is common
 COMMON_PAGES = 10  # a word in no more than these is not
 NEEDED = 0.6  # share of the important words
 FEW_WORDS = 5
+LONG_RUN = 4  # characters written without blanks that may be more than one word
+PAIRS = 0.4  # share of their pairs that must be there
 NEAR_WORDS = 8  # positions that a word may be off
 NEAR_FIELDS = ("title", "text")
 
@@ -196,7 +200,7 @@ class Compiler:
         if isinstance(part, Words):
             return self._words(part, share)
         if isinstance(part, Site):
-            query = tantivy.Query.term_query(self._schema, "site", part.name, "basic")
+            query = self._site(part)
         elif isinstance(part, Near):
             query = self._near_page(part.key)
         elif isinstance(part, Language):
@@ -204,6 +208,12 @@ class Compiler:
         else:
             query = self._dated(part)
         return tantivy.Query.const_score_query(query, 0.0)
+
+    def _site(self, site: Site) -> tantivy.Query:
+        if not site.path:
+            return tantivy.Query.term_query(self._schema, "site", site.name, "basic")
+        host, path = re.escape(site.name), re.escape(site.path)
+        return tantivy.Query.regex_query(self._schema, "url", rf"[a-z]+://([^/]*\.)?{host}(:[0-9]+)?{path}.*")
 
     def _near_page(self, key: int) -> tantivy.Query:
         """Return a query for a page and its cluster, in whichever index they are."""
@@ -224,9 +234,18 @@ class Compiler:
         found = [self._field(field, terms) for field in _IN[words.where]]
         if not words.phrase and not words.where:
             found += self._stems(words.text, share)
+            if 0 < share < 1 and len(terms) >= LONG_RUN and UNSPACED.search(words.text):
+                found.append(self._in_pairs(terms))
         return _best_of(found)
 
-    def _field(self, field: str, terms: list[str]) -> tantivy.Query:
+    def _in_pairs(self, terms: Sequence[str]) -> tantivy.Query:
+        """Return a query for pages with `PAIRS` of the pairs of neighbours in `terms`, which were written without
+        blanks: nobody says where words begin."""
+        pairs = list(dict.fromkeys(pairwise(terms)))
+        found = [_some_of([self._field(field, pair) for field in NEAR_FIELDS], 1) for pair in pairs]
+        return _some_of(found, ceil(PAIRS * len(found)))
+
+    def _field(self, field: str, terms: Sequence[str]) -> tantivy.Query:
         correction = sum(self._statistics.correction(field, term, self._shard) for term in terms) / len(terms)
         if len(terms) == 1:
             query = tantivy.Query.term_query(self._schema, field, terms[0])

@@ -6,6 +6,7 @@
     a OR b             either, of the two beside it                   colour OR color pickers
     intitle:  inurl:   in the title, in the address                   intitle:howto inurl:library
     site:              on this host, or below this domain             site:docs.python.org
+                       at an address that begins so                   site:docs.python.org/3/library/
     near:              says nearly what this page says                near:https://example.org/a.html
     lang:              in this language                               lang:de
     after:  before:    dated from that day on, before that day        after:2024 before:2024-06-15
@@ -22,10 +23,11 @@ from datetime import UTC, datetime
 from enum import Enum
 
 from fyke.core.errors import BadQuery
-from fyke.core.urls import canonical, key_of
+from fyke.core.urls import canonical, key_of, split
 
 MAX_CHARS = 2_000
 MAX_CLAUSES = 40
+MAX_SITE_CHARS = 400  # with a path: the engine compares few more
 
 _TOKEN = re.compile(
     r'(?P<sign>[+-])?(?:(?P<field>site|near|inurl|intitle|lang|after|before):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))',
@@ -36,7 +38,7 @@ _PORT = re.compile(r":\d*$")
 _OR = frozenset({"OR", "|"})
 _FILTER = re.compile(r"(site|near|inurl|intitle|lang|after|before):", re.IGNORECASE)
 _INSTEAD = {
-    "site": "the name of a host or domain, such as site:docs.example.org",
+    "site": "the name of a host or domain, and at most a short path, such as site:docs.example.org",
     "near": "the address of a page, such as near:https://example.org/a.html",
     "inurl": "a word of the address, such as inurl:library",
     "intitle": "a word of the title, such as intitle:howto",
@@ -66,9 +68,10 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Pages of a host, or of a domain and all below it."""
+    """Pages of a host, or of a domain and all below it; those at addresses with a path that begins with `path`."""
 
     name: str
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +169,8 @@ def _part(match: re.Match[str]) -> Part:
 
 def _filter(field: str, value: str, begin: int) -> Part:
     """Return what `field:value` narrows the answer to. Raises BadQuery."""
-    if field == "site" and (host := _host(value.partition("://")[2] or value)):
-        return Site(host)
+    if field == "site" and (site := _site(value.partition("://")[2] or value)) is not None:
+        return site
     if field == "near" and (url := canonical(value)):
         return Near(key_of(url))
     if field == "lang" and value.isalpha() and len(value) > 1:
@@ -185,8 +188,14 @@ def _refused(field: str, value: str) -> BadQuery:
     return BadQuery(f'{field}: {what}; write {_INSTEAD[field]}, or "{field}:{shown}" in quotes to find it as words')
 
 
-def _host(value: str) -> str:
-    return _PORT.sub("", value.partition("/")[0]).strip(".").removeprefix("*.").lower()
+def _site(value: str) -> Site | None:
+    host, _, path = value.partition("/")
+    name = _PORT.sub("", host).strip(".").removeprefix("*.").lower()
+    if not name or not path:
+        return Site(name) if name else None
+    url = canonical(f"http://a.example/{path}")
+    target = split(url).target if url else ""
+    return Site(name, target) if target and len(name) + len(target) <= MAX_SITE_CHARS else None
 
 
 def _day(value: str) -> int | None:

@@ -34,7 +34,7 @@ from fyke.search.documents import Writing
 from fyke.search.extract import TextExtractor
 from fyke.search.folder import ENGINE_META, IndexFolder, IndexState, engine_version
 from fyke.search.linkage import rank_links
-from fyke.search.lots import Fate, Lot, LotWriter, Read
+from fyke.search.lots import Fate, Lot, LotWriter, NotShown, Read
 from fyke.search.merge import merge
 from fyke.search.near import find_near
 from fyke.search.own_text import OwnText
@@ -88,6 +88,7 @@ class Indexer:
         self._archive = ArchiveReader(crawl, _settings(crawl).agent.user_agent)
         self._extractor = TextExtractor()
         self._own_text = OwnText()
+        self._not_shown = NotShown()
         self._read = self._written = self._deleted = 0
         self._planned = False  # the plan is of this process, so nothing of it was written before
 
@@ -169,10 +170,13 @@ class Indexer:
     def _read_pages(self) -> None:
         end = safe_rows(self.folder.crawl, "pages")
         position = self.state.pages_read
+        self._not_shown = NotShown()
+        for number in range(self.state.lots if position < end else 0):
+            self._not_shown.add(Lot(self.folder.lots, number))
         lot = LotWriter(self._own_text)
         for row in self._rows(position, end):
             position += 1
-            page = self._page(row)
+            page = self._page(row, lot)
             if page is not None:
                 lot.add(page)
             self._progress("read", position, end)
@@ -193,6 +197,7 @@ class Indexer:
         """Write `lot`, save the state, and return a new lot."""
         if len(lot):
             lot.write(self.folder.lots, self.state.lots)
+            self._not_shown.add(Lot(self.folder.lots, self.state.lots))
             self._own_text.write(self.folder.lines(self.state.lots + 1))
             self._read += position - self.state.pages_read
             self._save(lots=self.state.lots + 1, pages_read=position, unreadable=self._unreadable())
@@ -200,23 +205,31 @@ class Indexer:
             self._save(pages_read=position, unreadable=self._unreadable())
         return LotWriter(self._own_text)
 
-    def _page(self, row: dict[str, Any]) -> Read | None:
-        """Return what became of a page. None if its last visit says nothing about it, so that it stays as it was."""
+    def _page(self, row: dict[str, Any], lot: LotWriter) -> Read | None:
+        """Return what became of a page after the visits in `lot`. None if its last visit says nothing new about it, so
+        that it stays as it was."""
         outcome = row["outcome"]
         if outcome == Outcome.REDIRECTED:
             return _read(row, Fate.MOVED, target=key_of(row["redirect_to"] or "") if row["redirect_to"] else 0)
         if outcome == Outcome.GONE:
             return _read(row, Fate.GONE)
-        hidden = outcome == Outcome.UNCHANGED and row["noindex"]  # its header asks so, as not before
-        if (outcome not in (Outcome.OK, Outcome.TOO_LARGE) and not hidden) or row["warc_file"] is None:
+        as_it_was = outcome == Outcome.UNCHANGED and self._is_news(row, lot)
+        if (outcome not in (Outcome.OK, Outcome.TOO_LARGE) and not as_it_was) or row["warc_file"] is None:
             return None
-        page = self._archive.read(row)
+        page = self._archive.read({**row, "outcome": Outcome.OK} if as_it_was else row)
         if page is None:
             return None
         extract = self._extractor.extract(page)
-        if extract is None or page.noindex or row["noindex"]:
-            return replace(_read(row, Fate.HIDDEN), extract=extract)
+        if as_it_was:
+            row = {**row, "fingerprint": page.fingerprint}  # that of a 304 is of an empty body
+        if extract is None or row["noindex"] or (page.noindex and not as_it_was):
+            return replace(_read(row, Fate.REFUSED if as_it_was else Fate.HIDDEN), extract=extract)
         return replace(_read(row, Fate.SHOWN, canonical=extract.canonical), extract=extract)
+
+    def _is_news(self, row: dict[str, Any], lot: LotWriter) -> bool:
+        """Return whether a visit that found a page as it was hides it by its header, or no longer does."""
+        fate = lot.fate(row["key"]) or self._not_shown.fate(row["key"])
+        return fate is not Fate.HIDDEN and row["noindex"] != (fate is Fate.REFUSED)
 
     # --- near, merge and write
 

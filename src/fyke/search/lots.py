@@ -54,6 +54,7 @@ class Fate(IntEnum):
     HIDDEN = 2  # it is there, but may not be found: noindex, or nothing to read
     GONE = 3  # 404 or 410, twice in a row
     MOVED = 4  # a redirect
+    REFUSED = 5  # it was SHOWN, and a visit found it as it was, but its header said noindex
 
 
 ROWS = np.dtype(
@@ -145,6 +146,11 @@ class LotWriter:
                 self._anchors[key] = anchors = _Anchors.of(page.extract.anchors)
                 self.size_bytes += page.extract.size_bytes + anchors.size_bytes + PAGE_BYTES
                 self._pages[key] = replace(page, extract=replace(page.extract, parts=NO_PARTS, anchors=()))
+
+    def fate(self, key: int) -> Fate | None:
+        """Return the fate of the page `key`; None if it has no row."""
+        page = self._pages.get(key)
+        return None if page is None else Fate(page.row["fate"])
 
     def write(self, folder: Path, number: int) -> None:
         """Write the lot `number` and make it safe. Raises DiskFull or DirectoryError."""
@@ -309,6 +315,31 @@ class Lot:
             for block in np.unique(blocks).tolist():
                 within = places[blocks == block] - block * TEXTS_TOGETHER
                 yield pc.take(reader.get_batch(block), pa.array(within))
+
+
+class NotShown:
+    """The pages that are HIDDEN or REFUSED by the lots so far: 9 bytes each."""
+
+    def __init__(self) -> None:
+        self._keys = NO_KEYS  # sorted
+        self._fates = np.zeros(0, np.uint8)
+
+    def __repr__(self) -> str:
+        return f"NotShown({len(self._keys)} pages)"
+
+    def add(self, lot: Lot) -> None:
+        """Add the next lot."""
+        stay = np.isin(self._keys, lot.rows["key"], invert=True)
+        hidden = lot.rows[np.isin(lot.rows["fate"], (Fate.HIDDEN, Fate.REFUSED))]
+        keys = np.append(self._keys[stay], hidden["key"])
+        order = np.argsort(keys)
+        self._keys, self._fates = keys[order], np.append(self._fates[stay], hidden["fate"])[order]
+
+    def fate(self, key: int) -> Fate | None:
+        """Return the fate of the page `key`; None if it is neither."""
+        place = np.searchsorted(self._keys, np.uint64(key))
+        there = place < len(self._keys) and self._keys[place] == key
+        return Fate(self._fates[place]) if there else None
 
 
 def _mapped(path: Path) -> Array:

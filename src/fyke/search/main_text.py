@@ -2,9 +2,10 @@
 
 resiliparse (Bevendorff et al., Elastic ChatNoir, ECIR 2018) decides what is content, in its own tree, after elements
 marked as navigation were taken out. It takes each list near the top of a page for a menu. So lists are put deeper,
-where it asks how much of them is links. It takes a letter of three bytes alone in an element for an icon, and `<time>`
-for a remark beside the text; `kept` writes both so that it keeps them. Invariant: work is linear in the page except for
-its depth, which is bounded; texts are no longer than their limits.
+where it asks how much of them is links. It takes a character of three bytes alone in an element for an icon, `<time>`
+for a remark beside the text, and labels, buttons and figures for no text; `kept` writes these so that it keeps them.
+Captions of pictures stay out, because most name a photographer. Invariant: work is linear in the page except for its
+depth, which is bounded; texts are no longer than their limits.
 """
 
 import re
@@ -52,12 +53,23 @@ _NESTING_TAG = re.compile(
 _MOST_INDENTS = 4 << 20  # levels of lists, summed over all lines; two blanks each
 _INDENTED = re.compile(r"<(?:(/?)[uo]l\b)?", re.IGNORECASE)
 _LIST_TAG = re.compile(r"<(?:ul(?=[\s/>])|/ul[^<>]*>)", re.IGNORECASE)
-_LETTER_ALONE = re.compile(  # of three bytes in UTF-8, or the sign of a currency; also as a reference
-    r">\s*+(?:(?=[\u0800-\uffff])\w|[\u20a0-\u20cf]|&#(?:[0-9]{4,5}|[xX][0-9a-fA-F]{3,4});)(?=\s*+<)"
+_ALONE = re.compile(  # a character of three bytes in UTF-8, not of private use, where icons are; also as a reference
+    r">\s*+(?:(?=[\u0800-\ud7ff\uf900-\uffff])\S"
+    r"|&(?:#(?!5[7-9]...;|6[0-2]...;|63[0-6]..;|637[0-3].;|6374[0-3];)[0-9]{4,5}"
+    r"|#[xX](?!(?:[eE].|[fF][0-8])..;)[0-9a-fA-F]{3,4}|[A-Za-z]{2,31});)"
+    r"(?=\s*+<)"
 )
 _JOINER = "\u2060"  # invisible, and taken out of every text later
 _TIME_TAG = re.compile(r"<(/?)time(?=[\s/>])", re.IGNORECASE)
+# Buttons in a sentence, a heading or a cell, and labels there and in a list; others are of forms and menus.
+_SAID_TAG = re.compile(
+    r"((?:[^\s<>]\s?|<(?:h[1-6]|t[dh]|d[td]|summary)\b[^<>]*+>\s*+)<)(?:button|label)(?=[\s/>])"
+    r"|(<li\b[^<>]*+>\s*+(?:<input\b[^<>]*+>\s*+)?<)label(?=[\s/>])",
+    re.IGNORECASE,
+)
 _LINE_TAG = re.compile(r"<(/?)(?:summary|legend)(?=[\s/>])", re.IGNORECASE)  # it takes them for parts of a line
+_FIGURE = re.compile(r"<figure(?=[\s/>])((?:[^<]++|<(?!/?figure[\s/>]))*+)</figure(?=[\s/>])", re.IGNORECASE)
+_IN_FIGURE = re.compile(r"<(?:table|pre|blockquote)(?=[\s/>])", re.IGNORECASE)
 _LISTS = 1_000  # put deeper by three elements at most: resiliparse looks into lists from the fourth below the body on
 
 
@@ -121,9 +133,11 @@ def readable(page: Page) -> str:
 
 
 def kept(html: str) -> str:
-    """Return `html` written so that resiliparse keeps what a browser shows: letters alone in an element, and times. A
-    summary and a legend are lines of their own."""
-    html = _LETTER_ALONE.sub(rf"\g<0>{_JOINER}", html)
+    """Return `html` written so that resiliparse keeps what a browser shows: characters alone in an element, times, and
+    labels and buttons in the text, and figures that are tables, code or quotes. Summaries and legends are lines of
+    their own."""
+    html = _SAID_TAG.sub(r"\1\2span", _ALONE.sub(rf"\g<0>{_JOINER}", html))
+    html = _FIGURE.sub(lambda figure: f"<div{figure[1]}</div" if _IN_FIGURE.search(figure[1]) else figure[0], html)
     return _LINE_TAG.sub(r"<\1div", _TIME_TAG.sub(r"<\1data", html))
 
 

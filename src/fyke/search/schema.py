@@ -3,8 +3,8 @@
 Used by the writing of documents and by searching.
 
 - Words are runs of letters and digits, in small letters, without accents and points. In scripts without blanks, and in
-  Hangul, each character is a word, and a word of a query is a phrase. Signs that make a name (`c++`, `f#`, `.net`) are
-  spelt in letters first.
+  Hangul, each character is a word, and a word of a query is a phrase; so are emoji, in whatever colour of skin. Emoji
+  and signs that make a name (`c++`, `f#`, `.net`) are spelt in letters first.
 - `stem_<language>` holds the words of a page by their stems in its own language, so that "sorting" finds "sort";
   `stem_` those of languages without a stemmer, as they are. `title_stems` and its like hold what the page is called, by
   stems of its language. Stemmers know accents: a word that has another stem if typed without them has both.
@@ -50,7 +50,7 @@ _ENGLISH = """
     other another more most not no yes please
 """
 # Thai, Lao, Burmese, Khmer, kana, Han: written without blanks. And Hangul: its nouns stand with what follows them.
-_UNSPACED = re.compile(
+UNSPACED = re.compile(
     r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
     r"\uf900-\ufaff])"
 )
@@ -63,6 +63,8 @@ _WORD = re.compile(r"[^\W_]+")
 _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")  # Latin letters
 # Signs that make another name of a name: c++, a++; c#, f#; .net. Not those in j++k, a#b, example.net, 3#.
 _SIGNS = re.compile(r"(?<=[^\W_])\+\+(?![^\W\d]|[_+])|(?<=\b[^\W\d_])#(?![\w#])|(?<![\w.])\.(?=net\b)", re.IGNORECASE)
+_EMOJI = re.compile(r"[\u2600-\u27bf\u2b50\u2b55\U0001f1e6-\U0001f1ff\U0001f300-\U0001f3fa\U0001f400-\U0001faff]")
+_EMOJI_SPELT = re.compile(r"emoji(\d{4,6})")
 _SPELT = {"++": "plusplus ", "#": "sharp ", ".": "dot"}
 
 
@@ -80,7 +82,8 @@ def prepared(text: str) -> str:
     if text.isascii():
         return text
     text = _POINTS.sub("", normalize("NFC", text).replace("İ", "I"))
-    return _UNSPACED.sub(r" \1 ", text)
+    text = _EMOJI.sub(lambda match: f" emoji{ord(match[0])} ", text)
+    return UNSPACED.sub(r" \1 ", text)
 
 
 def as_written(term: str) -> str:
@@ -88,6 +91,8 @@ def as_written(term: str) -> str:
     for sign, letters in (("++", "plusplus"), ("#", "sharp")):
         if term.endswith(letters) and len(term) > len(letters):
             return term.removesuffix(letters) + sign
+    if emoji := _EMOJI_SPELT.fullmatch(term):
+        return chr(int(emoji[1]))
     return ".net" if term == "dotnet" else term
 
 

@@ -207,7 +207,8 @@ def condition_of(visit: Visit) -> str:
     earlier = visit.earlier
     if earlier is None or earlier.original is None:
         return ""
-    for field, value in (("If-None-Match", earlier.etag), ("If-Modified-Since", earlier.modified)):
+    for field, name in (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified")):
+        value = next(iter(headers_of(earlier.head, name)), "")
         if _VALIDATOR.fullmatch(value):
             return f"{field}: {value}"
     return ""
