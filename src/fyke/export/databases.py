@@ -138,7 +138,7 @@ class DatabaseTable:
 
 
 def _duckdb(path: Path) -> Any:
-    """Connect to the file at `path`. A new file that fails is deleted, because it would look damaged; but not if another
+    """Connect to the file at `path`. A new file that fails is deleted, because it would look damaged, unless another
     process made it meanwhile and holds its lock."""
     new = not path.exists()
     try:
