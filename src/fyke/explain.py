@@ -7,7 +7,6 @@ from the others, says so, and never says "not seen".
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -15,20 +14,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from fyke.archive.asked import AskedLater, all_seeds
 from fyke.archive.captures import Captures
 from fyke.archive.directory import CrawlDirectory, crawl_clock, saved_state
 from fyke.archive.division import division
-from fyke.archive.inspect import in_use
-from fyke.archive.lost import require_rows
-from fyke.archive.reading import segments
-from fyke.archive.schemas import SCHEMAS
+from fyke.archive.inspect import ending_of, in_use
+from fyke.archive.rows_of import shortest_link_to, url_with, visits_to
 from fyke.core.batches import URLS, Kind, u64, url_batch
 from fyke.core.clock import SystemClock
 from fyke.core.config import Config, RevisitSection
-from fyke.core.errors import ConfigurationError, StateDamaged
+from fyke.core.errors import ConfigurationError
 from fyke.core.hours import HostHours
 from fyke.core.plugins import named, schemes_of
 from fyke.core.rewrite_rules import rewrite_rules_of
@@ -66,7 +62,7 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
     url = at.url.decode()
     facts = [] if url == asked else [f"its canonical form is {url}"]
     facts += _host_facts(directory, config, url)
-    rows, damage = _page_rows(directory, at.key)
+    rows, damage = visits_to(directory, at.key)
     if damage:
         facts.append(f"other visits may be in a table that cannot be read: {damage[0]}")
     aside, how = _aside(config, at, directory)
@@ -94,16 +90,28 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
         raise damage[0]
     if refusal:
         return Explanation(url, f"filtered: it does not pass the rule {refusal}", facts)
-    return _not_linked_to(directory, url, [*facts, *how])
+    return _not_taken(directory, config, at, [*facts, *how])
 
 
-def _not_linked_to(directory: CrawlDirectory, url: str, facts: list[str]) -> Explanation:
+def _not_taken(directory: CrawlDirectory, config: Config, at: Locator, facts: list[str]) -> Explanation:
+    """Explain a URL that no rule refuses whatever links to it, and that never waited."""
+    url, link = at.url.decode(), shortest_link_to(directory, at.key)
+    if link is not None:
+        facts = [*facts, f"found on {link[0]}"]
+        refusal = _filters(directory, config).refusal(url_batch([at], depth=link[1]))
+        earlier = "left out: when it was found, a rule refused it that the settings no longer have"
+        earlier += ", or it was found since the last checkpoint" if ending_of(directory.states) == "running" else ""
+        return Explanation(url, f"filtered: it does not pass the rule {refusal}" if refusal else earlier, facts)
     probe = Captures(directory.path).probe(url)
     if probe is not None:
         asked = f"asked for {probe.taken_at:%Y-%m-%d %H:%M:%S} UTC, status {probe.status}, though no page links to it"
         return Explanation(url, f"{asked}: fyke made this URL up, to see whether its host makes pages up", facts)
     cut = sum(state.get("totals", {}).get("cut", 0) for state in directory.states)
     unread = [f"the ends of {counted(cut, 'page')} were not read for links or values"] if cut else []
+    if not config.store.links:
+        unread.append(
+            "links that depth, allow or deny left out are not known: there is no table of links (store.links)"
+        )
     verdict = "not seen: no fetched page has a link to it that may be followed, and no sitemap names it"
     return Explanation(url, verdict, [*facts, *unread])
 
@@ -143,23 +151,6 @@ def _filters(directory: CrawlDirectory, config: Config) -> Filters:
         for seed, target in {**state.get("landed", {}), **state.get("frontier", {}).get("landed", {})}.items():
             filters.land(locate(seed), locate(target))
     return filters
-
-
-def _page_rows(directory: CrawlDirectory, key: int) -> tuple[list[dict[str, Any]], list[StateDamaged]]:
-    """Return the visits to the page with `key`, in order, and the damage that hides others."""
-    rows: list[dict[str, Any]] = []
-    damage: list[StateDamaged] = []
-    where = ds.field("key") == pa.scalar(key, pa.uint64())
-    for segment in segments(directory.path, "pages") if directory.tables.is_dir() else []:
-        try:
-            rows += [row for batch in segment.batches(SCHEMAS["pages"].names, where) for row in batch.to_pylist()]
-        except StateDamaged as error:
-            damage.append(error)
-    try:
-        require_rows(directory, "pages")
-    except StateDamaged as error:
-        damage = damage or [error]
-    return rows, damage
 
 
 def _visits(rows: list[dict[str, Any]]) -> list[str]:
@@ -271,13 +262,13 @@ def _fetched(rows: list[dict[str, Any]], facts: list[str], directory: CrawlDirec
         facts.append(", ".join([kind, counted(row["content_bytes"], "byte"), *links]))
     if row["redirect_to"]:
         facts.append(f"it redirects to {row['redirect_to']}")
-    if same := _url_of(directory, "fingerprint", row["fingerprint"], row["key"]) if row["content_bytes"] else "":
+    if same := url_with(directory, "fingerprint", row["fingerprint"], row["key"]) if row["content_bytes"] else "":
         facts.append(f"{same} has the same bytes")
     if row["duplicate"]:
         facts.append("the same body was found before at this place, so it was not parsed again")
     if row["noindex"]:
         facts.append("it says noindex: search leaves it out, and so do exports without --all")
-    if via := _url_of(directory, "key", row["via"]):
+    if via := url_with(directory, "key", row["via"]):
         facts.append(f"found on {via}")
     return verdict, facts
 
@@ -298,17 +289,6 @@ def _rules_fetched(record: RobotsRecord, facts: list[str]) -> tuple[str, list[st
     came = f"status {record.status}" if record.state is RobotsState.RULES else record.reason
     again = f"it is asked for again after {until}, when its host is visited"
     return f"asked for {when}, as the rules of its host: {came}", [*facts, again]
-
-
-def _url_of(directory: CrawlDirectory, name: str, value: int, other_than: int = 0) -> str:
-    """Return a URL whose visit has `value` in the column `name`, except for the one with the key `other_than`."""
-    where = (ds.field(name) == pa.scalar(value, pa.uint64())) & (ds.field("key") != pa.scalar(other_than, pa.uint64()))
-    for segment in segments(directory.path, "pages") if value else []:
-        with suppress(StateDamaged):
-            found = next((batch for batch in segment.batches(["url"], where) if batch.num_rows), None)
-            if found is not None:
-                return str(found.column("url")[0].as_py())
-    return ""
 
 
 def _frontier(directory: CrawlDirectory, config: Config, at: Locator) -> FrontierSeen | None:

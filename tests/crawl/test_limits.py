@@ -1,5 +1,6 @@
 """When a crawl is told to stop, and what it says was left out."""
 
+import re
 import threading
 from pathlib import Path
 
@@ -8,8 +9,10 @@ import pytest
 from crawl.runs import archived, begin, crawl, fyke, killed_after, settings
 from crawl.small_site import SmallSite, small_site
 from crawl.test_access import asked
+from fyke.archive.directory import CrawlDirectory
 from fyke.archive.reading import read_table
 from fyke.core.config import literal
+from fyke.explain import why
 
 
 @pytest.fixture
@@ -56,6 +59,26 @@ def test_what_was_left_out(site: SmallSite, tmp_path: Path) -> None:
     assert run.status == 0 and run.summary["ending"] == "finished"
     assert run.summary["left_out"] == {"scope host": 1, "depth 1": 2, "deny (?:p150$)": 1}
     assert "1  links left out by scope host" in run.errors
+
+
+@pytest.mark.parametrize("agents", [1, 2])
+@pytest.mark.parametrize("depth", [1, 3])
+def test_why_names_the_rule_that_left_a_link_out(depth: int, agents: int, tmp_path: Path) -> None:
+    """Also the rule that the settings had once. A URL that no page links to was not seen."""
+    with small_site(pages=40) as site:
+        limits = ["--depth", str(depth), "--deny", "p1$", "--agents", str(agents)]
+        into, denied, every = tmp_path / "there", f"{site.url}p1", site.all_urls()
+        assert crawl(into, settings(tmp_path), site.url, *limits).status == 0
+    directory, fetched = CrawlDirectory(into), set(read_table(into, "pages")["url"].to_pylist())
+    linked = set(read_table(into, "links")["target_url"].to_pylist()) - fetched
+    refused = dict.fromkeys(linked, f"filtered: it does not pass the rule depth {depth}")
+    refused[denied] = "filtered: it does not pass the rule deny (?:p1$)"
+    told = {url: why(directory, url).verdict for url in every - fetched}
+    assert len(refused) > 1 and {url: told[url] for url in linked} == refused
+    assert all(told[url].startswith("not seen") for url in every - fetched - linked)
+    directory.settings.write_text(re.sub("(?m)^deny = .*", "deny = []", directory.settings.read_text()))
+    assert why(directory, denied).verdict.startswith("left out: when it was found, a rule refused it")
+    assert all(why(directory, url).verdict == told[url] for url in told if url != denied)
 
 
 @pytest.mark.parametrize("agents", [1, 2])

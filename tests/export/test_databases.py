@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ import pytest
 from crawl.runs import crawl, settings
 from crawl.runs import fyke as command
 from crawl.small_site import small_site
+from fyke.core.errors import ConfigurationError
 from fyke.export.databases import Database
 
 TABLES = """
@@ -133,3 +135,30 @@ def test_mistakes_are_one_line(address: str, words: str, crawled: Path, tmp_path
     assert done.returncode == 2 and not done.stdout and "a-secret" not in done.stderr
     (line,) = done.stderr.splitlines()
     assert words in line
+
+
+def test_a_file_that_another_process_makes_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever finds no file, and then one that is in use, is refused, and takes nothing from who made it."""
+    made, connect = tmp_path / "made.duckdb", adbc_driver_duckdb.dbapi.connect
+    script = (
+        "import sys; from fyke.export.databases import Database\n"
+        "with Database('duckdb:' + sys.argv[1]) as opened:\n"
+        "    opened._cursor.execute('create table kept as select 7 as number')\n"
+        "    print(flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(made)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdin is not None and other.stdout is not None
+
+        def late(path: str) -> Any:
+            assert other.stdout is not None and other.stdout.readline()
+            return connect(path)
+
+        monkeypatch.setattr(made.__class__, "exists", lambda _: False)
+        monkeypatch.setattr(adbc_driver_duckdb.dbapi, "connect", late)
+        with pytest.raises(ConfigurationError, match="refused"), Database(f"duckdb:{made}"):
+            pass
+        monkeypatch.undo()
+        other.communicate(b"\n")
+    assert _asked(adbc_driver_duckdb.dbapi, str(made), "select * from kept") == [{"number": 7}]

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -10,6 +11,7 @@ import fyke
 from crawl.runs import crawl, crawl_killed, settings
 from crawl.runs import fyke as command
 from crawl.small_site import SmallSite, small_site
+from fyke.export.extracting import FileTarget
 
 TABLE = """
 [[extract]]
@@ -112,3 +114,20 @@ def test_mistakes(site: SmallSite, tmp_path: Path) -> None:
     told(3, str(into), "--config", str(config), "--out", str(tmp_path / "file"), words="--out")
     run = crawl(into, config, site.url, "--pages", "9")
     assert run.status == 3 and "fyke extract" in run.errors and run.errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+def test_one_of_two_at_once_is_refused(kind: str, site: SmallSite, tmp_path: Path) -> None:
+    """And the table of the other is whole; when it has ended, the same command makes its own."""
+    assert crawl(tmp_path / "there", settings(tmp_path), site.url).status == 0
+    here = ["extract", str(tmp_path / "there"), "--to", kind, "--config", str(asked(tmp_path))]
+    with FileTarget(tmp_path / "there" / "extracted", kind) as target:
+        _, writer = target.table("numbers", pa.schema([("url", pa.string())]))
+        writer.write([("http://a.example/",)] * 9)
+        refused = command(*here)
+        writer.write([("http://a.example/",)] * 9)
+        writer.close()
+    assert refused.returncode == 3 and "is being written by another fyke extract: wait for it" in refused.stderr
+    made = tmp_path / "there" / "extracted" / f"numbers.{kind}"
+    assert (len(made.read_text().splitlines()) if kind == "jsonl" else pq.read_table(made).num_rows) == 18
+    assert "119 rows" in command(*here).stdout

@@ -277,7 +277,11 @@ class CrawlDirectory:
             )
         for key in SAME_CRAWL:
             if before[key] != now[key]:
-                edited = f"; {key} may be edited in {self.settings}" if key in EDITED else ""
+                edited = (
+                    f"; {key} may be edited in {self.settings}, for links that are found from then on"
+                    if key in EDITED
+                    else ""
+                )
                 raise OtherCrawl(
                     f"{self.path} holds another crawl ({key} = {literal(before[key])}, not {literal(now[key])}): choose"
                     f" another folder with --into, or resume that one with fyke crawl --into {self.path}{edited}"

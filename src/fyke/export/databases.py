@@ -8,6 +8,7 @@ earlier ones stay. Messages never contain the address, because it may hold a pas
 """
 
 import errno
+import fcntl
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -137,14 +138,17 @@ class DatabaseTable:
 
 
 def _duckdb(path: Path) -> Any:
-    """Connect to the file at `path`. A new file that fails is deleted, because it would look damaged."""
+    """Connect to the file at `path`. A new file that fails is deleted, because it would look damaged, unless another
+    process made it meanwhile and holds its lock."""
     new = not path.exists()
     try:
         return duckdb.connect(str(path))
     except adbc_driver_manager.Error:
         with suppress(OSError):
             if new:
-                path.unlink()
+                with path.open("rb+") as file:
+                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    path.unlink()
         raise
 
 

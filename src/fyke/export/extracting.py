@@ -5,7 +5,9 @@ can be changed and tried again without a request. Invariant: a table appears who
 by one transaction; memory holds a batch of rows.
 """
 
+import fcntl
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
@@ -17,7 +19,7 @@ from rich.console import Console
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.table_files import parquet_writer
 from fyke.archive.tables import rows_batch
-from fyke.core.errors import ConfigurationError, MissingExtra
+from fyke.core.errors import ConfigurationError, DirectoryInUse, MissingExtra
 from fyke.core.extraction import ExtractSection
 from fyke.core.visits import Page
 from fyke.disk.files import writing, written_whole
@@ -109,8 +111,8 @@ class ExtractTarget(AbstractContextManager["ExtractTarget"], Protocol):
         ...
 
 
-class _Files:
-    """Files below `folder`."""
+class FileTarget:
+    """Files below `folder`, which is locked: two writers of one file would mix their rows."""
 
     def __init__(self, folder: Path, kind: str) -> None:
         self._folder = folder
@@ -120,6 +122,16 @@ class _Files:
     def __enter__(self) -> Self:
         with writing(self._folder, refused=OTHERWISE):
             self._folder.mkdir(parents=True, exist_ok=True)
+            held = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(held)
+            another = "is being written by another fyke extract: wait for it, or"
+            raise DirectoryInUse(f"{self._folder} {another} {OTHERWISE}") from None
+        except OSError:  # a network's file system may lock no folders
+            pass
+        self._parts.callback(os.close, held)
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -195,7 +207,7 @@ def extract(
 
 def _target(directory: Path, out: Path | None, to: str) -> ExtractTarget:
     if to in FORMATS:
-        return _Files(out or directory / FOLDER, to)
+        return FileTarget(out or directory / FOLDER, to)
     if not to.startswith(DATABASES):
         raise ConfigurationError(f"--to {to}: write {', '.join(FORMATS)}, postgresql://HOST/NAME or duckdb:FILE")
     if out is not None:
