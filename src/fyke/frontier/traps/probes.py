@@ -192,8 +192,8 @@ class Probes:
     def make_up(self, places: U64, hosts: U64, domains: U64) -> Mask:
         """Return which of these places (`place_key`), their hosts or domains (uint64[n] each) are convicted:
         bool[n]."""
-        of_domain = self._are_convicted(domains ^ np.uint64(_DOMAIN)) & (hosts != domains)
-        of_domain &= ~self.proven(hosts, ASK_AFTER)
+        of_domain: Mask = self._are_convicted(domains ^ np.uint64(_DOMAIN))
+        of_domain &= (hosts != domains) & ~self.proven(hosts, ASK_AFTER)
         return self._are_convicted(places) | self._are_convicted(hosts) | of_domain
 
     def _are_convicted(self, keys: U64) -> Mask:
