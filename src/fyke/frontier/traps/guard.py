@@ -213,10 +213,10 @@ class TrapGuard:
         return shape
 
     def _have_fertile_shapes(self, lots: Lots, counts: Counts) -> Mask:
-        """Return which URLs have an own shape that brings something, and no barren name with a word: bool[n]."""
+        """Return which URLs have an own shape that brings something: bool[n]."""
         own = lots.own(counts)
         fertile: Mask = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
-        return fertile & ~lots.any((lots.roles == Role.WORD) & counts["barren"])
+        return fertile
 
     def _have_fertile_folders(self, urls: pa.RecordBatch, lots: Lots, asked: Mask) -> Mask:
         """Return which of those of `urls` (n rows) that are `asked` (bool[n]) lie in folders that bring something:
