@@ -339,9 +339,8 @@ class Drum(Closing):
         if self._merging or self._dtype is None:
             raise RuntimeError(f"{self!r} is in a merge, or holds no values")
         groups = grouped(keys)
-        values = self._table.lookup(groups.keys)[1]
+        values = self._table.lookup(groups.keys, keep=False)[1]
         assert values is not None
-        self._table.forget()
         return values.take(groups.group_of[groups.places])
 
     def get(self, key: int) -> tuple[bool, Any]:

@@ -9,9 +9,10 @@ page cache takes 53.
 Invariant: keys are strictly increasing; every key lies in the part's range, from `low` to the next part's.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from fyke.disk.store import State, Store
 KEY = np.dtype("<u8")
 
 Chunk = tuple[U64, Values | None]
+Block = tuple[U64, Callable[[], Values | None]]  # keys, and how to read their values
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,27 +78,42 @@ class Parts:
         """Return the values of missing keys, [count]."""
         return None if self._dtype is None else np.zeros(count, self._dtype)
 
-    def lookup(self, part: Part, keys: U64) -> tuple[Mask, Values | None]:
-        """Return which `keys` (sorted, without repeats) the part holds, bool[n], and values [n], zero if not found."""
+    def lookup(self, part: Part, keys: U64, *, keep: bool = True) -> tuple[Mask, Values | None]:
+        """Return which `keys` (sorted, without repeats) the part holds, bool[n], and values [n], zero if not found.
+        Without `keep`, nothing that is read is kept for a fold."""
         found, values = np.zeros(len(keys), np.bool_), self.zeros(len(keys))
         if not part.count or not len(keys):
             return found, values
-        look = self._probe if len(keys) * self._sizes.probe_share < part.count else self._scan
-        look(part, keys, found, values)
+        if len(keys) * self._sizes.probe_share < part.count:
+            self._probe(part, keys, found, values)
+        else:
+            self._scan(self._kept_blocks(part) if keep else self._blocks(part), keys, found, values)
         return found, values
 
-    def _scan(self, part: Part, keys: U64, found: Mask, values: Values | None) -> None:
+    def _scan(self, blocks: Iterable[Block], keys: U64, found: Mask, values: Values | None) -> None:
         done = 0
-        for chunk, chunk_values in self.chunks(part):
+        for chunk, values_of in blocks:
             end = done + int(np.searchsorted(keys[done:], chunk[-1], side="right"))
             places = np.searchsorted(chunk, keys[done:end])
             hits = chunk[places] == keys[done:end]
             found[done:end] = hits
-            if values is not None and chunk_values is not None:
+            if values is not None and hits.any() and (chunk_values := values_of()) is not None:
                 np.put(values, done + np.flatnonzero(hits), chunk_values.take(places[hits]))
             done = end
             if done == len(keys):
                 return
+
+    def _kept_blocks(self, part: Part) -> Iterator[Block]:
+        for chunk, chunk_values in self.chunks(part):
+            yield chunk, partial(_same, chunk_values)
+
+    def _blocks(self, part: Part) -> Iterator[Block]:
+        """Yield the blocks of the part. Values are read if they are asked for: few blocks have one that is wanted."""
+        with ExitStack() as stack:
+            keys, *values = (stack.enter_context(column) for column in self._columns(part))
+            stack.callback(self._count_reads, [keys, *values])
+            for place in range(keys.blocks):
+                yield keys.block(place), partial(values[0].block, place) if values else partial(_same, None)
 
     def chunks(self, part: Part) -> Iterator[Chunk]:
         """Yield the part from its first key to its last, by blocks. Raises StateDamaged at a damaged block.
@@ -238,6 +255,10 @@ class _Output:
     def close(self) -> list[Part]:
         self._finish()
         return self._parts
+
+
+def _same(values: Values | None) -> Values | None:
+    return values
 
 
 def _cut(values: Values | None, start: int, end: int) -> Values | None:

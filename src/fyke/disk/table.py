@@ -76,15 +76,16 @@ class Table:
 
     # --- reading
 
-    def lookup(self, keys: U64) -> tuple[Mask, Values | None]:
-        """Return which `keys` (sorted, without repeats) the table holds, bool[n], and values [n], zero if not found."""
+    def lookup(self, keys: U64, *, keep: bool = True) -> tuple[Mask, Values | None]:
+        """Return which `keys` (sorted, without repeats) the table holds, bool[n], and values [n], zero if not found.
+        Without `keep`, the part that was read is not kept for a fold."""
         found, values = np.zeros(len(keys), np.bool_), self._files.zeros(len(keys))
         for place, start, end in self._by_part(keys):
             found[start:end], young_values = self._young.lookup(place, keys[start:end])
             if values is not None and young_values is not None:
                 values[start:end] = young_values
             rest = start + np.flatnonzero(~found[start:end])
-            found[rest], part_values = self._files.lookup(self._parts[place], keys[rest])
+            found[rest], part_values = self._files.lookup(self._parts[place], keys[rest], keep=keep)
             if values is not None and part_values is not None:
                 np.put(values, rest, part_values)
         return found, values

@@ -114,6 +114,7 @@ def test_a_domain_that_has_a_host_for_every_name_is_convicted_and_its_proven_hos
     asking.restart()
     assert passed(asking, "/", "new.a.example") == []
     assert passed(asking, "/entry/"), "it had shown enough before"
+    assert passed(asking, "/", "a.example"), "nobody made up the domain's own name"
     assert passed(asking, "/", "a.other.example")
 
 

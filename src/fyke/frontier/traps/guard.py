@@ -114,13 +114,14 @@ class TrapGuard:
 
     def _count(self, sharp: Sequence[Row], coarse: Sequence[Row]) -> bool:
         """Count the rows for shapes. Returns whether one is barren no longer."""
-        if not sharp and not coarse:
-            return False
-        fell, rose = self._yields.add(np.array(sharp, COUNT), steady=True)
-        of_coarse_fell, of_coarse_rose = self._yields.add(np.array(coarse, COUNT), PATIENCE)
-        self._accused.update(fell, of_coarse_fell)
-        self._changed = True
-        return rose or of_coarse_rose
+        any_rose = False
+        for rows, patience, steady in ((sharp, 1, True), (coarse, PATIENCE, False)):
+            if rows:
+                fell, rose = self._yields.add(np.array(rows, COUNT), patience, steady=steady)
+                self._accused.update(fell)
+                self._changed = True
+                any_rose |= rose
+        return any_rose
 
     def _learn_of_probes(self, judged: pa.RecordBatch) -> None:
         about_of, fresh_of = u64(judged, "via").tolist(), judged.column("fresh").to_pylist()
@@ -212,10 +213,10 @@ class TrapGuard:
         return shape
 
     def _have_fertile_shapes(self, lots: Lots, counts: Counts) -> Mask:
-        """Return which URLs have an own shape that brings something, and no barren name with a word: bool[n]."""
+        """Return which URLs have an own shape that brings something: bool[n]."""
         own = lots.own(counts)
         fertile: Mask = (2 * own["pages"] >= self._after) & (own["fresh"] * FERTILE >= 1)
-        return fertile & ~lots.any((lots.roles == Role.WORD) & counts["barren"])
+        return fertile
 
     def _have_fertile_folders(self, urls: pa.RecordBatch, lots: Lots, asked: Mask) -> Mask:
         """Return which of those of `urls` (n rows) that are `asked` (bool[n]) lie in folders that bring something:

@@ -14,7 +14,7 @@ traps get their share of visits, leaves them out. A site without end grows. A si
 pages each lead to the next, seldom does. A host is asked about a further place after `REST_PAGES` fresh pages for each
 place before. Once a place is convicted, `ASK_SOON` fresh pages at a place are enough. If `ASK_HOSTS` hosts of a domain
 had fresh pages, `TRIES` made-up hosts of the domain are asked. New text at each convicts all hosts of the domain except
-for those with `ASK_AFTER` fresh pages.
+for those with `ASK_AFTER` fresh pages, and for the host with the domain's own name, which is no name made up.
 
 Robots rules, filters and rests hold for probes as for all visits. Probes are archived and are no pages: nothing is
 counted, and no link of them is followed.
@@ -192,7 +192,8 @@ class Probes:
     def make_up(self, places: U64, hosts: U64, domains: U64) -> Mask:
         """Return which of these places (`place_key`), their hosts or domains (uint64[n] each) are convicted:
         bool[n]."""
-        of_domain = self._are_convicted(domains ^ np.uint64(_DOMAIN)) & ~self.proven(hosts, ASK_AFTER)
+        of_domain: Mask = self._are_convicted(domains ^ np.uint64(_DOMAIN))
+        of_domain &= (hosts != domains) & ~self.proven(hosts, ASK_AFTER)
         return self._are_convicted(places) | self._are_convicted(hosts) | of_domain
 
     def _are_convicted(self, keys: U64) -> Mask:
