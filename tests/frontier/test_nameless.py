@@ -1,4 +1,4 @@
-"""The laws of names that have no address: a domain of such names costs a few look-ups a second, and nobody else waits."""
+"""A domain of names that have no address costs its name servers a few look-ups a second, and nobody else waits."""
 
 from collections import Counter
 from pathlib import Path
@@ -13,6 +13,7 @@ from fyke.core.messages import Rules
 from fyke.core.urls import key_of, locate, robots_url
 from fyke.disk.store import Store
 from fyke.frontier.nameless import HOPELESS, IN_VAIN, MOST_DOMAINS, MOST_REST_S, ORIGINS, PAUSE_S, Nameless, rest_s
+from fyke.frontier.robots_gate import AS
 
 BEGUN_AT = 1_000_000.0
 
@@ -40,7 +41,10 @@ def looked_up(nameless: Nameless, names: list[str], has_address: "set[str]", sec
     """When each of `names` is looked up, if all are asked for at once and answers come at once."""
     found, now, asked = [], BEGUN_AT, names
     while now < BEGUN_AT + seconds:
-        for name in [*names_of(nameless.admit(origins(asked), now) if asked else None), *names_of(nameless.get(256, now))]:
+        for name in [
+            *names_of(nameless.admit(origins(asked), now) if asked else None),
+            *names_of(nameless.get(256, now)),
+        ]:
             found.append((now - BEGUN_AT, name))
             nameless.tell(domain(name), found=name in has_address)
         now, asked = now + 0.05, []
@@ -49,7 +53,7 @@ def looked_up(nameless: Nameless, names: list[str], has_address: "set[str]", sec
 
 def test_a_domain_of_such_names_is_looked_up_a_few_times_a_second(nameless: Nameless) -> None:
     """Whatever was asked for at once before an answer came; and all of them in time."""
-    for number in range(IN_VAIN):
+    for _ in range(IN_VAIN):
         nameless.tell(domain("bad.test"), found=False)
     times = [at for at, _ in looked_up(nameless, [f"n{number}.bad.test" for number in range(300)], set(), 60.0)]
     assert 60 / PAUSE_S * 0.5 < len(times) <= 60 / PAUSE_S + 1
@@ -87,51 +91,66 @@ def test_rests_grow_so_that_a_crawl_ends() -> None:
     assert rest_s(10**9) == MOST_REST_S
 
 
-Step = tuple[str, int, bool]
+class Model:
+    """What should be known, and who came out."""
+
+    def __init__(self, nameless: Nameless) -> None:
+        self.nameless, self.now, self.put = nameless, BEGUN_AT, 0
+        self.out, self.in_vain, self.last = Counter[str](), Counter[str](), dict[str, float]()
+
+    def came(self, names: list[str]) -> None:
+        for name in names:
+            parent = name.split(".", 1)[1]
+            if self.in_vain[parent] >= IN_VAIN:
+                assert self.now >= self.last.get(parent, 0.0) + rest_s(self.in_vain[parent])
+                self.last[parent] = self.now
+        self.out.update(names)
+        assert len(self.nameless) + self.out.total() == self.put
+
+    def asked(self, count: int) -> None:
+        names = [f"n{self.put + place}.d{place % 3}.test" for place in range(count)]
+        self.put += count
+        self.came(names_of(self.nameless.admit(origins(names), self.now)))
+
+    def get(self, most: int) -> None:
+        names = names_of(self.nameless.get(most, self.now))
+        assert len(names) <= most
+        self.came(names)
+
+    def told(self, number: int, *, found: bool) -> None:
+        of = f"d{number % 3}.test"
+        for _ in range(1 if found else IN_VAIN):
+            self.nameless.tell(domain(of), found=found)
+        self.in_vain[of] = 0 if found else self.in_vain[of] + IN_VAIN
+        if found:
+            self.last.pop(of, None)
+
+
+STEPS = {
+    "put": Model.asked,
+    "get": lambda model, number: model.get(max(1, number)),
+    "found": lambda model, number: model.told(number, found=True),
+    "failed": lambda model, number: model.told(number, found=False),
+    "wait": lambda model, number: setattr(model, "now", model.now + number / 40),
+}
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    steps=st.lists(
-        st.tuples(st.sampled_from(["put", "get", "tell", "wait", "save"]), st.integers(0, 40), st.booleans()), max_size=40
-    )
-)
-def test_every_origin_is_here_or_came_out_once(tmp_path_factory: pytest.TempPathFactory, steps: list[Step]) -> None:
+@given(steps=st.lists(st.tuples(st.sampled_from([*STEPS]), st.integers(0, 40)), max_size=40))
+def test_every_origin_is_here_or_came_out_once(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]
+) -> None:
     """Whatever is told meanwhile; and no domain is looked up sooner than it may be."""
-    nameless, now = Nameless(Store(tmp_path_factory.mktemp("shard"))), BEGUN_AT
-    put, out, in_vain, last = 0, Counter[str](), Counter[str](), dict[str, float]()
-    for what, number, flag in steps:
-        of = f"d{number % 3}.test"
-        came: list[str] = []
-        if what == "put":
-            names = [f"n{put + place}.d{place % 3}.test" for place in range(number)]
-            put += number
-            came = names_of(nameless.admit(origins(names), now))
-        elif what == "get":
-            came = names_of(nameless.get(max(1, number), now))
-            assert len(came) <= max(1, number)
-        elif what == "tell":
-            for _ in range(1 if flag else IN_VAIN):
-                nameless.tell(domain(of), found=flag)
-            in_vain[of] = 0 if flag else in_vain[of] + IN_VAIN
-            if flag:
-                last.pop(of, None)
-        else:
-            now += number / 40
-        for name in came:
-            parent = name.split(".", 1)[1]
-            if in_vain[parent] >= IN_VAIN:
-                assert now >= last.get(parent, 0.0) + rest_s(in_vain[parent])
-                last[parent] = now
-        out.update(came)
-        assert len(nameless) + out.total() == put
-    for parent in in_vain:
-        nameless.tell(domain(parent), found=True)
-    while len(nameless):
-        out.update(names_of(nameless.get(256, now)))
-        now += PAUSE_S
-    assert out.total() == put
-    assert set(out.values()) <= {1}
+    model = Model(Nameless(Store(tmp_path_factory.mktemp("shard"))))
+    for step, number in steps:
+        STEPS[step](model, number)
+    for parent in range(3):
+        model.told(parent, found=True)
+    while len(model.nameless):
+        model.get(256)
+        model.now += PAUSE_S
+    assert model.out.total() == model.put
+    assert set(model.out.values()) <= {1}
 
 
 def test_what_is_known_is_saved_and_bounded(tmp_path: Path) -> None:
@@ -149,6 +168,4 @@ def test_what_is_known_is_saved_and_bounded(tmp_path: Path) -> None:
 
 
 def test_each_kind_of_rules_has_a_meaning_for_its_urls() -> None:
-    from fyke.frontier.robots_gate import AS
-
     assert {*AS.values()} == {Rules.OPEN, Rules.UNREACHABLE}
