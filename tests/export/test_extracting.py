@@ -10,6 +10,7 @@ import fyke
 from crawl.runs import crawl, crawl_killed, settings
 from crawl.runs import fyke as command
 from crawl.small_site import SmallSite, small_site
+from fyke.export.extracting import ExtractedFiles
 
 TABLE = """
 [[extract]]
@@ -54,6 +55,17 @@ def test_killed_and_resumed_every_page_has_its_row_once(site: SmallSite, tmp_pat
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{into}/extracted/numbers.parquet: 117 rows\n"
     assert rows(into / "extracted" / "numbers.parquet") == found
+
+
+def test_who_comes_second_is_told_that_another_extracts(site: SmallSite, tmp_path: Path) -> None:
+    """And takes nothing from the first."""
+    into = tmp_path / "there"
+    assert crawl(into, asked(tmp_path), site.url, "--pages", "5").status == 0
+    with ExtractedFiles(into / "extracted", "parquet"):
+        second = command("extract", str(into))
+        assert second.returncode == 2 and second.stderr.count("\n") == 1, second.stderr
+        assert "another fyke extract" in second.stderr
+    assert command("extract", str(into)).returncode == 0
 
 
 def test_a_selector_is_changed_and_nothing_is_fetched(site: SmallSite, tmp_path: Path) -> None:

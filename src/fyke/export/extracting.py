@@ -6,6 +6,7 @@ by one transaction; memory holds a batch of rows.
 """
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
@@ -20,7 +21,7 @@ from fyke.archive.tables import rows_batch
 from fyke.core.errors import ConfigurationError, MissingExtra
 from fyke.core.extraction import ExtractSection
 from fyke.core.visits import Page
-from fyke.disk.files import writing, written_whole
+from fyke.disk.files import lock, writing, written_whole
 from fyke.disk.scratch import scratch
 from fyke.export.selection import Selection, select
 from fyke.export.source import Source
@@ -29,6 +30,7 @@ from fyke.progress import Progress
 from fyke.search.archived import COLUMNS, ArchiveReader
 
 FOLDER = "extracted"
+LOCK = ".lock"  # in the folder of the files
 DATABASES = ("postgresql://", "postgres://", "duckdb:")
 OTHERWISE = "name another folder with --out"
 ROWS_AT_ONCE = 10_000
@@ -109,7 +111,7 @@ class ExtractTarget(AbstractContextManager["ExtractTarget"], Protocol):
         ...
 
 
-class _Files:
+class ExtractedFiles:
     """Files below `folder`."""
 
     def __init__(self, folder: Path, kind: str) -> None:
@@ -120,6 +122,8 @@ class _Files:
     def __enter__(self) -> Self:
         with writing(self._folder, refused=OTHERWISE):
             self._folder.mkdir(parents=True, exist_ok=True)
+        in_use = f"{self._folder} is being written by another fyke extract: wait for it, or {OTHERWISE}"
+        self._parts.callback(os.close, lock(self._folder / LOCK, in_use))
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -191,7 +195,7 @@ def extract(
 
 def _target(directory: Path, out: Path | None, to: str) -> ExtractTarget:
     if to in FORMATS:
-        return _Files(out or directory / FOLDER, to)
+        return ExtractedFiles(out or directory / FOLDER, to)
     if not to.startswith(DATABASES):
         raise ConfigurationError(f"--to {to}: write {', '.join(FORMATS)}, postgresql://HOST/NAME or duckdb:FILE")
     if out is not None:
