@@ -63,7 +63,7 @@ def test_who_comes_second_is_told_that_another_extracts(site: SmallSite, tmp_pat
     assert crawl(into, asked(tmp_path), site.url, "--pages", "5").status == 0
     with ExtractedFiles(into / "extracted", "parquet"):
         second = command("extract", str(into))
-        assert second.returncode == 2 and second.stderr.count("\n") == 1, second.stderr
+        assert second.returncode == 3 and second.stderr.count("\n") == 1, second.stderr
         assert "another fyke extract" in second.stderr
     assert command("extract", str(into)).returncode == 0
 
