@@ -35,8 +35,11 @@ def _take_closed_streams() -> None:
 
 
 def _too_little() -> str:
-    """Say if stack or addresses are too few for Fyke and its threads; empty if not."""
+    """Say if the null device is missing, or stack or addresses are too few for Fyke and its threads; empty if not."""
     import resource  # noqa: PLC0415 - Ctrl-C comes first
+
+    if not os.access(os.devnull, os.R_OK | os.W_OK):
+        return f"there is no {os.devnull} to be written: mount /dev in this container or chroot, then run it again"
 
     def allowed(limit: int, needed: int) -> int:
         """Return what is allowed if it is less than `needed`; otherwise 0."""
@@ -80,9 +83,9 @@ def _complain(said: str) -> None:
 def main() -> None:
     """Run the command: `fyke.cli` does the rest."""
     end_quietly()
-    _take_closed_streams()
     if said := _too_little():
         _complain(said)
+    _take_closed_streams()
     try:
         from fyke.core.memory import give_back  # noqa: PLC0415 - Ctrl-C comes first
 

@@ -38,7 +38,7 @@ from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState
 from fyke.frontier.again import USUAL_S
 from fyke.frontier.filters import Filters, filters_for
-from fyke.frontier.looking import BLOCKED, OVER_QUOTA, TRAPPED, YOUNGER, FrontierSeen
+from fyke.frontier.looking import BLOCKED, OVER_QUOTA, YOUNGER, FrontierSeen
 from fyke.frontier.quota import PageLimits
 from fyke.frontier.revisit.belief import Belief, bounds, prior, seen
 from fyke.frontier.revisit.choice import CHANCE, Resting, Terms, due_at
@@ -311,7 +311,7 @@ def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> tuple[st
             if _holds(batches, at):
                 blocked = split(at.url.decode()).host in AskedLater(directory.state).blocked
                 words = "for the crawl to go on" if words == BLOCKED and not blocked else words
-                return words, frontier.trap(at.key) if words == TRAPPED else ""
+                return words, frontier.reason(words, at, crawl_clock(directory).wall_ahead_s)
         return YOUNGER if frontier.met(at.key) else "", ""
 
 

@@ -472,3 +472,14 @@ def test_a_process_that_is_killed_loses_and_doubles_nothing(folder: Path, tmp_pa
     assert read_table(folder, "links", ["source"]).num_rows == 5 * end
     entries = [line for path in (folder / "warc").glob("*.cdxj") for line in read_lines(path)]
     assert sorted(int(fields["url"].rpartition("/")[2]) for _, _, fields in entries) == list(range(end))
+
+
+@pytest.mark.parametrize("crawl", ["n" * 250, "ä" * 125, "n" * 245 + "-0003"], ids=["long", "not English", "an agent"])
+def test_the_name_of_a_crawl_may_be_as_long_as_a_folders(folder: Path, make_exchange, crawl: str) -> None:
+    """And ends as it did, which tells the agents of a crawl apart."""
+    writer = WarcWriter(folder, 1 << 30, "test", crawl=crawl)
+    writer.write(make_exchange())
+    writer.close()
+    (written,) = (folder / "warc").glob("*.warc.gz")
+    assert written.name.endswith(f"{'' if 'ä' in crawl else crawl[-100:]}-00000.warc.gz")
+    assert_tools_agree(written)

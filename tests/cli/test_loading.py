@@ -205,3 +205,12 @@ def test_files_that_are_too_few(files: int, tmp_path: Path) -> None:
 def test_our_own_mistake_shows_itself(tmp_path: Path) -> None:
     done = run(MISSING, "fyke.crawl.run", *COMMANDS[2], folder=tmp_path)
     assert done.returncode == 1 and "Traceback" in done.stderr
+
+
+def test_who_has_no_null_device_is_told_in_a_line(tmp_path: Path) -> None:
+    """As in a chroot without /dev: agents and readers of documents could not begin."""
+    without = "import os, runpy, sys; os.devnull = sys.argv.pop(1); runpy.run_module('fyke', run_name='__main__')"
+    command = [sys.executable, "-c", without, str(tmp_path / "null"), "crawl", "http://a.test/", "--into"]
+    done = subprocess.run([*command, str(tmp_path / "crawl")], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "mount /dev" in done.stderr, done.stderr
+    assert not (tmp_path / "crawl").exists()

@@ -125,7 +125,9 @@ def test_a_crawl_that_goes_on_stands_where_it_stopped_before_its_agents_say_so(t
         assert crawl(into, config, site.url, "--agents", "2", "--pages", "5").summary["pages"] == 5
     directory = CrawlDirectory(into)
     with ForkServer() as forks:
-        stands = Supervisor(directory, directory.config(), Division(2, 2), 2, Orders(moved=False), forks).statistics()
+        stands = Supervisor(
+            directory, directory.config(), Division(2, 2), 2, Orders("none", moved=False), forks
+        ).statistics()
     assert stands.pages == 5
     assert not stands.elapsed_s
 
@@ -146,7 +148,7 @@ def test_how_long_hosts_rest_is_judged_by_the_clock_of_the_crawl(tmp_path: Path)
     noted["taken_at"] += 10 * 365.25 * 86400
     directory = CrawlDirectory(tmp_path)
     with directory.recorded(Config()), ForkServer() as forks:
-        crawling = Supervisor(directory, Config(), Division(2, 2), 2, Orders(moved=False, clock=noted), forks)
+        crawling = Supervisor(directory, Config(), Division(2, 2), 2, Orders("none", moved=False, clock=noted), forks)
     for rest_s, ending in ((100.0, None), (1e6, Ending.RESTING)):
         stand = Stand(
             idle=True, level_done=False, rests_until=noted["taken_at"] + rest_s, activity=0, unsafe_letters=0, later=0,

@@ -22,7 +22,7 @@ def test_the_last_line_says_how_a_process_ended(tmp_path: Path) -> None:
         for agent in range(5):
             here, there = socket.socketpair()
             with there:
-                forks.start(there, tmp_path / "none", [agent], Orders(moved=False).written())
+                forks.start(there, tmp_path / "none", [agent], Orders("none", moved=False).written())
             ours.append(here)
         for here in ours:
             said = b""

@@ -11,7 +11,7 @@ import fyke
 from crawl.runs import crawl, crawl_killed, settings
 from crawl.runs import fyke as command
 from crawl.small_site import SmallSite, small_site
-from fyke.export.extracting import FileTarget
+from fyke.export.extracting import ExtractedFiles
 
 TABLE = """
 [[extract]]
@@ -121,7 +121,7 @@ def test_one_of_two_at_once_is_refused(kind: str, site: SmallSite, tmp_path: Pat
     """And the table of the other is whole; when it has ended, the same command makes its own."""
     assert crawl(tmp_path / "there", settings(tmp_path), site.url).status == 0
     here = ["extract", str(tmp_path / "there"), "--to", kind, "--config", str(asked(tmp_path))]
-    with FileTarget(tmp_path / "there" / "extracted", kind) as target:
+    with ExtractedFiles(tmp_path / "there" / "extracted", kind) as target:
         _, writer = target.table("numbers", pa.schema([("url", pa.string())]))
         writer.write([("http://a.example/",)] * 9)
         refused = command(*here)

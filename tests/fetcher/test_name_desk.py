@@ -113,7 +113,7 @@ async def test_names_that_fail_hold_no_room_for_rules(tmp_path: Path) -> None:
                 fetcher.pump()
                 await asyncio.sleep(0)
             learned = fetcher.take().learned
-            assert {rules for _, rules, _ in learned} == {Rules.UNREACHABLE}
+            assert {rules for _, rules, _ in learned} == {Rules.UNNAMED}
             told = {origin: until - clock.now() for origin, _, until in learned}
             assert len(told) == len(learned) == 500
             assert {*told.values()} == {config.politeness.failure_delay_s * 2**round_}

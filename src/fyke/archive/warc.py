@@ -30,6 +30,7 @@ from fyke.disk.files import cut, explained, open_append, writing
 BUFFER_BYTES = 1 << 18
 WHOLE_BYTES = 1 << 20  # longer bodies are streamed
 FOLDER = "warc"
+MOST_NAME_CHARS = 200  # of the crawl, in the name of a file
 
 
 class RecordPlace(NamedTuple):
@@ -73,7 +74,7 @@ class WarcWriter:
     ) -> None:
         self._folder = folder
         self._warc_bytes = warc_bytes
-        self._crawl = re.sub(r"[^A-Za-z0-9_.]+", "-", crawl)
+        self._crawl = re.sub(r"[^A-Za-z0-9_.]+", "-", crawl)[-MOST_NAME_CHARS:]
         self._info = {
             "software": software,
             "format": "WARC File Format 1.1",

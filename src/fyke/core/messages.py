@@ -33,6 +33,8 @@ class Rules(IntEnum):
     OPEN = 1  # URLs go to the fetcher, which asks the lines about each, or ends the visit if its host is gone
     CLOSED = 2  # nothing may be fetched
     UNREACHABLE = 3  # robots.txt could not be had: nothing may be fetched until it is tried again
+    NAMELESS = 4  # as OPEN: the host is gone, because its name has no address
+    UNNAMED = 5  # as UNREACHABLE: no name server told its host's address
 
 
 ENDED = pa.schema(

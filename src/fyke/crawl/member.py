@@ -111,6 +111,7 @@ class Member:
 class Orders:
     """Orders that the agents of a process are started with."""
 
+    sockets: str  # the folder for those between agents
     moved: bool  # whether addresses went from agent to agent since the last run
     clock: Mapping[str, Any] = field(default_factory=dict)  # as noted by the clock that all agents go on by
     again: Pass | None = None  # a pass over the crawl
@@ -138,7 +139,7 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
         async with AsyncExitStack() as stack:
             agents = {}
             for me in numbers:
-                sockets = Sockets(me, directory.state)
+                sockets = Sockets(me, Path(orders.sockets))
                 seat = Seat(
                     me=me,
                     division=divided,

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, nullcontext, suppress
 from math import inf
+from pathlib import Path
 
 import uvloop
 from rich.console import Console
@@ -37,6 +38,7 @@ from fyke.crawl.member import Orders
 from fyke.crawl.monitor import Monitor, seeds_in_words
 from fyke.crawl.owed import take_over
 from fyke.crawl.passes import Pass, next_pass
+from fyke.crawl.post.sockets import folder_for_sockets
 from fyke.crawl.rewriting import is_settled
 from fyke.crawl.seed_sources import SeedSources
 from fyke.crawl.signals import leave_terminal, stop_signals, stopped_at_once
@@ -215,7 +217,8 @@ class _CrawlRun:
                     require_state(part)
                 locked.enter_context(directory.recorded(config, listed))
                 take_over(directory)
-                divided, orders = self._orders()
+                sockets = locked.enter_context(folder_for_sockets(directory.state))
+                divided, orders = self._orders(sockets)
                 crawl = Supervisor(directory, config, divided, config.crawl.agents, orders, forks)
                 signals = _obey_signals(crawl.stop)
             async with crawl, Control(crawl, directory.state):
@@ -223,7 +226,7 @@ class _CrawlRun:
             totals = totals_of(directory.states)
         return Summary(ending, totals, crawl.peak_memory_bytes, terminated=terminated)
 
-    def _orders(self) -> tuple[Division, Orders]:
+    def _orders(self, sockets: Path) -> tuple[Division, Orders]:
         """Return how the crawl is divided from now on, and the orders with which its agents begin."""
         directory, agents = self._directory, self._config.crawl.agents
         before = division(directory.state)
@@ -240,7 +243,7 @@ class _CrawlRun:
         self._tell_of(clock)
         again = next_pass(states, self._again, clock.now(), may_begin=may_begin)
         moved = any(states) and divided.agents != before.agents
-        return divided, Orders(moved=moved, clock=clock.noted(), again=again)
+        return divided, Orders(str(sockets), moved=moved, clock=clock.noted(), again=again)
 
     def _tell_of(self, clock: Clock) -> None:
         """Tell the person if the machine's clock was set by days since the crawl began."""

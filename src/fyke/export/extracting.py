@@ -5,7 +5,6 @@ can be changed and tried again without a request. Invariant: a table appears who
 by one transaction; memory holds a batch of rows.
 """
 
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -19,10 +18,10 @@ from rich.console import Console
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.table_files import parquet_writer
 from fyke.archive.tables import rows_batch
-from fyke.core.errors import ConfigurationError, DirectoryInUse, MissingExtra
+from fyke.core.errors import ConfigurationError, MissingExtra
 from fyke.core.extraction import ExtractSection
 from fyke.core.visits import Page
-from fyke.disk.files import writing, written_whole
+from fyke.disk.files import lock, writing, written_whole
 from fyke.disk.scratch import scratch
 from fyke.export.selection import Selection, select
 from fyke.export.source import Source
@@ -31,6 +30,7 @@ from fyke.progress import Progress
 from fyke.search.archived import COLUMNS, ArchiveReader
 
 FOLDER = "extracted"
+LOCK = ".lock"  # in the folder of the files
 DATABASES = ("postgresql://", "postgres://", "duckdb:")
 OTHERWISE = "name another folder with --out"
 ROWS_AT_ONCE = 10_000
@@ -111,8 +111,8 @@ class ExtractTarget(AbstractContextManager["ExtractTarget"], Protocol):
         ...
 
 
-class FileTarget:
-    """Files below `folder`, which is locked: two writers of one file would mix their rows."""
+class ExtractedFiles:
+    """Files below `folder`."""
 
     def __init__(self, folder: Path, kind: str) -> None:
         self._folder = folder
@@ -122,16 +122,8 @@ class FileTarget:
     def __enter__(self) -> Self:
         with writing(self._folder, refused=OTHERWISE):
             self._folder.mkdir(parents=True, exist_ok=True)
-            held = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(held)
-            another = "is being written by another fyke extract: wait for it, or"
-            raise DirectoryInUse(f"{self._folder} {another} {OTHERWISE}") from None
-        except OSError:  # a network's file system may lock no folders
-            pass
-        self._parts.callback(os.close, held)
+        in_use = f"{self._folder} is being written by another fyke extract: wait for it, or {OTHERWISE}"
+        self._parts.callback(os.close, lock(self._folder / LOCK, in_use))
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -207,7 +199,7 @@ def extract(
 
 def _target(directory: Path, out: Path | None, to: str) -> ExtractTarget:
     if to in FORMATS:
-        return FileTarget(out or directory / FOLDER, to)
+        return ExtractedFiles(out or directory / FOLDER, to)
     if not to.startswith(DATABASES):
         raise ConfigurationError(f"--to {to}: write {', '.join(FORMATS)}, postgresql://HOST/NAME or duckdb:FILE")
     if out is not None:

@@ -179,7 +179,7 @@ class RulesDesk:
             self._hand_on(record)
             return
         if host.retired:  # the fetcher will end each of its visits
-            self._open(origin, now)
+            self._open(origin, host, now)
             self._bench.leave(host, now)
             return
         closed = self._bench.apply_hours(host, now)
@@ -256,10 +256,10 @@ class RulesDesk:
         if visit.errand:
             self.answers.append(Exchange(visit, outcome, now, 0.0, detail=detail))
             return
-        origin = visit.robots_of
+        origin, host = visit.robots_of, self._own_host(visit)
         self.begun(self._host_of(origin), visit)
         self._learn(Exchange(visit, outcome, now, 0.0, detail=detail), b"", now, hand_on=False)
-        self._open(origin, now)
+        self._open(origin, host, now)
 
     def lost(self, host: Host, exchange: Exchange, now: float, least_failures: int) -> None:
         """Treat a page's failure, which is the fault of its origin and not of `host`, as a failure of the origin's
@@ -277,16 +277,21 @@ class RulesDesk:
             self._fail_led_too_late(visit, until, now)
             return
         self._not_made(host, visit)
-        self._hold_back(visit.robots_of, until, closed=host.closed_until > now)
+        if host.addresses or host.closed_until > now:
+            self._hold_back(visit.robots_of, until, closed=host.closed_until > now)
+        else:
+            self.learned.append((visit.robots_of, Rules.UNNAMED, until))
 
     def _hold_back(self, origin: str, until: float, *, closed: bool) -> None:
         """Ask nothing of `origin` before `until`. If the hours of the day are the reason (`closed`), its pages pass the
         gate and sleep: hours may change, and sleeping pages can be roused."""
         self.learned.append((origin, Rules.OPEN if closed else Rules.UNREACHABLE, until))
 
-    def _open(self, origin: str, now: float) -> None:
-        """Let the pages of `origin` pass the gate for a while: the fetcher will end them, or ask for rules again."""
-        self.learned.append((origin, Rules.OPEN, now + self._negative_s))
+    def _open(self, origin: str, host: Host | None, now: float) -> None:
+        """Let the pages of `origin` pass the gate for a while: the fetcher will end them, or ask for rules again. If
+        `host` has no address, they pass as slowly as such names are looked up."""
+        rules = Rules.OPEN if host is None or host.addresses else Rules.NAMELESS
+        self.learned.append((origin, rules, now + self._negative_s))
 
     def put_off(self, visit: Visit, now: float) -> None:
         """Give up a robots visit for now, because its host is blocked or belongs to another agent. The pages of its
@@ -296,7 +301,7 @@ class RulesDesk:
             self.unmade(visit, Outcome.HOST_RETIRED, "it redirects to a host that is not asked here", now)
             return
         self._not_made(host, visit)
-        self._open(visit.robots_of, now)
+        self._open(visit.robots_of, None, now)
 
     def _learn(
         self,

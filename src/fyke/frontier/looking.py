@@ -7,6 +7,7 @@ for a file that goes while it is read means that the crawl took another checkpoi
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,7 +19,7 @@ from fyke.core.batches import URLS, u64
 from fyke.core.closing import Closing
 from fyke.core.config import FrontierSection
 from fyke.core.errors import StateDamaged
-from fyke.core.urls import Locator, key_of
+from fyke.core.urls import Locator, key_of, pay_level_domain, split
 from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Values
@@ -28,6 +29,7 @@ from fyke.frontier.asleep import WAITING
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
 from fyke.frontier.found import NewLinks
+from fyke.frontier.nameless import domains_in_vain
 from fyke.frontier.revisit.choice import Standing
 from fyke.frontier.revisit.signals import EVIDENCE, Trust, trust
 from fyke.frontier.robots_gate import RECORD
@@ -39,6 +41,7 @@ from fyke.frontier.traps.waiting import Traps
 BLOCKED = "because its host is blocked"  # a place where URLs wait
 YOUNGER = "its outcome is younger than the last checkpoint"
 OVER_QUOTA = "because its host has reached its limit of pages"  # a place as well; its URLs are left out
+UNRULED = "for the robots.txt of its host"  # a place as well
 TRAPPED = "behind everything else, as a trap"  # a place as well; see `trap`
 LOOKS = 3  # at a crawl that takes another checkpoint each time
 
@@ -101,8 +104,8 @@ class FrontierSeen(Closing):
             over = name.startswith("beast-over")
             yield "because its domain is over its budget" if over else "for its turn", self._queue(name, rows)
         gate = state.get("gate", {})
-        yield "for the robots.txt of its host", self._queue("robots-waiting", gate.get("waiting"))
-        yield "for the robots.txt of its host", self._unchecked_rules(gate.get("cache"))
+        yield UNRULED, self._queue("robots-waiting", gate.get("waiting"))
+        yield UNRULED, self._unchecked_rules(gate.get("cache"))
         for name, rows in state.get("ready", {}).items():
             yield "in line, on disk", self._queue(name, rows)
         yield BLOCKED, self._queue("blocked", state.get("blocked"))
@@ -112,7 +115,19 @@ class FrontierSeen(Closing):
         yield OVER_QUOTA, self._queue("quota", state.get("quota", {}).get("queue"))
         yield "for its host's turn", self._queue("leased", state.get("leased"))
 
-    def trap(self, key: int) -> str:
+    def reason(self, place: str, at: Locator, wall_ahead_s: float) -> str:
+        """Return in words why `at` waits in this place, if that is not plain."""
+        if place == TRAPPED:
+            return self._trap(at.key)
+        in_vain = domains_in_vain(self._state.get("gate", {}).get("nameless", {})).get(at.domain)
+        if place != UNRULED or in_vain is None:
+            return ""
+        domain = pay_level_domain(split(at.url.decode()).host)
+        until = datetime.fromtimestamp(in_vain[1] + wall_ahead_s, UTC)
+        names = f"{in_vain[0]:,} names in a row below {domain} had no address"
+        return f"{names}, so the next is looked up after {until:%Y-%m-%d %H:%M:%S} UTC"
+
+    def _trap(self, key: int) -> str:
         """Return in words why the URL with this key waits as a trap; empty if it is not one any more."""
         config = self._config
         traps = Traps(self._store, config.trap_pages, self._state.get("traps"), probes=config.probes)

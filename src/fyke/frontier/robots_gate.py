@@ -13,7 +13,8 @@ tells the answers (`learn_rules`). Differs from the paper:
 - A bounded set of origins met lately stands in front: a crawl of few hosts never waits for a merge.
 - `waiting` is read again when answers came, not round and round. The answers are in memory, and take no merge.
 - Few hosts of a domain are asked at a time (`fyke.frontier.newcomers`). The others are `held`, except for made-up
-  hosts, by which probes find out whether the domain has a host for every name (`fyke.frontier.traps.probes`).
+  hosts, by which probes find out whether the domain has a host for every name (`fyke.frontier.traps.probes`). If name
+  after name of a domain has no address, they wait longer (`fyke.frontier.nameless`).
 
 Invariant: a URL that was put is waiting, or came out once, passed or refused.
 """
@@ -26,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, concat, keep, numbers, u64, url_batch
+from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, concat, keep, numbers, u64
 from fyke.core.messages import Rules
 from fyke.core.sorting import nth_of_each
 from fyke.core.urls import key_of, locate, robots_url
@@ -34,16 +35,17 @@ from fyke.disk.drum import Drum
 from fyke.disk.operations import Answers, Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
+from fyke.frontier.nameless import ORIGINS, Nameless, robots_of
 from fyke.frontier.newcomers import Newcomers
 from fyke.frontier.origins import origin_keys, origins_of
 from fyke.frontier.sizes import SIZES, Sizes
 
 RECORD = np.dtype([("state", "<u1"), ("expires_at", "<u4")])  # unix seconds
 ASKED = np.dtype("<u4")  # when, in unix seconds
-ORIGINS = pa.schema([("key", pa.uint64()), ("origin", pa.binary())])
 PATIENCE_S = 3600  # after which an origin is asked for again, because its answer may be lost
 MOST_NEWS = 1024
 MOST_TRIALS = 1024
+AS = {Rules.NAMELESS: Rules.OPEN, Rules.UNNAMED: Rules.UNREACHABLE}  # what they mean for the URLs of the origin
 HELD_ROWS = 64  # held origins looked at in a turn
 RECHECK_ROW_S = 5e-6  # assumed cost of reading a row of `waiting` again: 1e-6 measured, more with many origins
 RECHECK_SHARE = 4  # rechecks take one part in this many of the time, at most
@@ -79,6 +81,7 @@ class RobotsGate:
         self._waiting = DiskQueue(store, "robots-waiting", URLS, saved.get("waiting"))
         self._asks = DiskQueue(store, "robots-asks", ORIGINS, saved.get("asks"))
         self._held = DiskQueue(store, "robots-held", ORIGINS, saved.get("held"))
+        self._nameless = Nameless(store, saved.get("nameless"))
         self._newcomers = Newcomers()
         self._trials: set[int] = set()  # origins of hosts that probes ask: they are not held
         self._looked = 0  # held origins looked at since a visit was over
@@ -88,7 +91,8 @@ class RobotsGate:
         self._news: dict[int, tuple[int, int, bool]] = {key: tuple(rest) for key, *rest in saved.get("news", [])}
         self._checking = int(saved.get("checking", 0))  # URLs that wait for a merge
         self._refused: list[pa.RecordBatch] = []
-        self._due = math.inf  # when all in `waiting` is to be checked again
+        self._due = math.inf  # when all in `waiting` is to be checked again, because a server may answer by then
+        self._lost_at = math.inf  # the same, because answers may be lost
         self._is_answered = False  # answers in memory came since `waiting` was last read
         self._cost_s = self._read_at = 0.0  # of the last reading of `waiting`
         self._left = 0  # rows of `waiting` still to be read
@@ -127,7 +131,8 @@ class RobotsGate:
         if not, and infinite if no URL waits."""
         if self.unchecked or self.asks_waiting or self._left > 0 or (self._is_answered and len(self._waiting)):
             return 0.0
-        return self._due if len(self._waiting) else math.inf
+        lost_at = math.inf if len(self._nameless) else self._lost_at
+        return min(self._due, self._nameless.due, lost_at) if len(self._waiting) else math.inf
 
     # --- URLs
 
@@ -183,7 +188,8 @@ class RobotsGate:
                 self._waiting.put(keep(answers.aux, unsure))
                 self._ask(answers.keys[states == Rules.UNKNOWN], keep(answers.aux, states == Rules.UNKNOWN))
                 retries = records["expires_at"][states == Rules.UNREACHABLE]
-                self._due = min(self._due, now + self._patience_s, float(retries.min(initial=2**32 - 1)))
+                self._due = min(self._due, float(retries.min(initial=2**32 - 1)))
+                self._lost_at = min(self._lost_at, now + self._patience_s)
             yield passed
         self._tell()
         yield from self._settle_asks(now)
@@ -247,17 +253,26 @@ class RobotsGate:
                 continue
             batch = queue.get(most if queue is self._asks else min(most, HELD_ROWS))
             if batch is not None:
-                origins = batch.column("origin").to_pylist()
-                rules = url_batch([locate(robots_url(origin.decode())) for origin in origins], kind=Kind.RULES)
-                trials = self._trials.intersection(batch.column("key").to_pylist())
-                begun = self._newcomers.begin(rules, in_doubt) | all_of_a_domain
-                begun |= np.isin(u64(batch, "key"), np.fromiter(trials, np.uint64, len(trials)))
-                self._trials -= trials
-                self._held.put(keep(batch, ~begun))
-                self._looked = 0 if begun.any() else self._looked + batch.num_rows
-                wanted.append(keep(rules, begun))
-                most -= int(begun.sum())
+                wanted.append(self._begin(self._nameless.admit(batch, now), in_doubt, anyway=all_of_a_domain))
+                most -= wanted[-1].num_rows
+        batch = self._nameless.get(most, now)
+        if batch is not None:
+            wanted.append(self._begin(batch, in_doubt, anyway=all_of_a_domain))
         return concat(wanted)
+
+    def _begin(
+        self, asked: pa.RecordBatch, in_doubt: Callable[[pa.RecordBatch], Mask], *, anyway: bool
+    ) -> pa.RecordBatch:
+        """Return the robots.txt files (schema `URLS`) of those origins that begin now. The others are held, if not
+        `anyway`."""
+        rules = robots_of(asked)
+        trials = self._trials.intersection(asked.column("key").to_pylist())
+        begun = self._newcomers.begin(rules, in_doubt) | anyway
+        begun |= np.isin(u64(asked, "key"), np.fromiter(trials, np.uint64, len(trials)))
+        self._trials -= trials
+        self._held.put(keep(asked, ~begun))
+        self._looked = 0 if begun.any() else self._looked + asked.num_rows
+        return keep(rules, begun)
 
     def over(self, domains: U64, *, asked: bool = True) -> None:
         """Note that visits to these domains (uint64[n], with repeats) are over, or, if not `asked`, that their hosts
@@ -267,7 +282,9 @@ class RobotsGate:
 
     def learn_rules(self, origin: str, rules: Rules, expires_at: float, now: float) -> None:
         """Note that the rules of `origin` are `rules` until `expires_at`; if UNREACHABLE, it is tried again then."""
-        key = key_of(origin.encode())
+        if rules is not Rules.UNREACHABLE:
+            self._nameless.tell(_domain_of(origin), found=rules not in AS)
+        rules, key = AS.get(rules, rules), key_of(origin.encode())
         end = int(min(max(math.ceil(expires_at), 0), 2**32 - 1))
         self._news[key] = (int(rules), end, end < now + self._patience_s)
         self._lately.pop(key, None)
@@ -276,7 +293,7 @@ class RobotsGate:
             self._lately[key] = (rules, end)
             self._is_answered = True
         else:
-            self._unreached.append(locate(robots_url(origin)).domain)
+            self._unreached.append(_domain_of(origin))
             self._due = min(self._due, end)
 
     def _make_room(self, origins: int) -> None:
@@ -330,7 +347,7 @@ class RobotsGate:
 
     def _begin_recheck(self, now: float, *, urgent: bool) -> bool:
         """Return whether to read all of `waiting` again from now on."""
-        is_due = now >= self._due
+        is_due = now >= min(self._due, self._lost_at)
         if not (is_due or self._is_answered) or not len(self._waiting):
             return False
         share = URGENT_RECHECK_SHARE if urgent else RECHECK_SHARE
@@ -340,7 +357,8 @@ class RobotsGate:
         self._read_at, self._cost_s = now, len(self._waiting) * self._recheck_row_s
         self._checks_all, self._is_answered = is_due, False
         if is_due:
-            self._due = now + self._patience_s
+            self._due, self._lost_at = math.inf, now + self._patience_s
+            self._nameless.renew(now - self._patience_s)
         self._left = len(self._waiting)
         return True
 
@@ -348,6 +366,7 @@ class RobotsGate:
         """Go on after a restart: unanswered origins are asked for again, as `waiting` is checked."""
         self._asks.destroy()
         self._held.destroy()
+        self._nameless.destroy()
         self._due = self._opened_at
 
     def refused(self) -> pa.RecordBatch:
@@ -374,11 +393,16 @@ class RobotsGate:
             "waiting": self._waiting.state(),
             "asks": self._asks.state(),
             "held": self._held.state(),
+            "nameless": self._nameless.state(),
             "checking": self._checking,
             "asked_at": self._asked_at,
             "news": [[key, *news] for key, news in self._news.items()],
         }
 
     def close(self) -> None:
-        for owned in (self._cache, self._requested, self._waiting, self._asks, self._held):
+        for owned in (self._cache, self._requested, self._waiting, self._asks, self._held, self._nameless):
             owned.close()
+
+
+def _domain_of(origin: str) -> int:
+    return locate(robots_url(origin)).domain

@@ -19,6 +19,7 @@ import uvicorn
 
 from fyke.core.errors import ConfigurationError
 from fyke.serve.app import application
+from fyke.serve.guests import Guest
 from fyke.serve.security import Token
 from fyke.serve.shelf import Shelf
 
@@ -43,7 +44,7 @@ def serve(folders: Sequence[Path], host: str, port: int, token: str | None, read
     app = application(shelf, word, host)
     config = uvicorn.Config(
         app, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=GRACE_S,
-        lifespan="on",
+        lifespan="on", http=Guest,
     )  # fmt: skip
     few = FirstFaults()
     for name in ("uvicorn.error", "asyncio"):

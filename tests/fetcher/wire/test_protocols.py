@@ -80,6 +80,20 @@ async def test_whose_head_says_all_needs_no_body(fault):
             assert not answer.body.size or answer.truncated
 
 
+@pytest.mark.parametrize("fields", [b"", b"Transfer-Encoding: gzip\r\n"])
+@pytest.mark.parametrize("closes", [True, False])
+async def test_who_gives_no_length_must_close_the_connection(fields, closes):
+    """If the last transfer coding is not chunked, the connection's end is the body's (RFC 9112, 6.3)."""
+    script = saying(b"HTTP/1.1 200 OK\r\n", fields, b"\r\nhi", close=closes)
+    async with web(script) as server, Client(stall_s=1) as client:
+        answer = await client.get(server.url("/"))
+        kept_open = "gives no length, and the server kept the connection open" in answer.detail
+        assert (answer.outcome, kept_open) == ((Outcome.OK, False) if closes else (Outcome.STALLED, True)), (
+            answer.detail
+        )
+        assert answer.body.read() == b"hi"
+
+
 async def test_of_all_3xx_those_lead_on_that_may():
     """RFC 9110, 15.4: a 300 may be followed, and an unknown 3xx is like it. A 305 would name a proxy for us, and 306
     means nothing. A 304 says that nothing moved."""

@@ -1,4 +1,4 @@
-"""Envelopes between processes of one machine: each agent listens at a Unix socket in the crawl's folder `state`.
+"""Envelopes between processes of one machine: each agent listens at a Unix socket, usually in the crawl's `state`.
 
 A transport as the office wants it: `send` carries a frame or loses it, and never waits. Each agent writes to the
 connections it opened, and reads from those that others opened. Invariant: a frame arrives whole or not at all. Bounded:
@@ -6,14 +6,15 @@ memory holds `MOST_BYTES` for each agent, however slow it is.
 """
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fyke.archive.orders import bound, near
 from fyke.core.errors import DirectoryError
 from fyke.crawl.post.columns import FRAME, envelope_opened
 from fyke.crawl.post.letters import Envelope
+from fyke.disk.scratch import scratch
 
 MOST_BYTES = 32 << 20  # of frames that wait for one agent
 AGAIN_S = 0.1  # between attempts to reach an agent
@@ -24,12 +25,25 @@ def name_of(agent: int) -> str:
     return f"agent-{agent:04d}.sock"
 
 
+@contextmanager
+def folder_for_sockets(state: Path) -> Iterator[Path]:
+    """Give the folder for the agents' sockets while the block runs: `state`, or a temporary one if the file system
+    there knows no sockets, as exFAT."""
+    try:
+        bound(state, name_of(0)).close()
+    except OSError:
+        with scratch("fyke-sockets-") as place:
+            yield place
+    else:
+        yield state
+
+
 class Sockets:
     """The transport of agent `me`. Use as an async context manager, after `deliver` was set."""
 
-    def __init__(self, me: int, state: Path) -> None:
+    def __init__(self, me: int, folder: Path) -> None:
         self._me = me
-        self._state = state
+        self._folder = folder
         self._writers: dict[int, asyncio.StreamWriter] = {}
         self._reaching: dict[int, asyncio.Task[None]] = {}
         self._readers: set[asyncio.StreamWriter] = set()
@@ -42,11 +56,11 @@ class Sockets:
     async def __aenter__(self) -> "Sockets":
         """Listen. Raises DirectoryError where no socket can be made: some file systems know none."""
         try:
-            listening = bound(self._state, name_of(self._me))
+            listening = bound(self._folder, name_of(self._me))
         except OSError as error:
             raise DirectoryError(
-                f"cannot make a socket in {self._state}: {error.strerror}; several agents need one each: crawl into a"
-                " folder of another file system, or into a new one with --agents 1"
+                f"cannot make a socket in {self._folder}: {error.strerror}; several agents need one each: set TMPDIR to"
+                " a folder where that works"
             ) from error
         self._server = await asyncio.start_unix_server(self._read, sock=listening)
         return self
@@ -58,7 +72,7 @@ class Sockets:
             self._server.close()
         for writer in (*self._writers.values(), *self._readers):
             writer.transport.abort()
-        (self._state / name_of(self._me)).unlink(missing_ok=True)
+        (self._folder / name_of(self._me)).unlink(missing_ok=True)
 
     def send(self, to: int, frame: bytes) -> None:
         """Carry `frame` to the agent `to`; lose it if that agent is not there, or far behind."""
@@ -71,7 +85,7 @@ class Sockets:
 
     async def _reach(self, to: int) -> None:
         try:
-            with near(self._state, name_of(to)) as path:
+            with near(self._folder, name_of(to)) as path:
                 _, self._writers[to] = await asyncio.open_unix_connection(path)
         except OSError:
             await asyncio.sleep(AGAIN_S)

@@ -46,6 +46,7 @@ from fyke.fetcher.wire.transfer import Done, Longest, Option, Request, note
 PROXY_REFUSED, MISDIRECTED = 407, 421
 _NEVER_FOLLOWED = frozenset({305, 306})
 BY_HEAD = frozenset({Outcome.THROTTLED, Outcome.REDIRECTED})  # whose bodies we do not need
+_WAITED = frozenset({Outcome.STALLED, Outcome.TIMED_OUT})
 ORDINARY = Access()
 _SUPPRESS_CONNECT_HEADERS = 265  # CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name
 
@@ -260,6 +261,8 @@ def _judge(exchange: Exchange) -> None:
     """Set the outcome of an answer with a whole head, after its body has ended."""
     code = exchange.status
     by_head = outcome_of(code, exchange)
+    if exchange.outcome in _WAITED and _ends_with_connection(exchange):
+        exchange.detail += "; the answer gives no length, and the server kept the connection open"
     if exchange.outcome is Outcome.OK and not 200 <= code < 300:
         asked = code == 304 and condition_of(exchange.visit)
         exchange.outcome = Outcome.UNCHANGED if asked else by_head
@@ -283,6 +286,14 @@ def outcome_of(code: int, exchange: Exchange) -> Outcome:
     if code >= 300 and code != 304 and code not in _NEVER_FOLLOWED:
         return Outcome.REDIRECTED if exchange.header("location") else Outcome.OK
     return Outcome.BAD_ANSWER
+
+
+def _ends_with_connection(exchange: Exchange) -> bool:
+    """Return whether only the end of the connection ends the body (RFC 9112, 6.3)."""
+    if not exchange.head.startswith(b"HTTP/1"):
+        return False
+    codings = ",".join(exchange.headers("transfer-encoding")).lower()
+    return codings.rpartition(",")[2].strip() != "chunked" if codings else not exchange.headers("content-length")
 
 
 def _part_of(exchange: Exchange) -> str:
