@@ -174,6 +174,30 @@ def test_who_rests_or_is_blocked_is_left_in_peace(tmp_path: Path, agents: str) -
     assert not list(check_crawl(CrawlDirectory(into), lambda *_: None))
 
 
+def test_a_blocked_host_is_not_asked_for_rules_that_lead_there(tmp_path: Path) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def answer(path: str, fields: dict[str, str]) -> Answer:
+        host, _, port = fields["host"].partition(":")
+        asked.append((host, path))
+        if path == "/robots.txt" and host == "led.localhost":
+            return 302, {"Location": f"http://blocked.localhost:{port}/rules"}, b""
+        return 200, {"Content-Type": "text/html"}, f"<p>{path}".encode() if path == "/" else b""
+
+    into = tmp_path / "there"
+    with web_server(answer) as url:
+        port = url.rstrip("/").rpartition(":")[2]
+        seeds = [f"http://{host}.localhost:{port}/" for host in ("led", "open", "blocked")]
+        config = settings(tmp_path, None, dns={"private": ["localhost"]})
+        assert crawl(into, config, *seeds).status == 0
+        assert ("blocked.localhost", "/rules") in asked
+        assert fyke("block", str(into), "blocked.localhost").returncode == 0
+        asked.clear()
+        assert fyke("cloak", str(into), "--as", "Firefox/140.0").returncode == 0
+    assert ("led.localhost", "/robots.txt") in asked
+    assert {host for host, _ in asked} == {"led.localhost", "open.localhost"}
+
+
 @pytest.mark.parametrize(("agents", "measured"), [("1", False), ("2", False), ("1", True)])
 def test_a_measurement_that_is_killed_leaves_its_long_rests_to_the_crawl(
     tmp_path: Path, agents: str, measured: bool

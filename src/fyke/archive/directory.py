@@ -25,6 +25,7 @@ from typing import Any
 
 from xxhash import xxh3_64_intdigest
 
+from fyke.archive.asked import NAME as ASKED
 from fyke.archive.checksum import checksum_path
 from fyke.archive.division import division
 from fyke.archive.seed_list import SeedList
@@ -238,11 +239,12 @@ class CrawlDirectory:
             file.write(json.dumps(line).encode() + b"\n")
 
     def _barely_begun(self) -> bool:
-        """Return whether the folder has only rests and leftovers of a start that broke off before `recorded`."""
+        """Return whether the folder has only rests, blocked hosts, and leftovers of a start that broke off before
+        `recorded`."""
         lock = self.shard / "lock"
         listed = self.listed.path, checksum_path(self.listed.path)
         parts = (path.with_name(f"{path.name}.part") for path in (self.settings, *listed))
-        ours = {*parts, *listed, self.state, self.shard, lock, self.supervised, self.rests}
+        ours = {*parts, *listed, self.state, self.shard, lock, self.supervised, self.rests, self.state / ASKED}
         return all(path in ours for path in self.path.rglob("*"))
 
     def _writing(self) -> AbstractContextManager[None]:

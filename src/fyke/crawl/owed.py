@@ -75,12 +75,16 @@ def set_aside(measured: CrawlDirectory) -> Path | None:
 @contextmanager
 def owed(crawled: CrawlDirectory, beside: CrawlDirectory, urls: Iterable[str]) -> Iterator[None]:
     """Have hosts rest in the new crawl `beside` as they do in `crawled`, and in `crawled` as in `beside` when the block
-    ends. Names in `urls`, the pages of `beside`, that were public stay so: they may not become private there."""
+    ends. Blocked hosts are blocked there. Names in `urls`, the pages of `beside`, that were public stay so: they may
+    not become private there."""
     config, clock, other_clock = crawled.config(), crawl_clock(crawled), SystemClock()
     dues, public = _dues(crawled.parts, config, clock)
     public |= _public_in_books(crawled, urls)
     with writing(beside.state):
         beside.state.mkdir(parents=True)
+        asked = AskedLater(beside.state)
+        for host in AskedLater(crawled.state).blocked:
+            asked.block(host, blocked=True)
         later = {name: due + clock.wall_ahead_s for name, due in dues.items()}
         _note([beside], later, public, config, other_clock)
         for part in crawled.parts:
