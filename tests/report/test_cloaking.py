@@ -188,7 +188,8 @@ def test_a_blocked_host_is_not_asked_for_rules_that_lead_there(tmp_path: Path) -
     with web_server(answer) as url:
         port = url.rstrip("/").rpartition(":")[2]
         seeds = [f"http://{host}.localhost:{port}/" for host in ("led", "open", "blocked")]
-        assert crawl(into, settings(tmp_path, None), *seeds).status == 0
+        config = settings(tmp_path, None, dns={"private": ["localhost"]})
+        assert crawl(into, config, *seeds).status == 0
         assert ("blocked.localhost", "/rules") in asked
         assert fyke("block", str(into), "blocked.localhost").returncode == 0
         asked.clear()

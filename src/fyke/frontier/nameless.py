@@ -149,6 +149,11 @@ def robots_of(origins: pa.RecordBatch) -> pa.RecordBatch:
     return url_batch([locate(robots_url(origin.decode())) for origin in names], kind=Kind.RULES)
 
 
+def domain_of(origin: str) -> int:
+    """Return the key of the domain of `origin`."""
+    return locate(robots_url(origin)).domain
+
+
 def domains_in_vain(state: Mapping[str, Any]) -> dict[int, tuple[int, float]]:
     """Return how many names in a row had no address, and until when the next waits, by the domains of a saved state
     whose names wait."""

@@ -30,12 +30,12 @@ import pyarrow as pa
 from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, concat, keep, numbers, u64
 from fyke.core.messages import Rules
 from fyke.core.sorting import nth_of_each
-from fyke.core.urls import key_of, locate, robots_url
+from fyke.core.urls import key_of
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Answers, Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
-from fyke.frontier.nameless import ORIGINS, Nameless, robots_of
+from fyke.frontier.nameless import ORIGINS, Nameless, domain_of, robots_of
 from fyke.frontier.newcomers import Newcomers
 from fyke.frontier.origins import origin_keys, origins_of
 from fyke.frontier.sizes import SIZES, Sizes
@@ -46,6 +46,7 @@ PATIENCE_S = 3600  # after which an origin is asked for again, because its answe
 MOST_NEWS = 1024
 MOST_TRIALS = 1024
 AS = {Rules.NAMELESS: Rules.OPEN, Rules.UNNAMED: Rules.UNREACHABLE}  # what they mean for the URLs of the origin
+InDoubt = Callable[[pa.RecordBatch], Mask]  # for which of some visits (schema `URLS`) made-up hosts are feared
 HELD_ROWS = 64  # held origins looked at in a turn
 RECHECK_ROW_S = 5e-6  # assumed cost of reading a row of `waiting` again: 1e-6 measured, more with many origins
 RECHECK_SHARE = 4  # rechecks take one part in this many of the time, at most
@@ -235,7 +236,7 @@ class RobotsGate:
         self,
         most: int,
         now: float,
-        in_doubt: Callable[[pa.RecordBatch], Mask] = lambda rules: np.zeros(rules.num_rows, np.bool_),
+        in_doubt: InDoubt = lambda rules: np.zeros(rules.num_rows, np.bool_),
         *,
         all_of_a_domain: bool = False,
     ) -> pa.RecordBatch:
@@ -251,20 +252,15 @@ class RobotsGate:
         for queue in (self._asks, self._held):
             if most <= 0 or (queue is self._held and self._looked >= len(queue) and not all_of_a_domain):
                 continue
-            batch = queue.get(most if queue is self._asks else min(most, HELD_ROWS))
-            if batch is not None:
+            if (batch := queue.get(most if queue is self._asks else min(most, HELD_ROWS))) is not None:
                 wanted.append(self._begin(self._nameless.admit(batch, now), in_doubt, anyway=all_of_a_domain))
                 most -= wanted[-1].num_rows
-        batch = self._nameless.get(most, now)
-        if batch is not None:
+        if (batch := self._nameless.get(most, now)) is not None:
             wanted.append(self._begin(batch, in_doubt, anyway=all_of_a_domain))
         return concat(wanted)
 
-    def _begin(
-        self, asked: pa.RecordBatch, in_doubt: Callable[[pa.RecordBatch], Mask], *, anyway: bool
-    ) -> pa.RecordBatch:
-        """Return the robots.txt files (schema `URLS`) of those origins that begin now. The others are held, if not
-        `anyway`."""
+    def _begin(self, asked: pa.RecordBatch, in_doubt: InDoubt, *, anyway: bool) -> pa.RecordBatch:
+        """Return the robots.txt files (schema `URLS`) of the origins that begin now; the others are held."""
         rules = robots_of(asked)
         trials = self._trials.intersection(asked.column("key").to_pylist())
         begun = self._newcomers.begin(rules, in_doubt) | anyway
@@ -283,7 +279,7 @@ class RobotsGate:
     def learn_rules(self, origin: str, rules: Rules, expires_at: float, now: float) -> None:
         """Note that the rules of `origin` are `rules` until `expires_at`; if UNREACHABLE, it is tried again then."""
         if rules is not Rules.UNREACHABLE:
-            self._nameless.tell(_domain_of(origin), found=rules not in AS)
+            self._nameless.tell(domain_of(origin), found=rules not in AS)
         rules, key = AS.get(rules, rules), key_of(origin.encode())
         end = int(min(max(math.ceil(expires_at), 0), 2**32 - 1))
         self._news[key] = (int(rules), end, end < now + self._patience_s)
@@ -293,7 +289,7 @@ class RobotsGate:
             self._lately[key] = (rules, end)
             self._is_answered = True
         else:
-            self._unreached.append(_domain_of(origin))
+            self._unreached.append(domain_of(origin))
             self._due = min(self._due, end)
 
     def _make_room(self, origins: int) -> None:
@@ -402,7 +398,3 @@ class RobotsGate:
     def close(self) -> None:
         for owned in (self._cache, self._requested, self._waiting, self._asks, self._held, self._nameless):
             owned.close()
-
-
-def _domain_of(origin: str) -> int:
-    return locate(robots_url(origin)).domain
