@@ -140,8 +140,8 @@ def _waiting(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
     if summary.ending is Ending.BLOCKED:
         yield f"  {now.blocked:>9,}  URLs are on blocked hosts: {AskedLater(directory.state).blocked_in_words}"
     if summary.ending is Ending.RESTING:
-        until = f"{datetime.fromtimestamp(now.rest_until):%Y-%m-%d %H:%M:%S}"
-        yield f"  {now.waiting:>9,}  URLs wait for hosts that rest, the first host until {until}"
+        first = f", the first host until {datetime.fromtimestamp(now.rest_until):%Y-%m-%d %H:%M:%S}"
+        yield f"  {now.waiting:>9,}  URLs wait for hosts that rest{first if now.rest_until else ''}"
 
 
 def _next(ending: Ending, directory: CrawlDirectory) -> str:
