@@ -51,7 +51,7 @@ class Capture:
         return self.taken_at, self.file, self.offset
 
     @property
-    def whole(self) -> bool:
+    def is_page(self) -> bool:
         """True if it is the page itself, and no error or redirect; a 304 that stands for it has no status."""
         return self.status in (0, 200)
 

@@ -48,17 +48,17 @@ class Change(IntEnum):
 Changes = npt.NDArray[np.uint8]
 
 
-def changes_since(source: Source, since: datetime, scratch: Path, *, noindex: bool) -> Changes:
+def changes_since(source: Source, since: datetime, scratch: Path, *, with_noindex: bool) -> Changes:
     """Return a `Change` for each row of the pages table, as a file below `scratch` that is made once.
 
-    With `noindex`, pages that ask not to be indexed have content too. Raises DiskFull.
+    With `with_noindex`, pages that ask not to be indexed have content too. Raises DiskFull.
     """
 
     def fill(found: Changes) -> None:
         buckets = Buckets(scratch, "changes", ROW, ranges_for(len(found), RANGE_ROWS))
         begin = 0
         for batch in source.rows("pages", _COLUMNS):
-            some = _deciding(batch, since, begin, noindex=noindex)
+            some = _deciding(batch, since, begin, with_noindex=with_noindex)
             buckets.add(some["key"].copy(), some)
             begin += batch.num_rows
         for some in buckets:
@@ -71,16 +71,16 @@ def changes_since(source: Source, since: datetime, scratch: Path, *, noindex: bo
     return changes
 
 
-def _deciding(batch: pa.RecordBatch, since: datetime, begin: int, *, noindex: bool) -> npt.NDArray[np.void]:
+def _deciding(batch: pa.RecordBatch, since: datetime, begin: int, *, with_noindex: bool) -> npt.NDArray[np.void]:
     same = pc.equal(batch.column("detail").cast(pa.string()), SAME_TEXT).to_numpy(zero_copy_only=False)
     decides = decides_state(batch) & ~same
     again = finds_as_before(batch)
     outcomes = batch.column("outcome").cast(pa.string())
     ok, cut = (pc.equal(outcomes, one).to_numpy(zero_copy_only=False) for one in (Outcome.OK, Outcome.TOO_LARGE))
     content = again | cut | (ok & (batch.column("fingerprint").to_numpy() != 0))
-    if not noindex:
+    if not with_noindex:
         content &= ~batch.column("noindex").to_numpy(zero_copy_only=False)
-    wanted = decides | (again & (not noindex))
+    wanted = decides | (again & (not with_noindex))
     rows = np.empty(int(wanted.sum()), ROW)
     rows["key"] = batch.column("key").to_numpy()[wanted]
     rows["row"] = begin + np.flatnonzero(wanted)

@@ -60,7 +60,7 @@ class ArchivedPages:
     def __iter__(self) -> Iterator[Page | None]:
         """Yield each page, and None for each row without one, so that callers can count rows."""
         with closing(self._archive), scratch("fyke-extract-") as below:
-            chosen = select(self._source, Selection(noindex=True, copies=True), below)
+            chosen = select(self._source, Selection(with_noindex=True, with_copies=True), below)
             place = 0
             for batch in self._source.rows("pages", _COLUMNS):
                 wanted = chosen[place : place + batch.num_rows]

@@ -106,7 +106,7 @@ def export(
     with Staging(target.path, asked) as staging:
         if not staging.published:
             _decide(source, staging)
-            rule = Selection(noindex=everything, copies=everything, since=since)
+            rule = Selection(with_noindex=everything, with_copies=everything, since=since)
             _carry_out(target, source, staging, rule, console, changes=changes)
         staging.publish()
         return _exported(staging, _unit(format))
@@ -132,7 +132,7 @@ def _job(target: Target, source: Source, staging: Staging, rule: Selection, chan
     packed, single = target.ending.endswith(".gz"), target.ending == ".parquet"
     match target.format:
         case Format.PARQUET:
-            return PageExport(source, staging, replace(rule, noindex=True, versions=True), single=single)
+            return PageExport(source, staging, replace(rule, with_noindex=True, versions=True), single=single)
         case Format.JSONL:
             return JsonLines(source, staging, rule, packed=packed, changes=changes)
         case Format.MARKDOWN:

@@ -49,7 +49,7 @@ class Notes:
             self._staging.out.mkdir(exist_ok=True)
         chosen = selection.select(self._source, self._rule, self._staging.scratch)
         entries = mark.entries
-        with page_text.Reading(self._source, markdown, noindex=self._rule.noindex) as read:
+        with page_text.Reading(self._source, markdown, with_noindex=self._rule.with_noindex) as read:
             for part in self._source.parts("pages", _COLUMNS, mark, PART_ROWS):
                 with writing(self._staging.out):
                     entries += sum(self._note(row, read.content_of(row)) for row in chosen_rows(part, chosen))

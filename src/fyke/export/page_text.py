@@ -32,14 +32,14 @@ class MainContent:
 
 
 class Reading(Closing):
-    """Reads pages of `source`; `prose` makes text of them. Without `noindex`, pages that ask not to be indexed have
-    nothing to read."""
+    """Reads pages of `source`; `prose` makes text of them. Pages that ask not to be indexed have nothing to read, if
+    not `with_noindex`."""
 
-    def __init__(self, source: Source, prose: Callable[[Page], str], *, noindex: bool) -> None:
+    def __init__(self, source: Source, prose: Callable[[Page], str], *, with_noindex: bool) -> None:
         self._archive = ArchiveReader(source.path, source.product)
         self._languages = LanguageGuesser()
         self._prose = prose
-        self._noindex = noindex
+        self._with_noindex = with_noindex
 
     def __repr__(self) -> str:
         return f"Reading({self._archive!r})"
@@ -55,7 +55,7 @@ class Reading(Closing):
     def content_of(self, row: dict[str, Any]) -> MainContent | None:
         """Return the content of the page of `row` (as for `ArchiveReader.read`); None if there is nothing to read."""
         page = self._archive.read(row)
-        if page is None or (page.noindex and not self._noindex):
+        if page is None or (page.noindex and not self._with_noindex):
             return None
         root = page.tree.root if page.media_type in HTML_TYPES else None
         declared = (root.attributes.get("lang") or "") if root is not None else ""

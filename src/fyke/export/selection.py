@@ -45,8 +45,8 @@ Chosen = npt.NDArray[np.bool_]
 class Selection:
     """The kinds of readable rows that are left out, unless they are asked for."""
 
-    noindex: bool = False  # pages that ask not to be indexed
-    copies: bool = False  # pages with the same bytes as one before them
+    with_noindex: bool = False  # pages that ask not to be indexed too
+    with_copies: bool = False  # pages with the same bytes as one before them
     versions: bool = False  # visits to a URL that is visited again later
     since: datetime | None = None  # leave out earlier visits, as the last step
 
@@ -61,7 +61,7 @@ def select(source: Source, rule: Selection, scratch: Path) -> Chosen:
             _keep_last(source, chosen, rule, scratch)
             for at, batch in _placed(source, _COLUMNS):
                 chosen[at] &= _readable(batch, rule)
-        if not rule.copies:
+        if not rule.with_copies:
             _keep_first(source, chosen, scratch)
         if rule.since is not None:
             for at, batch in _placed(source, ["fetched_at"]):
@@ -101,7 +101,7 @@ def _readable(batch: pa.RecordBatch, rule: Selection) -> Chosen:
     types = batch.column("media_type").cast(pa.string())
     mask = pc.and_(pc.equal(batch.column("outcome").cast(pa.string()), Outcome.OK), pc.is_in(types, _READABLE))
     mask = pc.and_(mask, pc.is_valid(batch.column("warc_file")))
-    if not rule.noindex:
+    if not rule.with_noindex:
         mask = pc.and_not(mask, batch.column("noindex"))
     return mask.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
@@ -112,7 +112,7 @@ def _keep_last(source: Source, chosen: Chosen, rule: Selection, scratch: Path) -
     for at, batch in _placed(source, ["key", "outcome", "noindex"]):
         decides = chosen[at].copy()
         again = finds_as_before(batch)
-        wanted = decides | (again & (not rule.noindex))
+        wanted = decides | (again & (not rule.with_noindex))
         rows = np.empty(int(wanted.sum()), _STATE)
         rows["key"] = batch.column("key").to_numpy()[wanted]
         rows["row"] = at.start + np.flatnonzero(wanted)

@@ -108,7 +108,7 @@ class PageExport(Sheets):
     def parts(self, mark: Mark) -> Iterator[Mark]:
         self._chosen = selection.select(self._source, self._rule, self._staging.scratch)
         self._near = near_column(self._source, self._staging.scratch)
-        with page_text.Reading(self._source, plain, noindex=self._rule.noindex) as self._reading:
+        with page_text.Reading(self._source, plain, with_noindex=self._rule.with_noindex) as self._reading:
             yield from super().parts(mark)
 
     def _tables(self, part: RowRange) -> Iterator[pa.Table]:

@@ -88,13 +88,13 @@ class JsonLines(_TextExport):
     def parts(self, mark: Mark) -> Iterator[Mark]:
         if self._changes:
             self._changed = changes_since(
-                self._source, self._rule.since or EVER, self._staging.scratch, noindex=self._rule.noindex
+                self._source, self._rule.since or EVER, self._staging.scratch, with_noindex=self._rule.with_noindex
             )
             self._chosen = self._changed > 0
         else:
             self._chosen = selection.select(self._source, self._rule, self._staging.scratch)
         self._near = near_column(self._source, self._staging.scratch)
-        with page_text.Reading(self._source, plain, noindex=self._rule.noindex) as self._reading:
+        with page_text.Reading(self._source, plain, with_noindex=self._rule.with_noindex) as self._reading:
             yield from super().parts(mark)
 
     def _lines(self, part: RowRange) -> Iterator[tuple[bytes, int]]:
@@ -157,7 +157,7 @@ class Csv(_TextExport):
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
         if self._changes:
-            self._changed = changes_since(self._source, self._since or EVER, self._staging.scratch, noindex=True)
+            self._changed = changes_since(self._source, self._since or EVER, self._staging.scratch, with_noindex=True)
         return super().parts(mark)
 
     def _lines(self, part: RowRange) -> Iterator[tuple[bytes, int]]:

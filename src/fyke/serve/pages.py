@@ -134,7 +134,7 @@ class ArchivePages:
     def diff(self, request: Request) -> Response:
         """Answer with the differences in text between a copy and an earlier one, each of a date that can be chosen."""
         url = self._url(request)
-        found = _versions(one for one in self._shelf.captures(url) if one[1].whole)
+        found = _versions(one for one in self._shelf.captures(url) if one[1].is_page)
         if len(found) < 2:
             there = "one version" if found else "no copy"
             return self._pages.wrong(
@@ -190,7 +190,7 @@ def _leads_to(page: Page | None) -> str | None:
 
 def _part(crawl: ShelvedCrawl, url: str, at: datetime) -> Page | None:
     """Return the part of a copy that was archived nearest to the time `at`; of two as near, the later."""
-    found = [one for one in crawl.captures.of(url) if one.whole]
+    found = [one for one in crawl.captures.of(url) if one.is_page]
     nearest = min(found, key=lambda one: (abs(one.taken_at - at), at - one.taken_at), default=None)
     return crawl.page(nearest) if nearest else None
 

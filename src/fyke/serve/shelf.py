@@ -137,7 +137,7 @@ class Shelf:
         if at is not None:
             moment = at if at.tzinfo else at.replace(tzinfo=UTC)
             return min(found, key=lambda one: abs(one[1].taken_at - moment), default=None)
-        return next((one for one in found if one[1].whole), found[0] if found else None)
+        return next((one for one in found if one[1].is_page), found[0] if found else None)
 
 
 def _require_crawl(folder: Path) -> None:
