@@ -14,10 +14,11 @@ import codecs
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from io import BytesIO
 
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 
-from fyke.core.document import Document, first
+from fyke.core.document import Document, first, read_on
 from fyke.core.markup import MAX_BYTES, tree_of
 from fyke.core.visits import ISO_2022_JP, OWN_CODECS
 from fyke.harvest.decoders import differing
@@ -89,9 +90,14 @@ def charset_of(content: bytes | Document, label: str = "", *, html: bool = False
     codec = codec_of(label) if label else None
     if codec is None:
         codec = _prescanned(head) or (_in_tree(content) if html else None) or _detected(first(content))
-    if codec.startswith(_WITH_GAPS) and not set(differing(codec)).isdisjoint(first(content)):
-        return OWN_CODECS + codec
-    return codec
+    return OWN_CODECS + codec if codec.startswith(_WITH_GAPS) and _differs(content, codec) else codec
+
+
+def _differs(content: bytes | Document, codec: str) -> bool:
+    """Return whether Python's single-byte `codec` decodes a byte of `content` in another way than the standard."""
+    odd = differing(codec)
+    stream = content.open() if isinstance(content, Document) else BytesIO(content)
+    return any(len(piece.translate(None, odd)) < len(piece) for piece in read_on(stream))
 
 
 @lru_cache(maxsize=1024)

@@ -23,9 +23,7 @@ from fyke.core.visits import OWN_CODECS
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # `collections.abc` has it from Python 3.12 on
 
-MOST_FAULTS = (
-    10_000  # of Python's decoder in a piece, for which another is asked: with more it is no text, and takes long
-)
+MOST_FAULTS = 10_000  # of Python's decoder in a piece, for which another is asked: with more it is no text
 _OTHER_SIGNS = {"windows-1255": {0xCA: "\u05ba"}, "koi8-u": {0xAE: "ў", 0xBE: "Ў"}}
 _JIS_WIDE = dict(zip("〜‖−¢£¬", "～∥－￠￡￢", strict=True))
 _BIG5_SIGNS = dict(zip("•､‾∼♁☉¥¢£", "‧﹑¯～⊕⊙￥￠￡", strict=True))
