@@ -2,16 +2,20 @@
 
 import re
 from dataclasses import replace
+from io import StringIO
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from fyke.archive.directory import CrawlDirectory
 from fyke.archive.statistics import CrawlStatistics
 from fyke.core.config import CrawlSection
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import ENDED, REST_TOLD_S, WINDOW_S, Rates, line, panel
+from fyke.crawl.summary import Summary, report
 from fyke.quantities import counted
 
 
@@ -89,3 +93,11 @@ def test_one_is_one() -> None:
     assert "  1 page " in line(LARGE, CrawlStatistics(pages=1, hosts=1), (0.0, 0.0), 0.0)
     assert "  1 host " in line(LARGE, CrawlStatistics(pages=1, hosts=1), (0.0, 0.0), 0.0)
     assert [counted(n, "try") for n in (0, 1, 2, 1000)] == ["0 tries", "1 try", "2 tries", "1,000 tries"]
+
+
+def test_an_end_that_no_agent_can_date_names_no_date(tmp_path: Path) -> None:
+    """As one of several whose hosts are blocked, beside others whose hosts rest."""
+    told = StringIO()
+    resting = Summary(Ending.RESTING, CrawlStatistics(waiting=3), 0)
+    report(resting, CrawlDirectory(tmp_path), Console(file=told, width=200))
+    assert "3  URLs wait for hosts that rest\n" in told.getvalue()

@@ -140,6 +140,53 @@ async def test_a_long_rest_outlives_the_workbench(tmp_path: Path, host_delay_s: 
     assert all(later - sooner >= 120 for sooner, later in pairwise(times)), server.asked
 
 
+async def test_a_crawl_delay_is_in_the_book_when_its_first_rest_begins(tmp_path: Path) -> None:
+    """So that a kill leaves it known: the next process may get no rules, because the server fails, and yet asks."""
+    clock = VirtualClock()
+    server = Server(clock, b"User-agent: *\nCrawl-delay: 2\n")
+    with fetching(tmp_path, Config(), clock, server) as fetcher:
+        fetcher.put(url_batch([locate("http://a.test/")]))
+        for _ in range(50):
+            fetcher.pump()
+            await asyncio.sleep(0)
+        assert len(server.asked) == 1
+        with HostBook(tmp_path / "hosts.sqlite", read_only=True) as book:
+            known = book.host("a.test")
+    assert known is not None and known.crawl_delay_s == 2.0
+
+
+class Lost(Server):
+    """Cannot be connected to any more once it `fails`."""
+
+    fails = False
+
+    def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
+        if not self.fails:
+            super().fetch(visit, address, done)
+            return
+        self.asked.append((self.clock.now(), visit.url))
+        failed = Exchange(visit, Outcome.CONNECT_FAILED, self.clock.now(), 0.0, address)
+        asyncio.get_running_loop().call_soon(done, failed)
+
+
+async def test_a_crawl_delay_counts_while_no_new_rules_can_be_had(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    server = Lost(clock, b"User-agent: *\nCrawl-delay: 2\n")
+    with fetching(tmp_path, Config(), clock, server) as fetcher:
+        for server.fails in (False, True):
+            clock.advance(3 * 86400.0)  # rules are old after a day
+            fetcher.put(url_batch([locate("http://a.test/")]))
+            for _ in range(50):
+                fetcher.pump()
+                await asyncio.sleep(0)
+                clock.advance(0.1)
+        fetcher.state()
+        with HostBook(tmp_path / "hosts.sqlite", read_only=True) as book:
+            known = book.host("a.test")
+    assert known is not None and known.crawl_delay_s == 2.0
+    assert [url for _, url in server.asked] == [f"http://a.test/{path}" for path in ("robots.txt", "", "robots.txt")]
+
+
 async def test_few_hosts_are_served_in_a_turn_and_all_in_turn(tmp_path: Path) -> None:
     config = Config.model_validate({"fetch": {"connections": 1000}})
     clock = VirtualClock()

@@ -1,8 +1,8 @@
 """How hosts come to the workbench, and what is written down of them.
 
 A host is entered when its first visit comes: out of the host book, if it was met before. Its changes are written with
-the next checkpoint, or as soon as `MOST_CHANGED` hosts changed. A rest is written at once: into the book if it is long,
-otherwise into the journal of rests.
+the next checkpoint, or as soon as `MOST_CHANGED` hosts changed. A Crawl-delay is written at once, and so is a rest:
+into the book if it is long, otherwise into the journal of rests.
 
 Invariant: a host and its address rest for as long as they must, also if the process dies in between.
 """
@@ -109,6 +109,12 @@ class HostDesk:
             ends.append((address_name(address.text), address.due))
         self._rests.note_book(self._book.writes, now)
         self._rests.end(ends, now)
+
+    def note_delay(self, host: Host) -> None:
+        """Write `host` down at once if it asks for a Crawl-delay, which the next process must know before it has the
+        rules again."""
+        if host.crawl_delay_s:
+            self._book.save_hosts([host])
 
     def save(self) -> None:
         """Write down every host that changed."""

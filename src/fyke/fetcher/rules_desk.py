@@ -110,11 +110,14 @@ class RulesDesk:
             return None
         known = host.rules_of(record.origin)
         known.on_the_way = known.in_line = False
-        known.robots, known.delay_s = record, record.rules(self._product).crawl_delay_s or 0.0
+        known.robots = record
+        if not record.failures:  # otherwise the Crawl-delay that was known goes on
+            known.delay_s = record.rules(self._product).crawl_delay_s or 0.0
         self._long.keep(known, record)
         # If the host slept meanwhile, the book alone has its rules, and no visit was decided by them yet.
         known.unused |= record.state is RobotsState.RULES and host.last_seen <= record.fetched_at
-        host.crawl_delay_s = min(max(one.delay_s for one in host.origins.values()), MAX_CRAWL_DELAY_S)
+        if not record.failures:
+            host.crawl_delay_s = min(max(one.delay_s for one in host.origins.values()), MAX_CRAWL_DELAY_S)
         if host.parked:
             self._bench.unpark(host)
         return host
@@ -349,6 +352,7 @@ class RulesDesk:
             known = host.rules_of(record.origin)
             known.unused, known.sitemaps_taken = True, False
             self._bench.sleep_until(host, now + (host.crawl_delay_s or 0.0))  # it asks for a rest after this request
+            self._hosts.note_delay(host)
             self._hosts.note_rest(host, now)
             self.slowed.append(host)
 
