@@ -13,7 +13,7 @@ from fyke.core.messages import Rules
 from fyke.core.urls import key_of, locate, robots_url
 from fyke.disk.store import Store
 from fyke.frontier.nameless import HOPELESS, IN_VAIN, MOST_DOMAINS, MOST_REST_S, ORIGINS, PAUSE_S, Nameless, rest_s
-from fyke.frontier.robots_gate import AS
+from fyke.frontier.robots_gate import MEANS
 
 BEGUN_AT = 1_000_000.0
 
@@ -168,4 +168,4 @@ def test_what_is_known_is_saved_and_bounded(tmp_path: Path) -> None:
 
 
 def test_each_kind_of_rules_has_a_meaning_for_its_urls() -> None:
-    assert {*AS.values()} == {Rules.OPEN, Rules.UNREACHABLE}
+    assert {*MEANS.values()} == {Rules.OPEN, Rules.UNREACHABLE}

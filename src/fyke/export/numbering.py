@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 MOST_NUMBERS = 20_000  # items of a page
 _MARK = "\ue008"
-NUMBERS = f"{_MARK}\\d{{1,9}}{_MARK}"
-NUMBER = re.compile(f"{_MARK}(\\d{{1,9}}){_MARK}")
+NUMBERS = f"{_MARK}\\d{{1,10}}{_MARK}"
+NUMBER = re.compile(f"{_MARK}(\\d{{1,10}}){_MARK}")  # one more digit than is read: it counts on
 _OURS = re.compile(f"{_MARK}|&#(?:[xX]0*+[eE]008|0*+57352)")
 _ASKS = re.compile(r"<(?:ol\s[^<>]*?(?:start|reversed)|li\s[^<>]*?value)", re.IGNORECASE)
 _TAG = re.compile(r"<(?:(/?)([ou]l)|li)(?=[\s/>])([^<>]*+)>", re.IGNORECASE)

@@ -113,11 +113,10 @@ class RulesDesk:
         known.robots = record
         if not record.failures:  # otherwise the Crawl-delay that was known goes on
             known.delay_s = record.rules(self._product).crawl_delay_s or 0.0
+            host.crawl_delay_s = min(max(one.delay_s for one in host.origins.values()), MAX_CRAWL_DELAY_S)
         self._long.keep(known, record)
         # If the host slept meanwhile, the book alone has its rules, and no visit was decided by them yet.
         known.unused |= record.state is RobotsState.RULES and host.last_seen <= record.fetched_at
-        if not record.failures:
-            host.crawl_delay_s = min(max(one.delay_s for one in host.origins.values()), MAX_CRAWL_DELAY_S)
         if host.parked:
             self._bench.unpark(host)
         return host

@@ -45,7 +45,7 @@ ASKED = np.dtype("<u4")  # when, in unix seconds
 PATIENCE_S = 3600  # after which an origin is asked for again, because its answer may be lost
 MOST_NEWS = 1024
 MOST_TRIALS = 1024
-AS = {Rules.NAMELESS: Rules.OPEN, Rules.UNNAMED: Rules.UNREACHABLE}  # what they mean for the URLs of the origin
+MEANS = {Rules.NAMELESS: Rules.OPEN, Rules.UNNAMED: Rules.UNREACHABLE}  # for the URLs of the origin
 InDoubt = Callable[[pa.RecordBatch], Mask]  # for which of some visits (schema `URLS`) made-up hosts are feared
 HELD_ROWS = 64  # held origins looked at in a turn
 RECHECK_ROW_S = 5e-6  # assumed cost of reading a row of `waiting` again: 1e-6 measured, more with many origins
@@ -279,8 +279,8 @@ class RobotsGate:
     def learn_rules(self, origin: str, rules: Rules, expires_at: float, now: float) -> None:
         """Note that the rules of `origin` are `rules` until `expires_at`; if UNREACHABLE, it is tried again then."""
         if rules is not Rules.UNREACHABLE:
-            self._nameless.tell(domain_of(origin), found=rules not in AS)
-        rules, key = AS.get(rules, rules), key_of(origin.encode())
+            self._nameless.tell(domain_of(origin), found=rules not in MEANS)
+        rules, key = MEANS.get(rules, rules), key_of(origin.encode())
         end = int(min(max(math.ceil(expires_at), 0), 2**32 - 1))
         self._news[key] = (int(rules), end, end < now + self._patience_s)
         self._lately.pop(key, None)
