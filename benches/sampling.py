@@ -51,10 +51,11 @@ class Holds:
         """Time the steps from now on, in the loop's thread alone: large pages are read in another."""
         give_back()  # as the command does, before it loads these
         from fyke.crawl.barn import Barn  # noqa: PLC0415 - as above
-        from fyke.harvest import Parser, worker  # noqa: PLC0415 - as above
+        from fyke.harvest import Parser  # noqa: PLC0415 - as above
+        from fyke.harvest.large_pages import LargePages  # noqa: PLC0415 - as above
 
-        worker.opened = self._timed(worker.opened, lambda _parser, _limits, exchange: exchange)
-        Parser.process = self._timed(Parser.process, lambda _parser, page: page.exchange)  # type: ignore[method-assign]
+        LargePages.open_here = self._timed(LargePages.open_here, lambda _large, exchange: exchange)  # type: ignore
+        Parser.process_in_haste = self._timed(Parser.process_in_haste, lambda _parser, page: page.exchange)  # type: ignore
         Barn._store = self._timed(Barn._store, lambda _barn, reaped, _known: reaped.exchange, last=True)  # type: ignore
 
     def _timed(self, step: Callable[..., Any], exchange_of: Callable[..., Any], *, last: bool = False) -> Any:

@@ -240,7 +240,7 @@ def test_a_failure_of_ours_reaches_the_reader(
     def fails(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("fyke.harvest.worker.Harvest.reap", fails)
+    monkeypatch.setattr("fyke.harvest.harvest.Harvest.reap", fails)
     with (
         pytest.raises(ZeroDivisionError),
         fyke.Crawl(web.seeds, into=tmp_path / "read", config=config) as crawl,

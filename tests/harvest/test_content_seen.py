@@ -1,8 +1,6 @@
 """Content-seen saves parsing and loses no link, whatever a page says and wherever the same page is again."""
 
-import tempfile
 from itertools import chain, pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -16,13 +14,9 @@ from fyke.core.outcomes import Outcome
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical, locate
 from fyke.core.visits import SAME_TEXT, Earlier, Exchange, visit_to, visits_of
-from fyke.disk.checkpoint import Checkpoint
 from fyke.harvest import Parser
-from fyke.harvest.binder import Binder
-from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.link_groups import NOT_FOLLOWED
-from fyke.harvest.named_sitemaps import NamedSitemaps
-from fyke.harvest.worker import Harvest
+from harvest.reaping import harvest_with
 
 HREFS = [
     "?page=2", " ?page=2", "\t?\npage=2", "http:?page=2", "HTTP:?x", "?", "http:?", "", "#top", "http:#top", "http:",
@@ -42,14 +36,13 @@ def exchange_of(name: str, body: bytes, media_type: str = "text/html", header: s
 
 def taken_in(rounds: list[list[Exchange]]) -> tuple[set[bytes], int, list[bool]]:
     """What a harvest of `rounds` finds to follow, how many pages it parses, and which it takes for duplicates."""
-    with tempfile.TemporaryDirectory() as name, Checkpoint(Path(name) / "shard") as checkpoint:
-        parser, seen = Parser(), ContentSeen(checkpoint.store, 1 << 16)
-        harvest = Harvest(parser, seen, Binder(LinkResolver(), NamedSitemaps({}), seen), FetchSection())
+    parser = Parser()
+    with harvest_with(parser=parser) as harvest:
         sheaves = []
         for exchanges in rounds:
             sheaves += harvest.reap(exchanges)
-            seen.state()
-        seen.close()
+            assert not harvest.waiting
+            harvest._content_seen.state()
     rows = (zip(sheaf.pointers.found.urls, sheaf.pointers.kind.tolist(), strict=True) for sheaf in sheaves)
     found = {url for url, kind in chain.from_iterable(rows) if kind != NOT_FOLLOWED}
     return found, parser.pages, [one.page.duplicate for sheaf in sheaves for one in sheaf.reaped]

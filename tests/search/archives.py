@@ -59,7 +59,7 @@ class Archive:
         self.now = BEGIN_S
 
     def visit(self, url: str, answer: Answer, outcome: Outcome | None = None) -> None:
-        """One visit, as `fyke.harvest.worker` takes it in."""
+        """One visit, as `fyke.harvest.harvest` takes it in."""
         self.now += 1
         head = {"Content-Type": "text/html; charset=utf-8", **answer.headers}
         lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())

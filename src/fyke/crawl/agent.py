@@ -336,7 +336,7 @@ class Agent:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         self._rooms.fetcher.abort()
-        self._rooms.aside.close()
+        self._rooms.slow_lane.close()
         await self._rooms.resolver.close()
         asyncio.get_running_loop().set_exception_handler(self._handler_before)
         try:

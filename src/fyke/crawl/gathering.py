@@ -19,10 +19,10 @@ from fyke.crawl.barn import Barn
 from fyke.crawl.outbox import Outbox
 from fyke.crawl.printing import Printing
 from fyke.fetcher.returns import Fetched
+from fyke.harvest.harvest import Harvest
 from fyke.harvest.link_groups import NOT_FOLLOWED
 from fyke.harvest.new_text import REDIRECTS, NewText, is_judged
 from fyke.harvest.sheaf import NO_SHEAF, Pointers, Reaped, Sheaf
-from fyke.harvest.worker import Harvest
 
 STEP_PAGES = 16  # kept, or told of, in a step; each takes a tenth of a millisecond
 

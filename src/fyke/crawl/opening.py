@@ -69,14 +69,14 @@ from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier
 from fyke.frontier.order import crawl_order
 from fyke.harvest import Parser
-from fyke.harvest.aside import Aside
 from fyke.harvest.binder import Binder
 from fyke.harvest.content_seen import ContentSeen
 from fyke.harvest.fields import Extractor
+from fyke.harvest.harvest import Harvest
 from fyke.harvest.named_sitemaps import NamedSitemaps
 from fyke.harvest.new_text import NewText
 from fyke.harvest.redirects import Redirects
-from fyke.harvest.worker import Harvest
+from fyke.harvest.slow_lane import SlowLane
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,12 +248,12 @@ class Rooms:
             shared=bool(prepared.sinks),
             extractors=prepared.extractors,
         )
-        self.aside: Aside[Any] = Aside(lambda: loop.call_soon_threadsafe(self._news.set), self._pace)
-        self._opened.callback(self.aside.close)
+        self.slow_lane: SlowLane[Any] = SlowLane(lambda: loop.call_soon_threadsafe(self._news.set), self._pace)
+        self._opened.callback(self.slow_lane.close)
         links = LinkResolver(prepared.schemes)
         binder = Binder(links, self.named_sitemaps, self.content_seen, self._redirects)
         self._harvest = Harvest(
-            self._parser, self.content_seen, binder, config.fetch, self.aside, self._past.content, pack
+            self._parser, self.content_seen, binder, config.fetch, self.slow_lane, self._past.content, pack
         )
 
     def _open_post(self, saved: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """The links of some pages, bound into one sheaf of columns. They are resolved together, which costs least.
 
-Called by `fyke.harvest.worker` on its thread, except for `resolved`, which large pages go through beside it. It counts
+Called by `fyke.harvest.harvest` on its thread, except for `resolved`, which large pages go through beside it. It counts
 what other pages told: the redirects in a row that lead to a page, and the sitemaps that its host has named.
 
 Invariant: a page's key is entered in content-seen no sooner than its links are in a sheaf.
@@ -35,7 +35,7 @@ class PendingPage(NamedTuple):
     keys: tuple[int, ...]
     level: int  # sitemap indexes above the sitemaps that it names
     hops: int = 0  # redirects in a row up to this one
-    # What was done aside, if it is large:
+    # What was done beside the loop, if it is large:
     is_packed: bool = False  # it brought no page; its body was packed
     is_opened: bool = False  # its body was decoded
     redirect: Sequence[str] = ()  # where its header leads

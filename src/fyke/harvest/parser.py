@@ -1,4 +1,4 @@
-"""From an answer to a page: called by `fyke.harvest.worker`, and by readers of answers from the archive.
+"""From an answer to a page: called by `fyke.harvest.harvest`, and by readers of answers from the archive.
 
 It takes two steps, because a body met before needs only the first. `page_of` finds media type and fingerprint, and
 whether the page is a sitemap or feed. `process` does the rest: charset, header, built-in modules, rows, plug-ins, each

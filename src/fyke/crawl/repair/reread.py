@@ -32,8 +32,8 @@ from fyke.core.urls import Locator
 from fyke.core.visits import Exchange, Page, Visit, visit_to
 from fyke.fetcher.wire.http import BY_HEAD, outcome_of
 from fyke.harvest import Parser
+from fyke.harvest.large_pages import TO_PARSE, opened
 from fyke.harvest.link_groups import groups_of
-from fyke.harvest.worker import TO_PARSE, opened
 
 BATCH_ROWS = 500
 

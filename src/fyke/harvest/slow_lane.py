@@ -88,7 +88,7 @@ class _Work(Generic[Result]):
     result: "Future[Result]" = field(default_factory=Future)
 
 
-class Aside(Generic[Result]):
+class SlowLane(Generic[Result]):
     """Work under way beside the loop. Whenever a piece of it is done, `told` is called in the thread of that piece."""
 
     def __init__(
@@ -113,7 +113,7 @@ class Aside(Generic[Result]):
         self.trimmer = Trimmer()
 
     def __repr__(self) -> str:
-        return f"Aside({len(self)} waiting)"
+        return f"SlowLane({len(self)} waiting)"
 
     def __len__(self) -> int:
         """Return the number of results not taken yet."""
