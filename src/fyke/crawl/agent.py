@@ -9,8 +9,8 @@ Invariant: from entering it to leaving it the directory is held by this process 
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from fyke.archive.directory import CrawlDirectory, saved_state
@@ -28,7 +28,7 @@ from fyke.crawl.known_agents import Stand
 from fyke.crawl.loop import Ending, Loop
 from fyke.crawl.opening import Plugins, Prepared, Rooms
 from fyke.crawl.owed import take_over
-from fyke.crawl.passes import Pass
+from fyke.crawl.passes import Pass, next_pass
 from fyke.crawl.post.letters import Envelope
 from fyke.crawl.post.seat import Seat
 from fyke.disk.checkpoint import Checkpoint
@@ -79,16 +79,15 @@ class Agent:
     # -- opening ---------------------------------------------------------------------------------
 
     async def __aenter__(self) -> "Agent":
-        config, directory = self.config, self.directory
+        directory = self.directory
         with ExitStack() as opened:
             if self._seat is None:
-                directory.prepare(config)
-                opened.enter_context(directory.held())
                 if division(directory.state).agents > 1:
                     raise ConfigurationError(
                         f"{directory.path} is a crawl of several agents, and Python runs only one: resume it with fyke"
                         f" crawl --into {directory.path}"
                     )
+                opened.enter_context(taken(directory, self.config, self._listed))
             try:
                 self._checkpoint = Checkpoint(directory.shard)
             except DirectoryInUse:
@@ -96,8 +95,6 @@ class Agent:
                     f"{directory.path} is in use by another crawl: stop it, or choose another folder with --into"
                 ) from None
             opened.callback(self._checkpoint.close)
-            if self._seat is None:
-                opened.enter_context(directory.recorded(config, self._listed))
             self._open(opened)
             self._opened = opened.pop_all()
         loop = asyncio.get_running_loop()
@@ -107,17 +104,18 @@ class Agent:
 
     def _open(self, opened: ExitStack) -> None:
         saved = saved_state(self.directory.shard)
-        if self._seat is None:
-            require_state(self.directory)
         if self._seat is None and brought_nothing(saved):
             self.directory.forget()  # under the lock: another crawl could begin here, and lose its files
             self._checkpoint.reopen()
             saved = {}
         self.directory.listed.verify()
         others = self._compare_settings(saved)
-        self._keep_time(saved)
         if self._seat is None:
-            take_over(self.directory)
+            self._keep_time(saved)
+            may_begin = may_begin_again(saved)
+            self._again = next_pass([saved], self._again, self._clock.now(), may_begin=may_begin)
+        else:
+            self._keep_time(self._seat.clock)
         self._rooms = rooms = Rooms(
             self.directory, self.config, self._prepared, self._seat, self._clock, self._news, self._checkpoint, saved
         )
@@ -130,12 +128,7 @@ class Agent:
             hours=self._prepared.hours,
         )  # fmt: skip
         self._resumed = bool(saved)
-        forever = self._again is not None and self._again.forever
-        if self._seat is None:
-            may_begin = may_begin_again(saved) or forever != rooms.passes.forever
-        else:
-            may_begin = self._again is not None and len(rooms.passes.began) < self._again.number
-        self._take_up(begun=bool(saved), may_begin=may_begin)
+        self._take_up(begun=bool(saved))
         waiting = rooms.frontier.statistics().rows
         self._note("resumed" if saved else "begun", seeds=len(self._prepared.seeds), waiting=waiting)
 
@@ -152,10 +145,9 @@ class Agent:
             )
         return True
 
-    def _keep_time(self, saved: Mapping[str, Any]) -> None:
-        """Go on by the clock of the last checkpoint. By the wall clock, rests would last longer, or be cut short, by
-        what it was set since."""
-        noted = saved if self._seat is None else self._seat.clock
+    def _keep_time(self, noted: Mapping[str, Any]) -> None:
+        """Go on by the clock as `noted` in the last checkpoint. By the wall clock, rests would last longer, or be cut
+        short, by what it was set since."""
         clock = SystemClock(noted) if noted else self._clock
         clock.require_sane()
         if noted:
@@ -165,14 +157,14 @@ class Agent:
                 way = "forward" if clock.wall_ahead_s > 0 else "back"
                 self._note(f"clock set {way}", seconds=round(abs(clock.wall_ahead_s), 1))
 
-    def _take_up(self, *, begun: bool, may_begin: bool) -> None:
-        """Go on with waiting URLs, as the person wants it now, and begin the pass asked for if it `may_begin`."""
+    def _take_up(self, *, begun: bool) -> None:
+        """Go on with waiting URLs, as the person wants it now, and begin the pass asked for."""
         rooms, frontier = self._rooms, self._rooms.frontier
         asked = rooms.asked
         self._steering = Steering(
             asked, self._prepared.seeds, rooms.outbox, frontier, rooms.fetcher, rooms.post, self._clock
         )
-        if self._again is not None and may_begin:
+        if self._again is not None and self._again.number > len(rooms.passes.began):
             self._begin(self._again)
         frontier.resume()
         rooms.fetcher.blocked.update(host_keys(name)[0] for name in asked.blocked)
@@ -195,15 +187,14 @@ class Agent:
         """Have pages visited again, at once or each in its time, and ask servers again what is asked once a crawl."""
         rooms, crawl, now = self._rooms, self.config.crawl, self._clock.now()
         if not asked.forever:
-            most = asked.visits if self._seat is None else asked.share(self._seat.me)
+            most = asked.share(self.directory.part)
             limited = bool(crawl.pages or crawl.bytes or crawl.for_s)
             plan = rooms.frontier.plan_again(now, Terms(most=most), first=limited)
             for work in (rooms.learn(), plan):
                 deque(work, maxlen=0)
             rooms.book.forgive()
-        rooms.passes.begin(asked, asked.began_at or now, rooms.archive.state()["serial"])
-        if crawl.pages and self._seat is None:
-            rooms.fetcher.pages_left = crawl.pages
+        rooms.passes.begin(asked, rooms.archive.state()["serial"])
+        rooms.limit_pages()
         self._note("again", number=len(rooms.passes.began), waiting=len(rooms.frontier.again))
 
     # -- running ---------------------------------------------------------------------------------
@@ -325,8 +316,8 @@ class Agent:
 
     def _note(self, event: str, **facts: object) -> None:
         """Write a line of the log."""
-        seat = {} if self._seat is None else {"agent": self._seat.me}
-        self.directory.log(self._clock.now(), event, **seat, **facts)
+        agent = {} if self._seat is None else {"agent": self._seat.me}
+        self.directory.log(self._clock.now(), event, **agent, **facts)
 
     def statistics(self) -> CrawlStatistics:
         """Return how the crawl stands now."""
@@ -347,6 +338,19 @@ class Agent:
             self._opened.close()
             told = str(error) if isinstance(error, FykeError) else repr(error) if error else None
             self._note("closed", ending=self._ending or "error", error=told)
+
+
+@contextmanager
+def taken(directory: CrawlDirectory, config: Config, listed: Iterable[str] | None) -> Iterator[None]:
+    """Keep other crawls out of `directory`, which is made ready for the agents of the crawl of `config`, while the
+    block runs. Raises OtherCrawl, DirectoryInUse, DirectoryError, DiskFull or StateDamaged."""
+    directory.prepare(config)
+    with directory.held():
+        for part in directory.parts:
+            require_state(part)
+        with directory.recorded(config, listed):
+            take_over(directory)
+            yield
 
 
 def may_begin_again(state: Mapping[str, Any]) -> bool:

@@ -136,6 +136,7 @@ class Rooms:
         self._config = config
         self._prepared = prepared
         self._seat = seat
+        self._shared = seat is not None
         self._agents = 1 if seat is None else seat.division.agents
         self._clock = clock
         self._news = news
@@ -143,7 +144,7 @@ class Rooms:
         self._pace = Pace(clock)
         self.started_at = clock.now()
         self.passes = Passes(saved.get("again"))
-        self.asked = AskedLater(directory.state, shared=seat is not None)  # under the lock: others may have written it
+        self.asked = AskedLater(directory.state, shared=self._shared)  # under the lock: others may have written it
         self.asked.keep()
         with ExitStack() as self._opened:
             self._open_hosts(saved)
@@ -216,7 +217,7 @@ class Rooms:
             few_visits=config.fetch.connections,
             opened_at=self._clock.now(),
             state={**moved, **saved.get("frontier", {})},
-            descends=self._seat is None,
+            descends=not self._shared,
             sites=config.site,
         )
         self.content_seen = ContentSeen(self._store, config.frontier.table_memory_bytes, saved.get("content"))
@@ -298,13 +299,16 @@ class Rooms:
             cut=self.engine.cut,
             room=self.engine.room,
             ours=self.post.owns,
-            shared=self._seat is not None,
+            shared=self._shared,
             pace=self._pace,
         )
         self.fetcher = Fetcher(wiring, config, self._news, prepared.other_connections)
-        if config.crawl.pages:
-            left = max(0, config.crawl.pages - self.brought)
-            self.fetcher.pages_left = left if self._seat is None else 0  # the supervisor allows them
+        self.limit_pages()
+
+    def limit_pages(self) -> None:
+        """Let as many pages begin as the crawl, or its last pass, may still bring."""
+        if pages := self._config.crawl.pages:
+            self.fetcher.pages_left = 0 if self._shared else max(0, pages - self.brought)  # the supervisor allows them
 
     def engines(self, again: Pass | None) -> Engines:
         """Return the parts between which the loop moves messages. `again` says whether the crawl never ends."""

@@ -30,8 +30,8 @@ class Pass:
 
     visits: int | None = None  # the most to known pages; None: to all
     forever: bool = False  # each page at its own times, without end
-    number: int = 0  # which pass it is, from 1 on, if the supervisor of several agents says so
-    began_at: float = 0.0  # unix seconds; the same
+    number: int = 0  # which pass it is, from 1 on
+    began_at: float = 0.0  # unix seconds
     shares: Sequence[int] = ()  # of `visits`, by agent
 
     def share(self, agent: int) -> int | None:
@@ -58,12 +58,12 @@ def next_pass(states: Sequence[Mapping[str, Any]], asked: Pass | None, now: floa
 
 def _visited(state: Mapping[str, Any]) -> int:
     totals = state.get("totals", {})
-    return max(0, int(totals.get("urls", 0)) - int(totals.get("waiting", 0)))
+    return max(1, int(totals.get("urls", 0)) - int(totals.get("waiting", 0)))
 
 
 def _shared(visits: int, weights: Sequence[int]) -> list[int]:
     """Return `visits` in shares proportional to `weights`; the shares add up to `visits`."""
-    ends = [visits * part // max(1, sum(weights)) for part in accumulate(weights)]
+    ends = [visits * part // sum(weights) for part in accumulate(weights)]
     return [end - begin for begin, end in pairwise([0, *ends])]
 
 
@@ -78,11 +78,12 @@ class Passes:
     def __repr__(self) -> str:
         return f"Passes({len(self.began)}, the last: {dict(self._found)})"
 
-    def begin(self, asked: Pass, now: float, file: int) -> None:
-        """Begin the next pass at `now` (unix seconds), with its first record in the archive file numbered `file`. An
-        agent that joined later counts as having begun earlier passes. A pass `forever` meets a missing page more than
-        once, and counts it when it is gone."""
-        began = Begun(now, file + self.forever, asked.forever)  # the current file may be of a pass without end
+    def begin(self, asked: Pass, file: int) -> None:
+        """Begin the next pass, with its first record in the archive file numbered `file`. An agent that joined later
+        counts as having begun earlier passes. A pass `forever` meets a missing page more than once, and counts it when
+        it is gone."""
+        first = file + self.forever  # the current file may be of a pass without end
+        began = Begun(asked.began_at, first, asked.forever)
         self.began += [began] * (asked.number - len(self.began) - 1)
         self.began.append(began._replace(shares=asked.shares))
         self._found.clear()

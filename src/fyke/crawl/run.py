@@ -21,7 +21,6 @@ from rich.console import Console
 from fyke.archive.directory import CrawlDirectory, crawl_clock, room_bytes, saved_state
 from fyke.archive.division import Division, divide, division
 from fyke.archive.inspect import ending_of
-from fyke.archive.lost import require_state
 from fyke.archive.statistics import totals_of
 from fyke.core.clock import Clock
 from fyke.core.config import Config
@@ -29,14 +28,13 @@ from fyke.core.errors import EXIT_INTERRUPTED, DirectoryInUse, DiskFull, FykeErr
 from fyke.core.memory import let_go_of_libraries, peak_memory_bytes
 from fyke.core.plugins import named, schemes_of
 from fyke.core.rewrite_rules import rewrite_rules_of
-from fyke.crawl.agent import Agent, brought_nothing, may_begin_again
+from fyke.crawl.agent import Agent, brought_nothing, may_begin_again, taken
 from fyke.crawl.control import Control
 from fyke.crawl.exporter import Exporter, address_of
 from fyke.crawl.forks import ForkServer
 from fyke.crawl.loop import Ending
 from fyke.crawl.member import Orders
 from fyke.crawl.monitor import Monitor, seeds_in_words
-from fyke.crawl.owed import take_over
 from fyke.crawl.passes import Pass, next_pass
 from fyke.crawl.post.sockets import folder_for_sockets
 from fyke.crawl.rewriting import is_settled
@@ -211,12 +209,7 @@ class _CrawlRun:
         with ExitStack() as locked:
             with stopped_at_once(STOPPED_EARLY):
                 Agent(directory, config)  # tells what is wrong with `config` before anything is written
-                directory.prepare(config)
-                locked.enter_context(directory.held())
-                for part in directory.parts:
-                    require_state(part)
-                locked.enter_context(directory.recorded(config, listed))
-                take_over(directory)
+                locked.enter_context(taken(directory, config, listed))
                 sockets = locked.enter_context(folder_for_sockets(directory.state))
                 divided, orders = self._orders(sockets)
                 crawl = Supervisor(directory, config, divided, config.crawl.agents, orders, forks)
