@@ -21,7 +21,7 @@ from usage import arguments
 from fyke.core.clock import SystemClock
 from fyke.core.config import AgentSection, FetchSection
 from fyke.core.visits import Visit
-from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.curl import CurlClient
 from fyke.fetcher.wire.registry import build_registry
 
 PORT = 18_431
@@ -58,7 +58,7 @@ def urls(connections: int) -> list[str]:
 
 async def engine(requests: int, connections: int) -> tuple[float, float]:
     loop = asyncio.get_running_loop()
-    fetch = CurlEngine(loop, FetchSection(connections=connections), SystemClock())
+    fetch = CurlClient(loop, FetchSection(connections=connections), SystemClock())
     registry = build_registry(loop, fetch, AgentSection(), SystemClock())
     finished = loop.create_future()
     left = [requests, requests]

@@ -37,7 +37,7 @@ from fyke.crawl.post.office import Office
 from fyke.crawl.remote import Remote
 from fyke.disk import operations, pending
 from fyke.disk.store import Store
-from fyke.fetcher.engine import Fetcher
+from fyke.fetcher.fetcher import Fetcher
 from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier
 from fyke.frontier.sizes import Sizes

@@ -255,7 +255,7 @@ def test_saves_survive_sudden_death(tmp_path):
     program = textwrap.dedent("""
         import os, sys
         from pathlib import Path
-        from fyke.fetcher.book import MOST_UNWRITTEN, MOST_UNWRITTEN_BYTES, HostBook, ReadBooks
+        from fyke.fetcher.book import HostBook
         from fyke.fetcher.host import Host
         book = HostBook(Path(sys.argv[1]))
         for i in range(100):

@@ -11,7 +11,7 @@ from fyke.core.seeds import seeds_of
 from fyke.core.visits import Exchange, visit_to
 from fyke.fetcher.chosen import Chosen
 from fyke.fetcher.robots import RobotsState, rules_from
-from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.curl import CurlClient
 from fyke.fetcher.wire.registry import build_registry
 
 
@@ -51,9 +51,9 @@ async def test_another_port_of_a_private_seed_is_not_asked() -> None:
 
     servers = [await asyncio.start_server(answer, "127.0.0.1", 0) for _ in range(2)]
     first, second = (server.sockets[0].getsockname()[1] for server in servers)
-    engine = CurlEngine(loop, FetchSection(), SystemClock())
+    curl = CurlClient(loop, FetchSection(), SystemClock())
     chosen = Chosen(seeds_of([f"http://seed.test:{first}/"]), [])
-    registry = build_registry(loop, engine, AgentSection(), SystemClock(), (), chosen.port)
+    registry = build_registry(loop, curl, AgentSection(), SystemClock(), (), chosen.port)
 
     async def fetched(port: int) -> Exchange:
         done: asyncio.Future[Exchange] = loop.create_future()
@@ -66,6 +66,6 @@ async def test_another_port_of_a_private_seed_is_not_asked() -> None:
     assert asked == [first]
     record = rules_from(refused, b"", now=0.0)
     assert record.state is RobotsState.ALLOW_ALL and "not requested" in record.reason
-    engine.close()
+    curl.close()
     for server in servers:
         server.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fetcher.test_engine import Names, fetching, put_again
+from fetcher.test_fetcher import Names, fetching, put_again
 from fyke.core.batches import Kind, url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
@@ -15,7 +15,7 @@ from fyke.core.messages import Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Visit
-from fyke.fetcher.engine import Fetcher
+from fyke.fetcher.fetcher import Fetcher
 from fyke.fetcher.names import Resolution
 
 LED = 150

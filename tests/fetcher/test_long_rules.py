@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fetcher.test_engine import Server, fetching, put_again
+from fetcher.test_fetcher import Server, fetching, put_again
 from fyke.core.batches import url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from fetcher.conftest import NameServer
-from fetcher.test_engine import Server, fetching, put_again
+from fetcher.test_fetcher import Server, fetching, put_again
 from fyke.core.batches import url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
 from fyke.core.urls import locate
-from fyke.fetcher.engine import Fetcher
+from fyke.fetcher.fetcher import Fetcher
 from fyke.fetcher.names import Resolution, Resolver
 
 TTL_S = 300

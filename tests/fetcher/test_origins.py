@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fetcher.test_engine import Names, wired
+from fetcher.test_fetcher import Names, wired
 from fyke.core.batches import Kind, url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
@@ -21,7 +21,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate, split
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of
 from fyke.fetcher.book import HostBook
-from fyke.fetcher.engine import Fetcher
+from fyke.fetcher.fetcher import Fetcher
 from fyke.fetcher.rests import Rests
 from fyke.fetcher.workbench import Workbench
 

@@ -31,7 +31,7 @@ from fyke.core.errors import BadUrl, FykeError
 from fyke.core.urls import Locator, host_keys
 from fyke.crawl.outbox import Outbox
 from fyke.crawl.post.alone import Post
-from fyke.fetcher.engine import Fetcher
+from fyke.fetcher.fetcher import Fetcher
 from fyke.fetcher.host import Host
 from fyke.frontier.frontier import Frontier
 

@@ -17,7 +17,7 @@ from fyke.crawl.barn import Barn
 from fyke.crawl.outbox import Outbox
 from fyke.crawl.passes import Passes
 from fyke.crawl.rewriting import Rewriting
-from fyke.fetcher.engine import Fetcher
+from fyke.fetcher.fetcher import Fetcher
 from fyke.fetcher.wire.registry import Registry
 from fyke.frontier import quota
 from fyke.frontier.filters import Filters

@@ -70,7 +70,7 @@ class Ending(StrEnum):
 
 
 class FetcherEngine(Protocol):
-    """An engine that fetches: `fyke.fetcher.engine`, or a virtual one."""
+    """An engine that fetches: `fyke.fetcher.fetcher`, or a virtual one."""
 
     @property
     def rules_room(self) -> int: ...

@@ -56,10 +56,10 @@ from fyke.fetcher.book import HostBook, SharedBook
 from fyke.fetcher.chosen import Chosen
 from fyke.fetcher.connections import kept_connections, other_connections
 from fyke.fetcher.dns_query import server_of
-from fyke.fetcher.engine import Fetcher
+from fyke.fetcher.fetcher import Fetcher
 from fyke.fetcher.names import MOST_NAMES, Resolver
 from fyke.fetcher.rests import Rests
-from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.curl import CurlClient
 from fyke.fetcher.wire.http import agent_name
 from fyke.fetcher.wire.registry import build_registry
 from fyke.fetcher.wiring import Wiring
@@ -279,10 +279,10 @@ class Rooms:
     def _open_fetcher(self) -> None:
         config, prepared, loop = self._config, self._prepared, asyncio.get_running_loop()
         kept = kept_connections(config.fetch.connections, prepared.other_connections)
-        self.engine = CurlEngine(loop, config.fetch, self._clock, str(self._directory.state), self._pace, kept=kept)
-        self._opened.callback(self.engine.close)
+        self._curl = CurlClient(loop, config.fetch, self._clock, str(self._directory.state), self._pace, kept=kept)
+        self._opened.callback(self._curl.close)
         self._registry = build_registry(
-            loop, self.engine, config.agent, self._clock, prepared.protocols, self._chosen.port, prepared.sites
+            loop, self._curl, config.agent, self._clock, prepared.protocols, self._chosen.port, prepared.sites
         )
         self.bench = Workbench(
             config.politeness, config.frontier.default_budget_urls, prepared.sites.delay_s, prepared.hours
@@ -293,11 +293,11 @@ class Rooms:
             book=self.book,
             rests=self.rests,
             protocols=self._registry,
-            abort=self.engine.close,
+            abort=self._curl.close,
             clock=self._clock,
             past=self._past,
-            cut=self.engine.cut,
-            room=self.engine.room,
+            cut=self._curl.cut,
+            room=self._curl.room,
             ours=self.post.owns,
             shared=self._shared,
             pace=self._pace,

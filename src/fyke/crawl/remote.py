@@ -26,7 +26,7 @@ from fyke.crawl.post.events import (
 )
 from fyke.crawl.post.office import Office
 from fyke.crawl.rewriting import Rewriting
-from fyke.fetcher.engine import Fetcher
+from fyke.fetcher.fetcher import Fetcher
 from fyke.frontier.frontier import Frontier
 
 

@@ -6,7 +6,7 @@ last page came fast. A request there that takes longer than `slow_s` moves to th
 requests, and newcomers that find no fast place. If they are full and a newcomer waits, one request that had its time is
 cut: the oldest of the domain that has most of them.
 
-Called by the fetcher's engine. Decides and does nothing: it holds no connection and reads no clock. `Admission` says
+Called by the fetcher. Decides and does nothing: it holds no connection and reads no clock. `Admission` says
 which host of the workbench is next to have one.
 
 Invariant: every host that began and did not end is in `_fast`, `_others` or `_cut`, once.

@@ -1,4 +1,4 @@
-"""A web server that says whatever a test wants, and an engine to ask it."""
+"""A web server that says whatever a test wants, and a client to ask it."""
 
 import asyncio
 import ssl
@@ -16,7 +16,7 @@ from fyke.core.plugins import ProtocolModule
 from fyke.core.site import SiteSection
 from fyke.core.visits import Exchange, visit_to
 from fyke.fetcher.access import Sites
-from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.curl import CurlClient
 from fyke.fetcher.wire.registry import Registry, build_registry
 from looping import on_loop
 
@@ -96,7 +96,7 @@ def saying(*pieces: bytes, close: bool = False) -> Script:
 
 
 class Client:
-    """An engine with the built-in modules, and every answer counted."""
+    """A client with the built-in modules, and every answer counted."""
 
     def __init__(
         self,
@@ -110,9 +110,9 @@ class Client:
     ) -> None:  # type: ignore[assignment]
         loop = loop or asyncio.get_running_loop()
         settings = {"connect_timeout_s": 2, "timeout_s": 5, "connections": 32} | limits
-        self.engine = CurlEngine(loop, FetchSection(**settings), SystemClock(), folder, pace, kept=kept)
+        self.curl = CurlClient(loop, FetchSection(**settings), SystemClock(), folder, pace, kept=kept)
         self.registry: Registry = build_registry(
-            loop, self.engine, AGENT, SystemClock(), plugins, sites=Sites([site] if site else [])
+            loop, self.curl, AGENT, SystemClock(), plugins, sites=Sites([site] if site else [])
         )
         self.answers: list[Exchange] = []
 
@@ -142,8 +142,8 @@ class Client:
         return self
 
     async def __aexit__(self, *_):
-        self.engine.close()
-        assert self.engine.in_flight == 0
+        self.curl.close()
+        assert self.curl.in_flight == 0
         for answer in self.answers:
             answer.body.close()
 

@@ -142,7 +142,7 @@ async def test_a_part_that_nobody_asked_for_is_no_page(fields, outcome, detail):
 
 async def test_who_is_asked_on_a_wrong_connection_is_asked_once_more_on_another():
     """On a new one the same status is an answer (RFC 9110, 15.5.20). What a crawl does with `kept_broke`, rests
-    first, is tried in `test_engine`."""
+    first, is tried in `test_curl`."""
     asked = []
 
     async def serve(head, _reader, writer):

@@ -46,13 +46,13 @@ async def test_who_is_silent_holds_up_nobody(stage, ending):
         assert (await client.get(other.url())).outcome is Outcome.OK
         assert not answers
         if ending == "cut":
-            client.engine.cut(visit, "for a reason")
+            client.curl.cut(visit, "for a reason")
             assert (await client.get(other.url())).outcome is Outcome.OK
             assert [(answer.outcome, answer.detail) for answer in answers] == [(Outcome.STALLED, "for a reason")]
         else:
-            client.engine.close()
+            client.curl.close()
             assert [(answer.outcome, answer.detail) for answer in answers] == [(Outcome.BROKEN_OFF, CLOSED)]
-        assert client.engine.in_flight == 0
+        assert client.curl.in_flight == 0
         if "dribbled" not in stage:  # what is dribbled is waited for as a reply is
             await until(server.left)
         assert len(answers) == 1
@@ -110,11 +110,11 @@ async def test_what_waits_for_a_thread_is_never_asked(monkeypatch, ending):
         begun(client, silent_port)
         visit, answers = begun(client, port)
         await until(silent.silent)
-        assert client.engine.in_flight == 2
+        assert client.curl.in_flight == 2
         if ending == "cut":
-            client.engine.cut(visit, "for a reason")
-            assert client.engine.in_flight == 2
-        client.engine.close()
+            client.curl.cut(visit, "for a reason")
+            assert client.curl.in_flight == 2
+        client.curl.close()
         assert len(answers) == 1
         await until(silent.left)
     assert other.connections == 0

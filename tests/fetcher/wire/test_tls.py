@@ -142,7 +142,7 @@ async def test_where_hosts_are_many_fewer_connections_are_kept_than_fit(tmp_path
         listening(server.serve, ssl=certificates.server(HOSTS)) as port,
         Client(ca_file=certificates.ca_file) as client,
     ):
-        client.engine.room(hosts)
+        client.curl.room(hosts)
         for host in HOSTS:
             assert (await client.get(f"https://{host}:{port}/")).outcome is Outcome.OK
         await asyncio.sleep(0.1)
@@ -156,15 +156,15 @@ async def test_few_requests_begin_in_one_turn_of_the_loop(authority):
         listening(calm.serve, ssl=tls(issuer, "site.test")) as port,
         Client(ca_file=ca_file, connections=200) as client,
     ):
-        engine, begun, known = client.engine, [], set()
-        act = engine._act
+        curl, begun, known = client.curl, [], set()
+        act = curl._act
 
         def noted(fd, selected, **turn):
-            begun.append(len(engine._active.keys() - known))
-            known.update(engine._active)
+            begun.append(len(curl._active.keys() - known))
+            known.update(curl._active)
             act(fd, selected, **turn)
 
-        engine._act = noted
+        curl._act = noted
         answers = await client.get_all([f"https://site.test:{port}/{number}" for number in range(100)])
         assert {answer.outcome for answer in answers} == {Outcome.OK}
     assert max(begun) <= STARTS and sum(begun) >= 90

@@ -64,7 +64,7 @@ async def test_messages_without_end_in_place_of_an_answer_are_left(authority, ki
 
 @pytest.mark.parametrize("field", [b"", b"Connection: close\r\n"], ids=["kept", "closed"])
 async def test_messages_without_end_after_an_answer_hold_nobody(authority, field):
-    """Not when the connection would be used again, not when it is closed, not when the engine is."""
+    """Not when the connection would be used again, not when it is closed, not when the client is."""
     issuer, ca_file = authority
     begin = time.monotonic()
     with speaking(issuer.issue_cert("site.test"), endlessly("tickets", ANSWER % field)) as port:

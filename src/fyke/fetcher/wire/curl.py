@@ -1,6 +1,6 @@
 """Carries out requests: libcurl's multi interface on the event loop.
 
-Protocol modules call `start`; the engine calls `done` with an `Exchange`. `sockets` has libcurl called when a socket is
+Protocol modules call `start`; the client calls `done` with an `Exchange`. `sockets` has libcurl called when a socket is
 ready, `line` says whose request begins next, `pool` has the handles, `handshakes` knows how many connections fit.
 `threads` carries out beside the loop what would hold it.
 
@@ -52,7 +52,7 @@ CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke
 _CLOSED = TransferEnd(Outcome.BROKEN_OFF, CLOSED)
 
 
-class CurlEngine:
+class CurlClient:
     """Transfers over one libcurl multi handle, on one event loop.
 
     Bodies too large for memory go to `document_folder`. `kept` connections are kept for the next visit to their hosts
@@ -109,7 +109,7 @@ class CurlEngine:
 
     def __repr__(self) -> str:
         state = ", closed" if self._closed else ""
-        return f"CurlEngine({self.in_flight} in flight, {self._pool.idle_count} idle{state})"
+        return f"CurlClient({self.in_flight} in flight, {self._pool.idle_count} idle{state})"
 
     @property
     def in_flight(self) -> int:

@@ -1,6 +1,6 @@
 """libcurl's error codes as outcomes: the one place where its words are known.
 
-`CurlEngine` asks once for each failed transfer. libcurl uses some codes for several faults (a timeout has many stages,
+`CurlClient` asks once for each failed transfer. libcurl uses some codes for several faults (a timeout has many stages,
 a receive error may be a reset or nonsense), so the message decides there. A test meets each case with a real server,
 because messages may change between releases.
 """

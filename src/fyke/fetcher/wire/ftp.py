@@ -21,7 +21,7 @@ from fyke.core.config import AgentSection
 from fyke.core.outcomes import Outcome
 from fyke.core.ports import OTHERS_PORTS
 from fyke.core.visits import Exchange, Visit
-from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.curl import CurlClient
 from fyke.fetcher.wire.transfer import Done, Option, Request
 
 LEAST_DATA_PORT = 1024  # lower ones belong to services
@@ -35,13 +35,13 @@ class Ftp:
 
     schemes = ("ftp",)
 
-    def __init__(self, engine: CurlEngine, agent: AgentSection) -> None:
-        self._engine = engine
+    def __init__(self, curl: CurlClient, agent: AgentSection) -> None:
+        self._curl = curl
         self._password = agent.contact or f"{agent.user_agent}@"
 
     def fetch(self, visit: Visit, address: str, done: Done) -> None:
         """Start fetching `visit` from `address`; `done` is called once."""
-        self._engine.start(Request(visit, address, self, blocks=True), done)
+        self._curl.start(Request(visit, address, self, blocks=True), done)
 
     def options(self) -> Iterable[Option]:
         """Return what libcurl must know once for each handle."""

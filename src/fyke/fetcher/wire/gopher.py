@@ -11,7 +11,7 @@ from typing import Any
 
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
-from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.curl import CurlClient
 from fyke.fetcher.wire.transfer import Done, Option, Request
 
 _MAX_ERROR_BYTES = 4096
@@ -24,12 +24,12 @@ class Gopher:
 
     schemes = ("gopher",)
 
-    def __init__(self, engine: CurlEngine) -> None:
-        self._engine = engine
+    def __init__(self, curl: CurlClient) -> None:
+        self._curl = curl
 
     def fetch(self, visit: Visit, address: str, done: Done) -> None:
         """Start fetching `visit` from `address`; `done` is called once."""
-        self._engine.start(Request(visit, address, self), done)
+        self._curl.start(Request(visit, address, self), done)
 
     def options(self) -> Iterable[Option]:
         """Return nothing: libcurl needs no option."""

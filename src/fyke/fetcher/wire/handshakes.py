@@ -6,7 +6,7 @@ certificates are, before OpenSSL reads them (`is_large`). A connection with larg
 and not kept. The cost of the others cannot be seen by their length, because names are forty times as dear as numbers.
 So it is measured at some of them, and `room` is how many connections fit.
 
-Called by `CurlEngine`. Bounded: by what was measured, `room` connections take at most the memory for them.
+Called by `CurlClient`. Bounded: by what was measured, `room` connections take at most the memory for them.
 """
 
 from collections.abc import Callable, Iterator

@@ -40,7 +40,7 @@ from fyke.core.visits import Exchange, Purpose, Visit, headers_of
 from fyke.fetcher.access import HIDDEN, Access, Sites
 from fyke.fetcher.unfolding import WIRE_BYTES
 from fyke.fetcher.wire.chunks import ChunkedEnd, overlooked_chunks
-from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.curl import CurlClient
 from fyke.fetcher.wire.transfer import Done, Longest, Option, Request, note
 
 PROXY_REFUSED, MISDIRECTED = 407, 421
@@ -72,9 +72,9 @@ class Http:
 
     schemes = ("http", "https")
 
-    def __init__(self, engine: CurlEngine, agent: AgentSection, access: Access = ORDINARY) -> None:
+    def __init__(self, curl: CurlClient, agent: AgentSection, access: Access = ORDINARY) -> None:
         """`access` says in what way sites are asked."""
-        self._engine = engine
+        self._curl = curl
         self._access = access
         self._name = " ".join(filter(None, (agent_name(agent), access.user_agent_suffix)))
         own = [("Accept", ACCEPT), ("Accept-Encoding", ", ".join(accepted_codings()))]
@@ -105,9 +105,7 @@ class Http:
         longest: Longest | None = _longest_rules if visit.purpose is Purpose.ROBOTS else None
         if self._access.media_bytes and visit.purpose is Purpose.PAGE:
             longest = self._longest
-        self._engine.start(
-            Request(visit, server, self, head, fields, longest, _chunked, http_1, to_the_end, anew), done
-        )
+        self._curl.start(Request(visit, server, self, head, fields, longest, _chunked, http_1, to_the_end, anew), done)
 
     def _longest(self, lines: Sequence[bytes]) -> tuple[int, str] | None:
         """Return the most bytes that an answer with this head may have by its media type, and the reason; None for no
@@ -220,8 +218,8 @@ class SitesHttp:
 
     schemes = Http.schemes
 
-    def __init__(self, engine: CurlEngine, agent: AgentSection, sites: Sites) -> None:
-        self._engine = engine
+    def __init__(self, curl: CurlClient, agent: AgentSection, sites: Sites) -> None:
+        self._curl = curl
         self._agent = agent
         self._sites = sites
         self._ways: dict[Access, Http] = {}  # bounded by tables and paths of cookies
@@ -231,7 +229,7 @@ class SitesHttp:
         access = self._sites.access(visit.url)
         way = self._ways.get(access)
         if way is None:
-            way = self._ways[access] = Http(self._engine, self._agent, access)
+            way = self._ways[access] = Http(self._curl, self._agent, access)
         way.fetch(visit, address, done)
 
 

@@ -5,7 +5,7 @@ few at a time. A request needs no handshake if it uses no TLS, or if its host an
 connected. Such requests do not wait for those with a handshake, nor these for them. Hosts whose certificates are large
 have a line of their own, of which few are under way; one that takes long while others wait is `overdue`.
 
-Called by `CurlEngine`. Decides and does nothing. Invariant: every slot that joined is here, or was given by `next` or
+Called by `CurlClient`. Decides and does nothing. Invariant: every slot that joined is here, or was given by `next` or
 `leave`, once. At most `MOST_ALONE` of the slots that are alone were given and have not `ended`.
 """
 

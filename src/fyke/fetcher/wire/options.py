@@ -1,6 +1,6 @@
 """What every libcurl handle is told once: our limits, which certificates to trust, and to change nothing.
 
-`CurlEngine` sets these options on each new handle before the dialect's own. Invariant: bytes are not decoded or
+`CurlClient` sets these options on each new handle before the dialect's own. Invariant: bytes are not decoded or
 rewritten, redirects are not followed, and the only server ever connected to is the address we give, even if the
 environment names a proxy.
 """

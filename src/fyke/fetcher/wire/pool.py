@@ -1,6 +1,6 @@
 """Handles of libcurl that wait for their next request, and the TLS sessions that they share.
 
-Called by `CurlEngine`. Invariant: at most `most` handles are idle, and none holds anything of the last answer: no body,
+Called by `CurlClient`. Invariant: at most `most` handles are idle, and none holds anything of the last answer: no body,
 no long head, and no head that broke off. Bounded: sessions of `SESSION_CACHES` times 25 hosts, libcurl's bound.
 """
 

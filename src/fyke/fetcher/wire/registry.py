@@ -1,6 +1,6 @@
 """Which module speaks this scheme? The built-in protocol modules and the plug-ins, plug-ins first.
 
-The fetcher's engine asks it for every visit. A plug-in that raises costs its page and is counted by its class name.
+The fetcher asks it for every visit. A plug-in that raises costs its page and is counted by its class name.
 This is the last door before the wire: an address that is not public is asked only at a host and port that
 `may_be_private` allows.
 
@@ -20,7 +20,7 @@ from fyke.core.urls import SCHEMES
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.access import Sites
 from fyke.fetcher.addresses import PROXIED, is_public
-from fyke.fetcher.wire.curl import CurlEngine
+from fyke.fetcher.wire.curl import CurlClient
 from fyke.fetcher.wire.ftp import Ftp
 from fyke.fetcher.wire.gopher import Gopher
 from fyke.fetcher.wire.http import Http, SitesHttp
@@ -101,13 +101,13 @@ class Registry:
 
 def build_registry(
     loop: asyncio.AbstractEventLoop,
-    engine: CurlEngine,
+    curl: CurlClient,
     agent: AgentSection,
     clock: Clock,
     plugins: Sequence[ProtocolModule] = (),
     may_be_private: Callable[[str, int], bool] | None = None,
     sites: Sites | None = None,
 ) -> Registry:
-    """Return the registry of a crawl: http, https, ftp and gopher over `engine`, after `plugins`."""
-    http = SitesHttp(engine, agent, sites) if sites else Http(engine, agent)
-    return Registry(loop, clock, [http, Ftp(engine, agent), Gopher(engine)], plugins, may_be_private)
+    """Return the registry of a crawl: http, https, ftp and gopher over `curl`, after `plugins`."""
+    http = SitesHttp(curl, agent, sites) if sites else Http(curl, agent)
+    return Registry(loop, clock, [http, Ftp(curl, agent), Gopher(curl)], plugins, may_be_private)

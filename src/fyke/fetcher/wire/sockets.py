@@ -3,7 +3,7 @@
 The sockets are in an epoll set of our own, and the event loop watches that one descriptor. libcurl adds and removes a
 socket for every request on a kept connection, which then costs one system call instead of a new watcher of the loop.
 
-Called by `CurlEngine`, which has libcurl go on. Invariant: a turn of the loop goes on with at most `HANDSHAKES`
+Called by `CurlClient`, which has libcurl go on. Invariant: a turn of the loop goes on with at most `HANDSHAKES`
 handshakes, and with nothing more once `TURN_S` is over. The rest comes first of its kind in the next turn.
 """
 

@@ -2,7 +2,7 @@
 
 In FTP libcurl waits inside a call: for the reply that ends a transfer ("226"), once the data are there, and for the
 answer to QUIT, when a connection is closed. A silent server would hold everything that is called from there. So
-`CurlEngine` brings requests that say `blocks` here, and is told on the loop how each ended.
+`CurlClient` brings requests that say `blocks` here, and is told on the loop how each ended.
 
 Nobody waits for a thread. A transfer that is broken off is over at once, and its result is dropped. Its thread ends by
 itself, when libcurl next asks whether to go on (each second), or has waited `stall_s` for a reply. These transfers
@@ -150,7 +150,7 @@ class TransferThreads:
         exchange = slot.concluded(end)
         try:
             self._loop.call_soon_threadsafe(self._ended, slot, exchange)
-        except RuntimeError:  # the loop is closed, and with it the engine
+        except RuntimeError:  # the loop is closed, and with it the client
             exchange.body.close()
         slot.curl.close()
 

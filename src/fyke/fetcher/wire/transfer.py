@@ -1,8 +1,8 @@
-"""One request on its way: what a protocol module asks of the engine, and the reused handle that carries it.
+"""One request on its way: what a protocol module asks of the client, and the reused handle that carries it.
 
 A protocol module makes a `Request` and is its `Dialect`: it sets what libcurl must know once for each handle, and
 concludes what the answer means. A `Slot` is one libcurl easy handle. It is kept for many requests of one dialect
-because most of its options never change. Only the engine touches it.
+because most of its options never change. Only the client touches it.
 
 Invariant: a slot's body never grows beyond the size limit. The limit is kept here because CURLOPT_MAXFILESIZE gives up
 before the first byte if the Content-Length is larger, and the beginning of a long body is worth archiving.
@@ -62,7 +62,7 @@ class Calls:
 
 
 class Dialect(Protocol):
-    """The part that one protocol adds to the engine."""
+    """The part that one protocol adds to the client."""
 
     def options(self) -> Iterable[Option]:
         """Return libcurl options, which are set once for each of its handles."""

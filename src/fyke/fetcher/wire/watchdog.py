@@ -3,7 +3,7 @@
 In TLS 1.3 a server may send data for the protocol alone (session tickets, new keys), and OpenSSL takes all that come
 inside one call. Then libcurl does not return, the loop stands still, and no bound of ours is asked. The call gives up
 the interpreter's lock, so a thread can look at it each `LOOK_S`. If it must, the thread shuts the connection down and
-drops the data that wait in it. `CurlEngine` says in `Calls` what libcurl is about.
+drops the data that wait in it. `CurlClient` says in `Calls` what libcurl is about.
 
 Invariant: a connection is ended only if three things hold in one call. Look after look found more of it read, the
 loop's thread had `MOST_BUSY_S` of a processor between them, and hardly a callback of ours was called. A busy machine, a

@@ -1,6 +1,6 @@
 """A fetcher that opens no socket: the real workbench and the real fault policy, over a virtual web in virtual time.
 
-The loop puts `Visits` in, as into `fyke.fetcher.engine`, and takes out the visits that have ended. Requests end at
+The loop puts `Visits` in, as into `fyke.fetcher.fetcher`, and takes out the visits that have ended. Requests end at
 their own times, and a host's rest counts from there. The next request of a host may begin a slice late, never early.
 Every robots.txt arrives at once and allows everything. The other half, `VirtualHarvest`, makes the links.
 

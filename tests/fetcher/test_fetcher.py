@@ -16,7 +16,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of
 from fyke.fetcher.book import HostBook
-from fyke.fetcher.engine import MOST_UNTAKEN, STARTS, Fetcher
+from fyke.fetcher.fetcher import MOST_UNTAKEN, STARTS, Fetcher
 from fyke.fetcher.names import Resolution
 from fyke.fetcher.refusals import PORTION
 from fyke.fetcher.rests import Rests

@@ -1,4 +1,4 @@
-"""Laws of the engine: one answer for each start, the wire's bytes, bounded handles, nothing leaks."""
+"""Laws of the client over libcurl: one answer for each start, the wire's bytes, bounded handles, nothing leaks."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.pace import PARTS, Pace
 from fyke.core.visits import robots_visit
 from fyke.fetcher.unfolding import WIRE_BYTES
-from fyke.fetcher.wire.curl import CLOSED, CurlEngine
+from fyke.fetcher.wire.curl import CLOSED, CurlClient
 from fyke.fetcher.wire.registry import build_registry
 from fyke.fetcher.wire.transfer import MOST_HEAD_BYTES, TURN_BYTES
 
@@ -108,7 +108,7 @@ async def test_whatever_the_server_does_there_is_one_answer(name):
             assert "\n" not in answer.detail
             if outcome is Outcome.TOO_LARGE:
                 assert answer.body.size == limits["max_body_bytes"]
-        assert client.engine.in_flight == 0
+        assert client.curl.in_flight == 0
 
 
 async def test_of_rules_no_more_is_taken_than_is_read():
@@ -212,17 +212,17 @@ def test_close_answers_for_everything_in_flight(run, loop_factory):
     async def main():
         loop = asyncio.get_running_loop()
         async with web(mute) as server:
-            engine = CurlEngine(loop, FetchSection(), SystemClock())
-            registry = build_registry(loop, engine, AGENT, SystemClock())
+            curl = CurlClient(loop, FetchSection(), SystemClock())
+            registry = build_registry(loop, curl, AGENT, SystemClock())
             answers = []
             for n in range(5):
                 registry.fetch(visit_to(server.url(f"/{n}")), LOCAL, answers.append)
             registry.fetch(visit_to("http://a*b.test/"), LOCAL, answers.append)
             await asyncio.sleep(0.05)
             registry.fetch(visit_to(server.url("/last")), LOCAL, answers.append)
-            engine.close()
-            engine.close()
-            assert engine.in_flight == 0
+            curl.close()
+            curl.close()
+            assert curl.in_flight == 0
             assert [a.outcome for a in answers].count(Outcome.BROKEN_OFF) == 6
             assert sum(a.detail == CLOSED for a in answers) == 6
             await asyncio.sleep(0.05)
@@ -236,8 +236,8 @@ def test_close_answers_for_everything_in_flight(run, loop_factory):
 async def test_close_and_start_from_inside_done():
     loop = asyncio.get_running_loop()
     async with web(saying(SMALL)) as server:
-        engine = CurlEngine(loop, FetchSection(), SystemClock())
-        registry = build_registry(loop, engine, AGENT, SystemClock())
+        curl = CurlClient(loop, FetchSection(), SystemClock())
+        registry = build_registry(loop, curl, AGENT, SystemClock())
         answers = []
         finished = loop.create_future()
 
@@ -247,7 +247,7 @@ async def test_close_and_start_from_inside_done():
                 registry.fetch(exchange.visit, LOCAL, done)
             elif not finished.done():
                 finished.set_result(None)
-                engine.close()
+                curl.close()
 
         for n in range(4):
             registry.fetch(visit_to(server.url(f"/{n}")), LOCAL, done)
@@ -297,7 +297,7 @@ async def test_idle_handles_and_connections_are_bounded():
         before = process.num_fds()
         for start in range(0, 200, 40):
             await client.get_all(urls[start : start + 40])
-        assert repr(client.engine) == "CurlEngine(0 in flight, 8 idle)"
+        assert repr(client.curl) == "CurlClient(0 in flight, 8 idle)"
         # both ends of each connection are in this process
         assert process.num_fds() - before <= 2 * (2 * 8 + 4)
     descriptors = process.num_fds()
@@ -355,20 +355,20 @@ async def test_ipv6_address():
 async def test_started_at_is_the_clock_that_was_passed():
     loop = asyncio.get_running_loop()
     async with web(saying(SMALL)) as server:
-        engine = CurlEngine(loop, FetchSection(), VirtualClock(1234.5))
+        curl = CurlClient(loop, FetchSection(), VirtualClock(1234.5))
         answered = loop.create_future()
-        build_registry(loop, engine, AGENT, SystemClock()).fetch(visit_to(server.url()), LOCAL, answered.set_result)
+        build_registry(loop, curl, AGENT, SystemClock()).fetch(visit_to(server.url()), LOCAL, answered.set_result)
         answer = await answered
         assert answer.started_at == 1234.5
         assert 0 < answer.duration_s < 1
-        engine.close()
+        curl.close()
 
 
 async def test_a_ca_file_that_cannot_be_used(tmp_path):
     Path(tmp_path / "empty.pem").write_text("")
     for name in ("missing.pem", "empty.pem"):
         with pytest.raises(ConfigurationError, match="ca_file"):
-            CurlEngine(asyncio.get_running_loop(), FetchSection(ca_file=str(tmp_path / name)), SystemClock())
+            CurlClient(asyncio.get_running_loop(), FetchSection(ca_file=str(tmp_path / name)), SystemClock())
 
 
 async def test_where_a_kept_connection_breaks_nothing_is_sent_twice():
@@ -395,19 +395,19 @@ def test_who_sends_much_takes_turns(monkeypatch, run):
     none brings more in a turn than it may."""
     turns: Counter[str] = Counter()
     brought: list[int] = []
-    go_on, act = CurlEngine._go_on, CurlEngine._act
+    go_on, act = CurlClient._go_on, CurlClient._act
 
-    def noted(engine, slot):
+    def noted(curl, slot):
         turns[slot.request.visit.url] += 1
-        go_on(engine, slot)
+        go_on(curl, slot)
 
-    def measured(engine, fd, selected, **turn):
-        before = {slot: slot.body.size for slot in engine._active.values()}
-        act(engine, fd, selected, **turn)
-        brought.extend(slot.body.size - before.get(slot, 0) for slot in engine._active.values())
+    def measured(curl, fd, selected, **turn):
+        before = {slot: slot.body.size for slot in curl._active.values()}
+        act(curl, fd, selected, **turn)
+        brought.extend(slot.body.size - before.get(slot, 0) for slot in curl._active.values())
 
-    monkeypatch.setattr(CurlEngine, "_go_on", noted)
-    monkeypatch.setattr(CurlEngine, "_act", measured)
+    monkeypatch.setattr(CurlClient, "_go_on", noted)
+    monkeypatch.setattr(CurlClient, "_act", measured)
 
     async def main():
         async with web(endless) as server, Client(max_body_bytes=8 << 20) as client:
@@ -428,14 +428,14 @@ async def test_who_sends_much_has_a_share_of_the_time_while_others_go_on():
 
     pace.note_busy()
     async with web(endless) as server, Client(max_body_bytes=2 << 20, pace=pace) as client:
-        go_on = client.engine._go_on
+        go_on = client.curl._go_on
 
         def timed(slot):
             turns.append(clock.now())
             clock.advance(0.001)
             go_on(slot)
 
-        client.engine._go_on = timed
+        client.curl._go_on = timed
         answers = asyncio.ensure_future(client.get_all([server.url(f"/{number}") for number in range(3)]))
         while not answers.done():
             pace.note_busy()
@@ -475,21 +475,21 @@ async def test_who_takes_time_and_brings_nothing_takes_turns_as_well():
 
     pace.note_busy()
     async with web(telling) as server, Client(pace=pace, timeout_s=60) as client:
-        engine = client.engine
-        engine._multi, go_on = Slow(engine._multi, clock), engine._go_on
+        curl = client.curl
+        curl._multi, go_on = Slow(curl._multi, clock), curl._go_on
 
         def timed(slot):
             turns.append(clock.now())
             go_on(slot)
 
-        engine._go_on = timed
+        curl._go_on = timed
         answer = asyncio.ensure_future(client.get(server.url("/")))
         while len(turns) < 5 and not answer.done():
             pace.note_busy()
             clock.advance(0.002)
             await asyncio.sleep(0.001)
         assert not answer.done(), answer.result().detail
-        engine.cut(next(iter(engine._active.values())).request.visit, "enough was seen")
+        curl.cut(next(iter(curl._active.values())).request.visit, "enough was seen")
         assert (await answer).outcome is Outcome.STALLED
     assert all(after - before >= 0.003 * PARTS - 1e-6 for before, after in pairwise(turns))
 
@@ -500,16 +500,16 @@ async def test_one_that_is_cut_while_it_waits_for_its_turn_leaves_nothing_behind
     pace = Pace(clock)
     pace.note_busy()  # and no time passes
     async with web(endless) as server, web(saying(SMALL)) as other, Client(pace=pace, connections=1) as client:
-        with client.engine._share.taken():
+        with client.curl._share.taken():
             clock.advance(1000.0)
         pace.note_busy()
         future = asyncio.ensure_future(client.get(server.url("/much")))
-        while not client.engine._paused:
+        while not client.curl._paused:
             await asyncio.sleep(0.001)
-        (slot,) = client.engine._paused
-        client.engine.cut(slot.request.visit, "it waited")
+        (slot,) = client.curl._paused
+        client.curl.cut(slot.request.visit, "it waited")
         assert (await future).outcome is Outcome.STALLED
         for number in range(3):
             answer = await client.get(other.url(f"/{number}"))
             assert (answer.outcome, answer.body.read()) == (Outcome.OK, b"hi")
-        assert repr(client.engine) == "CurlEngine(0 in flight, 1 idle)"
+        assert repr(client.curl) == "CurlClient(0 in flight, 1 idle)"
