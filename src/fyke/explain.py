@@ -34,8 +34,8 @@ from fyke.core.urls import Locator, locate, robots_url, split
 from fyke.core.visits import SAME_TEXT
 from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
-from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState
+from fyke.fetcher.shared_book import ReadBooks
 from fyke.frontier.again import USUAL_S
 from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.looking import BLOCKED, OVER_QUOTA, YOUNGER, FrontierSeen

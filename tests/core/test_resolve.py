@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fyke.core import resolve
+from fyke.core import bases, resolve
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import Locator, canonical, locate
 
@@ -185,12 +185,12 @@ def test_no_pages_have_no_links() -> None:
     assert LinkResolver().resolve([]).locators() == LinkResolver().resolve([("http://h/", [])]).locators() == []
 
 
-@given(st.from_regex(resolve._PLAIN_ROOT, fullmatch=True))
+@given(st.from_regex(bases.PLAIN_ROOT, fullmatch=True))
 @example("http://a.1-2.b")
 @example("https://" + "a" * 247)
 @example("http://" + "a." * 123 + "b")
 @example("http://0x1.example")
 def test_a_plain_root_is_canonical(root: str) -> None:
-    if len(root) <= resolve._LONGEST_ROOT:  # others are not asked for
+    if len(root) <= bases.LONGEST_ROOT:  # others are not asked for
         assert canonical(f"{root}/") == f"{root}/"
-        assert resolve._keys_of_root(root.encode()) == locate(f"{root}/")[2:]
+        assert bases.keys_of_root(root.encode()) == locate(f"{root}/")[2:]

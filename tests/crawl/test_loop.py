@@ -27,8 +27,9 @@ from fyke.core.slices import Steps, whole
 from fyke.core.urls import locate, split
 from fyke.core.visits import Visit, visits_of
 from fyke.crawl import loop as loop_module
+from fyke.crawl.engines import Engines
 from fyke.crawl.keeper import Keeper
-from fyke.crawl.loop import GRACE_S, LINK_BYTES, Ending, Engines, Loop
+from fyke.crawl.loop import GRACE_S, LINK_BYTES, Ending, Loop
 from fyke.crawl.outbox import LinkCache, Outbox
 from fyke.crawl.past import Past
 from fyke.crawl.post.alone import Alone

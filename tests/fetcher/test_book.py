@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, NotACrawl, StateDamaged
 from fyke.core.urls import key_of
 from fyke.disk.sealed import TALLY, database_fault, layout_digest, opened_to_read, row_digest
-from fyke.fetcher.book import MOST_UNWRITTEN, MOST_UNWRITTEN_BYTES, HostBook, ReadBooks
+from fyke.fetcher.book import MOST_UNWRITTEN, MOST_UNWRITTEN_BYTES, HostBook
 from fyke.fetcher.host import ROW, Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
+from fyke.fetcher.shared_book import ReadBooks
 
 
 def host(name: str, domain: str = "", **row: Any) -> Host:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from fyke.core import resolve
+from fyke.core import bases, resolve
 from fyke.core.batches import Kind
 from fyke.core.clock import SystemClock, VirtualClock
 from fyke.core.extraction import ExtractSection, FieldSection
@@ -262,14 +262,15 @@ def test_links_that_take_long_are_resolved_a_few_in_a_turn(monkeypatch, link: st
             parsed[-1] += 1
         return canonical(url, base)
 
-    monkeypatch.setattr(resolve, "canonical", watched)
+    for module in (bases, resolve):
+        monkeypatch.setattr(module, "canonical", watched)
     counts = [20_000, *[1_500] * 6, 0]
     came = [
         answer(f"http://h.example/{page}", "".join(f"<a href={link % (page + n)}>" for n in range(count)).encode())
         for page, count in enumerate(counts)
     ]
     with harvest_with(lane_of(LARGE_BYTES, pace=Pace(TickingClock()))) as harvest:
-        resolve._keys_of_root.cache_clear()
+        bases.keys_of_root.cache_clear()
         found = facts(reaped(harvest, came))
         parsed.append(0)
         for some in reaped_later(harvest):

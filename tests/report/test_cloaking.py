@@ -26,8 +26,9 @@ from fyke.core.messages import SOON_S
 from fyke.core.urls import key_of
 from fyke.crawl.owed import may_be_asked, take_over
 from fyke.disk.files import lock
-from fyke.fetcher.book import HostBook, ReadBooks
+from fyke.fetcher.book import HostBook
 from fyke.fetcher.host import Host
+from fyke.fetcher.shared_book import ReadBooks
 from loaded import COMMAND, Loaded
 from web_server import Answer, web_server
 

@@ -18,6 +18,7 @@ from fyke.core.urls import Locator, key_of, split
 
 U64 = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
+Int = npt.NDArray[np.int64]
 
 
 class Kind(IntEnum):

@@ -24,11 +24,8 @@ Invariant: a visit leaves the frontier's window only when record and links are i
 """
 
 import asyncio
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar
-
-import pyarrow as pa
+from typing import TypeVar
 
 from fyke.core.batches import EMPTY
 from fyke.core.clock import Clock
@@ -36,13 +33,10 @@ from fyke.core.config import CrawlSection
 from fyke.core.hours import HostHours
 from fyke.core.messages import Links, Outcomes, links_of
 from fyke.core.slices import Steps, whole
+from fyke.crawl.engines import Engines
 from fyke.crawl.keeper import Keeper
-from fyke.crawl.outbox import Outbox
 from fyke.crawl.post.alone import Alone, Post
-from fyke.crawl.remote import Remote
-from fyke.crawl.revisits import Revisits
-from fyke.crawl.rewriting import Rewriting
-from fyke.frontier.frontier import Frontier, Need
+from fyke.frontier.frontier import Need
 
 T = TypeVar("T")
 
@@ -67,78 +61,6 @@ class Ending(StrEnum):
     TIME = "time"  # the time asked for is over
     STOPPED = "stopped"  # a person stopped it
     UNREACHED = "unreached"  # no server answers
-
-
-class FetcherEngine(Protocol):
-    """An engine that fetches: `fyke.fetcher.fetcher`, or a virtual one."""
-
-    @property
-    def rules_room(self) -> int: ...
-
-    @property
-    def in_flight(self) -> int: ...
-
-    @property
-    def ended(self) -> int: ...
-
-    @property
-    def idle(self) -> bool: ...
-
-    @property
-    def has_its_pages(self) -> bool: ...
-
-    @property
-    def unreached(self) -> bool: ...
-
-    def put(self, visits: pa.RecordBatch) -> None: ...
-
-    def refuse(self, visits: pa.RecordBatch) -> None: ...
-
-    def recall(self, host: int) -> pa.RecordBatch: ...
-
-    def take(self, *, exchanges: bool = True) -> Any: ...
-
-    def give_back(self, pages: int) -> None: ...
-
-    def pump(self) -> None: ...
-
-    def stop(self) -> None: ...
-
-    def abort(self) -> None: ...
-
-
-class Worker(Protocol):
-    """A worker that makes messages of what the fetcher brought: `fyke.crawl.gathering`, or a virtual one."""
-
-    @property
-    def answered(self) -> bool: ...
-
-    @property
-    def body_bytes(self) -> int: ...
-
-    @property
-    def waiting(self) -> int: ...
-
-    @property
-    def behind(self) -> bool: ...
-
-    @property
-    def crowded(self) -> bool: ...
-
-    def gather(self, fetched: Any, outbox: Outbox) -> Steps[int]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Engines:
-    """The parts between which the loop moves messages."""
-
-    frontier: Frontier
-    fetcher: FetcherEngine
-    gathering: Worker
-    outbox: Outbox
-    remote: Remote | None = None  # if there are other agents
-    revisits: Revisits | None = None  # if the crawl does not end
-    rewriting: Rewriting | None = None  # if links are rewritten
 
 
 class Loop:

@@ -34,10 +34,10 @@ from fyke.core.rewriting import Rewriter
 from fyke.core.version import VERSION
 from fyke.crawl.barn import Barn
 from fyke.crawl.counts import Counts
+from fyke.crawl.engines import Engines
 from fyke.crawl.gathering import Gathering
 from fyke.crawl.keeper import Keeper, Stateful, Writer
 from fyke.crawl.learning import learn, learn_own
-from fyke.crawl.loop import Engines
 from fyke.crawl.outbox import SENT_LINKS, LinkCache, Outbox
 from fyke.crawl.passes import Pass, Passes
 from fyke.crawl.past import Past
@@ -52,13 +52,14 @@ from fyke.crawl.weight_lists import read_weights
 from fyke.disk.checkpoint import Checkpoint
 from fyke.disk.files import real_path
 from fyke.fetcher.access import Sites
-from fyke.fetcher.book import HostBook, SharedBook
+from fyke.fetcher.book import HostBook
 from fyke.fetcher.chosen import Chosen
 from fyke.fetcher.connections import kept_connections, other_connections
 from fyke.fetcher.dns_query import server_of
 from fyke.fetcher.fetcher import Fetcher
 from fyke.fetcher.names import MOST_NAMES, Resolver
 from fyke.fetcher.rests import Rests
+from fyke.fetcher.shared_book import SharedBook
 from fyke.fetcher.wire.curl import CurlClient
 from fyke.fetcher.wire.http import agent_name
 from fyke.fetcher.wire.registry import build_registry

@@ -27,9 +27,10 @@ from fyke.core.messages import SOON_S
 from fyke.core.urls import split
 from fyke.disk.files import writing
 from fyke.fetcher.addresses import is_public
-from fyke.fetcher.book import HostBook, ReadBooks
+from fyke.fetcher.book import HostBook
 from fyke.fetcher.chosen import Chosen
 from fyke.fetcher.rests import Rests
+from fyke.fetcher.shared_book import ReadBooks
 
 FOLDER = "cloaking"  # of the measurement, in the crawl's directory
 

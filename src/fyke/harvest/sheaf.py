@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fyke.core.batches import U64, Kind
+from fyke.core.batches import U64, Int, Kind
 from fyke.core.outcomes import Outcome
-from fyke.core.resolve import NOWHERE, Int, Located
+from fyke.core.resolve import NOWHERE, Located
 from fyke.core.visits import Exchange, Page, Purpose
 
 Times = npt.NDArray[np.float64]

@@ -19,9 +19,9 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.reading import segments
 from fyke.core.hidden import CONTROL, HIDDEN
 from fyke.core.urls import split
-from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.host import Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
+from fyke.fetcher.shared_book import ReadBooks
 
 NEWEST_FILES = 4
 ROBOTS_CHARS = 20_000

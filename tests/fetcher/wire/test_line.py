@@ -4,7 +4,8 @@ import pytest
 
 from fyke.core.visits import visit_to
 from fyke.fetcher.wire.line import ALONE_S, MOST_ALONE, QUICK_STARTS, STARTS, WaitingLine
-from fyke.fetcher.wire.transfer import MOST_NOTED, Calls, Request, Slot
+from fyke.fetcher.wire.request import Request
+from fyke.fetcher.wire.transfer import MOST_NOTED, Calls, Slot
 
 
 def slot(number: int = 0, *, alone: bool = False, scheme: str = "https") -> Slot:

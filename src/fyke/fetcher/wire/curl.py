@@ -39,9 +39,10 @@ from fyke.fetcher.wire.handshakes import ANY_ROOM, Handshakes, is_large
 from fyke.fetcher.wire.line import ALONE_S, STARTS, WaitingLine
 from fyke.fetcher.wire.options import constant_options
 from fyke.fetcher.wire.pool import Pool
+from fyke.fetcher.wire.request import Done, Request
 from fyke.fetcher.wire.sockets import WatchedSockets
 from fyke.fetcher.wire.threads import TransferThreads
-from fyke.fetcher.wire.transfer import ANY, ENDLESS, NO_CALL, Calls, Done, Request, Slot
+from fyke.fetcher.wire.transfer import ANY, ENDLESS, NO_CALL, Calls, Slot
 from fyke.fetcher.wire.watchdog import Watchdog
 
 MANY_TIMES = 3  # hosts per connection, from which on connections are closed before they are used again

@@ -22,7 +22,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.ports import OTHERS_PORTS
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl import CurlClient
-from fyke.fetcher.wire.transfer import Done, Option, Request
+from fyke.fetcher.wire.request import Done, Option, Request
 
 LEAST_DATA_PORT = 1024  # lower ones belong to services
 _PORT = re.compile(rb"227 \D*(?:\d{1,3},){4}(\d{1,3}),(\d{1,3})|229 [^(]*\(.{3}(\d{1,5})")

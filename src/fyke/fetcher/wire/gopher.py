@@ -12,7 +12,7 @@ from typing import Any
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl import CurlClient
-from fyke.fetcher.wire.transfer import Done, Option, Request
+from fyke.fetcher.wire.request import Done, Option, Request
 
 _MAX_ERROR_BYTES = 4096
 _ERROR = re.compile(rb"3([^\t\r\n]*)\t[^\t\r\n]*\t[^\t\r\n]*(?:\t[^\r\n]*)?(?:\r?\n|$)")

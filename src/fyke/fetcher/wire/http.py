@@ -41,7 +41,8 @@ from fyke.fetcher.access import HIDDEN, Access, Sites
 from fyke.fetcher.unfolding import WIRE_BYTES
 from fyke.fetcher.wire.chunks import ChunkedEnd, overlooked_chunks
 from fyke.fetcher.wire.curl import CurlClient
-from fyke.fetcher.wire.transfer import Done, Longest, Option, Request, note
+from fyke.fetcher.wire.request import Done, Longest, Option, Request
+from fyke.fetcher.wire.transfer import note
 
 PROXY_REFUSED, MISDIRECTED = 407, 421
 _NEVER_FOLLOWED = frozenset({305, 306})

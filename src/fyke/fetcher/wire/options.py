@@ -16,7 +16,8 @@ import pycurl
 
 from fyke.core.config import FetchSection
 from fyke.core.errors import ConfigurationError
-from fyke.fetcher.wire.transfer import HTTP_VERSION, Option
+from fyke.fetcher.wire.request import Option
+from fyke.fetcher.wire.transfer import HTTP_VERSION
 
 BUFFER_BYTES = 32 << 10  # read at a time: each byte of an HTTP/2 head may stand for 4 KB
 LEAST_RATE_BYTES_S = 64  # a download that is slower for `stall_s` is broken off

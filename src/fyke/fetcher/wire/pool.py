@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from fyke.fetcher.wire.options import session_cache
-from fyke.fetcher.wire.transfer import Dialect, Option, Slot
+from fyke.fetcher.wire.request import Dialect, Option
+from fyke.fetcher.wire.transfer import Slot
 
 SESSION_CACHES = 64
 MOST_LINES = 500  # of its last head, which libcurl keeps in an idle handle until the next

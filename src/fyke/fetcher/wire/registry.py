@@ -24,7 +24,7 @@ from fyke.fetcher.wire.curl import CurlClient
 from fyke.fetcher.wire.ftp import Ftp
 from fyke.fetcher.wire.gopher import Gopher
 from fyke.fetcher.wire.http import Http, SitesHttp
-from fyke.fetcher.wire.transfer import Done
+from fyke.fetcher.wire.request import Done
 
 
 class Registry:

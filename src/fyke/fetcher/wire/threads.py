@@ -27,7 +27,8 @@ from fyke.core.document import SMALL_BYTES, Document
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.wire.curl_errors import TransferEnd
-from fyke.fetcher.wire.transfer import Calls, Done, Option, Request, Slot
+from fyke.fetcher.wire.request import Done, Option, Request
+from fyke.fetcher.wire.transfer import Calls, Slot
 
 MOST_THREADS = 16
 LONG_S = 30.0

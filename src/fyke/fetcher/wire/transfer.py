@@ -1,28 +1,28 @@
-"""One request on its way: what a protocol module asks of the client, and the reused handle that carries it.
+"""One request on its way: the reused handle that carries it.
 
-A protocol module makes a `Request` and is its `Dialect`: it sets what libcurl must know once for each handle, and
-concludes what the answer means. A `Slot` is one libcurl easy handle. It is kept for many requests of one dialect
-because most of its options never change. Only the client touches it.
+A `Slot` is one libcurl easy handle. It is kept for many requests of one dialect because most of its options never
+change. Only the client touches it.
 
 Invariant: a slot's body never grows beyond the size limit. The limit is kept here because CURLOPT_MAXFILESIZE gives up
 before the first byte if the Content-Length is larger, and the beginning of a long body is worth archiving.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import pycurl
 
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Exchange, Visit
+from fyke.core.visits import Exchange
 from fyke.fetcher.wire.chunks import ChunkedEnd
 from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
 from fyke.fetcher.wire.handshakes import LARGE_BYTES, is_large
 from fyke.fetcher.wire.received import Ends, KeptConnections, received_bytes
+from fyke.fetcher.wire.request import Done, Option, Request
 
 TURN_BYTES = 256 << 10  # of an answer in one turn; few pages have as much
 TURN_S = 0.005  # of the loop's time, the same
@@ -43,8 +43,6 @@ ANY = pycurl.SOCKET_TIMEOUT  # in place of a descriptor: all that waited
 NO_CALL = -2  # in place of a descriptor: no call of libcurl is under way
 MOST_NOTED = 10_000  # keys in a set
 HTTP_VERSION = pycurl.CURL_HTTP_VERSION_2TLS
-Option = tuple[int, Any]
-Done = Callable[[Exchange], None]
 
 
 @dataclass(slots=True)
@@ -59,43 +57,6 @@ class Calls:
     sockets: set[int] = field(default_factory=set)  # descriptors that libcurl ever named
     kept: KeptConnections = field(default_factory=KeptConnections)  # that speak HTTP/1
     greeted: "dict[int, Slot]" = field(default_factory=dict)  # the slot that shakes hands, by descriptor
-
-
-class Dialect(Protocol):
-    """The part that one protocol adds to the client."""
-
-    def options(self) -> Iterable[Option]:
-        """Return libcurl options, which are set once for each of its handles."""
-        ...
-
-    def conclude(self, exchange: Exchange, lines: list[bytes], curl: Any) -> None:
-        """Fill in what the answer means.
-
-        `exchange.outcome` is OK if libcurl saw no fault, otherwise the fault. `lines` are the header or control lines
-        received. `curl` is the handle, to be asked with `getinfo` and nothing else.
-        """
-        ...
-
-
-Longest = Callable[[Sequence[bytes]], tuple[int, str] | None]  # by a head: most bytes of body (below 0: none), and why
-Chunked = Callable[[Sequence[bytes]], ChunkedEnd | None]  # by a head: what finds the body's end, if libcurl does not
-
-
-@dataclass(slots=True)
-class Request:
-    """One URL to fetch from the server at `address`, in the words of `dialect`."""
-
-    visit: Visit
-    address: str  # empty if only a proxy knows it
-    dialect: Dialect
-    head: bytes = b""  # the request as it will be on the wire, for the archive
-    fields: Sequence[bytes] = ()  # header fields beside those that libcurl writes
-    longest: Longest | None = None
-    chunked: Chunked | None = None
-    http_1: bool = False  # ask in HTTP/1.1, even if the server speaks others
-    to_the_end: bool = False  # the body ends with the connection, despite Content-Length
-    anew: bool = False  # on a new connection, even if one was kept
-    blocks: bool = False  # libcurl waits for the server inside a call
 
 
 def note(key: int, noted: set[int]) -> None:

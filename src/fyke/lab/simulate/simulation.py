@@ -18,7 +18,8 @@ from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
 from fyke.core.hours import HostHours
 from fyke.core.messages import Links
-from fyke.crawl.loop import Engines, Loop
+from fyke.crawl.engines import Engines
+from fyke.crawl.loop import Loop
 from fyke.crawl.outbox import LinkCache, Outbox
 from fyke.crawl.revisits import Revisits
 from fyke.disk.store import Store
