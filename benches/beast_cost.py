@@ -62,9 +62,12 @@ def bytes_per_page(samples: list[Sample], pages: int) -> float | None:
 def draw(crawls: dict[str, list[Sample]], picture: Path) -> None:
     """Draw bytes a page over the crawl."""
     figure, (axes,) = panels(
-        1, "Budgets that cost the same for any size of crawl", "BEAST and the naive two queues, over one virtual web",
-        width_in=8.5, height_in=HEIGHT_IN,
-    )  # fmt: skip
+        1,
+        "Budgets that cost the same for any size of crawl",
+        "BEAST and the naive two queues, over one virtual web",
+        width_in=8.5,
+        height_in=HEIGHT_IN,
+    )
     draw_cost(axes, [(policy, samples, POLICIES[policy]) for policy, samples in crawls.items()])
     save(figure, picture)
 

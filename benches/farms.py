@@ -82,9 +82,12 @@ def crawled(spec: VirtualWebSpec, pages: int, folder: Path, budget: str) -> Craw
         later = (last.spam_pages - middle.spam_pages) / max(1, last.pages - middle.pages)
         tally = simulation.simulation.tally
         return Crawled(
-            last.spam_pages / last.pages, later, honest_shares(simulation.simulation),
-            tally.pages_of.astype(np.int64), np.unique(np.concatenate(found), axis=0),
-        )  # fmt: skip
+            last.spam_pages / last.pages,
+            later,
+            honest_shares(simulation.simulation),
+            tally.pages_of.astype(np.int64),
+            np.unique(np.concatenate(found), axis=0),
+        )
 
 
 def signals(edges: U64, folder: Path) -> tuple[U64, npt.NDArray[np.void]]:

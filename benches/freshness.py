@@ -281,9 +281,10 @@ def draw(found: dict[tuple[str, bool, float], tuple[float, float]], picture: Pat
         axis.minorticks_off()
         dress(axis, "pages change in bursts" if bursty else "pages change as a Poisson process", ACROSS, "staleness")
         mark_points(
-            axis, BUDGETS[-1],
+            axis,
+            BUDGETS[-1],
             [(found[name, bool(bursty), BUDGETS[-1]][0], name, colour) for name, (_, _, colour) in POLICIES.items()],
-        )  # fmt: skip
+        )
     save(figure, picture)
 
 

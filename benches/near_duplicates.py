@@ -110,9 +110,12 @@ def _quality(pages: list[tuple[int, Extract]], memory_bytes: int) -> None:
     bits = np.bitwise_count(_simhashes(sets)[one] ^ _simhashes(sets)[other])
     found = bands & (signs <= MOST_SIGNS)
     tests = {
-        "simhash ≤ 3": bits <= 3, "simhash ≤ 6": bits <= 6, "bands": bands, "bands, simhash ≤ 6": bands & (bits <= 6),
+        "simhash ≤ 3": bits <= 3,
+        "simhash ≤ 6": bits <= 6,
+        "bands": bands,
+        "bands, simhash ≤ 6": bands & (bits <= 6),
         "bands, signs": found,
-    }  # fmt: skip
+    }
     print(f"\n| exact J | pairs | {' | '.join(tests)} |\n|---|---:|{'---:|' * len(tests)}")
     for low, high in CLASSES:
         some = (exact >= low) & (exact < high)

@@ -100,10 +100,12 @@ def section_4() -> Iterator[Printed]:
     crawl = Workload(8e12)
     yield Printed("4.4, the least overhead of any method", "2.256", least_overhead(crawl))
     yield Printed(
-        "4.4, optimal D for R = 1 GB, TB", "4.39", optimal_disk_bytes(crawl, GB) / TIB,
+        "4.4, optimal D for R = 1 GB, TB",
+        "4.39",
+        optimal_disk_bytes(crawl, GB) / TIB,
         "half a percent less: equation (6) with the values that give all cells of both tables is 4.80e12 bytes, or"
         " 4.37 TiB; no choice of decimal or binary units for R, M and D gives 4.39, and Table 2 uses 4.39e12 bytes",
-    )  # fmt: skip
+    )
     yield Printed("4.4, optimal D for R = 2 GB, TB", "17", optimal_disk_bytes(crawl, 2 * GB) / TIB)
     drum = drum_overhead(crawl, 8 * GB, table_3_disk_bytes(crawl))
     mercator_b, polybot = mercator_b_overhead(crawl, 8 * GB), polybot_overhead(crawl, 8 * GB)

@@ -176,10 +176,12 @@ class Cell:
             handed = self.dealings.handed
             disk = pickle.dumps(
                 {
-                    "toy": self.toy, "letters": self.dealings.letters.state(), "unsafe": handed.unsafe(),
+                    "toy": self.toy,
+                    "letters": self.dealings.letters.state(),
+                    "unsafe": handed.unsafe(),
                     "early": handed.early_rows(),
                 }
-            )  # fmt: skip
+            )
             self.writing = now + self.world.random.randint(0, self.world.slow), disk
 
     def end(self, now: int) -> None:

@@ -37,9 +37,14 @@ def panels(columns: int, title: str, subtitle: str, *, width_in: float, height_i
     figure = Figure(figsize=(width_in, height_in), facecolor="white")
     margin_in, top_in, gap = 0.75, 1.5, 0.36
     grid = figure.add_gridspec(
-        1, columns, left=margin_in / width_in, right=1 - margin_in / width_in, bottom=0.7 / height_in,
-        top=1 - top_in / height_in, wspace=gap,
-    )  # fmt: skip
+        1,
+        columns,
+        left=margin_in / width_in,
+        right=1 - margin_in / width_in,
+        bottom=0.7 / height_in,
+        top=1 - top_in / height_in,
+        wspace=gap,
+    )
     left = 0.3 / width_in
     figure.text(left, 1 - 0.25 / height_in, title, fontsize=15, fontweight="bold", color=INK, va="top")
     figure.text(left, 1 - 0.6 / height_in, subtitle, fontsize=10, color=FAINT, va="top")
@@ -86,9 +91,15 @@ def mark_points(axes: Axes, x: float, points: Sequence[tuple[float, str, str]]) 
 
 
 def note(
-    axes: Axes, text: str, at: tuple[float, float], offset_pt: tuple[float, float], colour: str,
-    *, bold: bool = False, **how: Any,
-) -> None:  # fmt: skip
+    axes: Axes,
+    text: str,
+    at: tuple[float, float],
+    offset_pt: tuple[float, float],
+    colour: str,
+    *,
+    bold: bool = False,
+    **how: Any,
+) -> None:
     """Write `text` near the point `at`, white around it so that it can be read over lines; `how` as matplotlib's."""
     axes.annotate(
         text, at, xytext=offset_pt, textcoords="offset points", color=colour, fontsize=10,

@@ -161,6 +161,4 @@ def test_the_servers_log_tells_pages_from_the_rest(tmp_path):
             file.write(text[start : start + 7])
         told = reader.read()
     reader.close()
-    assert told == Tally(
-        pages=2, again=1, forbidden=1, robots=1, missing=1, body_bytes=120, connections=3, resumed=1
-    )  # fmt: skip
+    assert told == Tally(pages=2, again=1, forbidden=1, robots=1, missing=1, body_bytes=120, connections=3, resumed=1)

@@ -56,11 +56,14 @@ def test_what_a_crawl_needs_is_there_without_extras(tmp_path: Path) -> None:
         run = without(
             "search,report,serve",
             ["crawl", site.url, "--into", "there", "--config", str(settings(tmp_path))],
-            ["status", "there"], ["why", "there", site.url], ["check", "there"], ["check", "there", "--repair"],
+            ["status", "there"],
+            ["why", "there", site.url],
+            ["check", "there"],
+            ["check", "there", "--repair"],
             ["plan"],
             *(["export", "there", "--to", kind] for kind in ("parquet", "jsonl", "markdown", "wacz", "links", "csv")),
             folder=tmp_path,
-        )  # fmt: skip
+        )
     assert run.returncode == 0 and "Traceback" not in run.stderr, run.stderr
 
 
@@ -113,9 +116,11 @@ def test_completion(shell: str) -> None:
     """The shell's script is printed, and what it asks is answered."""
     done = subprocess.run(
         [sys.executable, "-c", "from fyke.__main__ import main; main()", "--show-completion", shell],
-        capture_output=True, text=True, check=False,
+        capture_output=True,
+        text=True,
+        check=False,
         env=os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},  # else only the shell that runs us
-    )  # fmt: skip
+    )
     assert done.returncode == 0 and "FYKE_COMPLETE" in done.stdout.upper(), done.stderr
     asked = {
         "COMP_WORDS": "fyke cr",
@@ -126,6 +131,9 @@ def test_completion(shell: str) -> None:
     }
     done = subprocess.run(
         [sys.executable, "-c", "from fyke.__main__ import main; main()"],
-        capture_output=True, text=True, check=False, env=os.environ | asked,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | asked,
+    )
     assert done.returncode == 0 and "crawl" in done.stdout, done

@@ -46,8 +46,10 @@ def damaged_in(whole: Path, tmp_path: Path) -> Iterator[Path]:
 def told(line: str, there: Path) -> None:
     """Run the command: it has an answer, or one line says why not."""
     words = {"@": there, "#": there.parent / "circle", "!": there.parent}
-    given = [next((word.replace(mark, str(path)) for mark, path in words.items() if mark in word), word)
-             for word in line.split()]  # fmt: skip
+    given = [
+        next((word.replace(mark, str(path)) for mark, path in words.items() if mark in word), word)
+        for word in line.split()
+    ]
     said = in_process(*given)
     assert "Traceback" not in said.errors and said.status in range(7), (given, said)
     assert said.out or said.errors, (given, said)

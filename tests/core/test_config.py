@@ -88,7 +88,7 @@ def test_what_is_read_out_of_pages_has_no_table_that_is_there(name: str) -> None
         ("[revisit]\nleast_s = 1e308", "least_s"),
         (f'[crawl]\nscope = "{"x" * 100_000}"', "scope"),
     ],
-)  # fmt: skip
+)
 def test_a_file_of_nonsense_has_one_short_line(tmp_path: Path, text: str, words: str) -> None:
     (path := tmp_path / "x.toml").write_text(text, encoding="utf-8")
     with pytest.raises(fyke.FykeError) as raised:

@@ -91,9 +91,10 @@ def test_a_mistake_is_one_line(text: str) -> None:
 
 def test_the_last_table_that_says_something_of_a_host_counts() -> None:
     tables = [
-        {"match": "*.example.org", "hours": "1-2"}, {"match": "a.example.org", "hours": "0-24"},
+        {"match": "*.example.org", "hours": "1-2"},
+        {"match": "a.example.org", "hours": "0-24"},
         {"match": "*", "user_agent_suffix": "x"},
-    ]  # fmt: skip
+    ]
     config = Config(politeness={"hours": "22-6"}, site=tables)
     found = HostHours(config.politeness.hours, config.site)
     hosts = "a.example.org", "b.example.org", "example.com"

@@ -36,9 +36,11 @@ plain_rules = st.one_of(
     st.builds(Rule, shape=st.just(Shape.DROP_SEGMENT), host=hosts, place=st.integers(0, 2),
               prefix=st.sampled_from(["", "s-"]), length=st.sampled_from([(8, 9), (9, 20)])),
 )  # fmt: skip
-moves = st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda two: two[0] < two[1]).map(
-    lambda two: Rule(shape=Shape.HOST, host=HOSTS[two[0]], to=HOSTS[two[1]])
-)  # fmt: skip
+moves = (
+    st.tuples(st.integers(0, 5), st.integers(0, 5))
+    .filter(lambda two: two[0] < two[1])
+    .map(lambda two: Rule(shape=Shape.HOST, host=HOSTS[two[0]], to=HOSTS[two[1]]))
+)
 rules = st.lists(plain_rules | moves, max_size=8)
 
 

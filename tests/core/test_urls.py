@@ -146,8 +146,11 @@ def test_a_url_apart() -> None:
     assert parts.origin == "http://[::1]:8080"
     assert split("news2://h/a") == ("news2", "h", 0, "/a")
     assert [split(url).origin for url in ("news2://h/a", "news2://h:119/", "http://h/", "http://h:0/")] == [
-        "news2://h", "news2://h:119", "http://h:80", "http://h:0",
-    ]  # fmt: skip
+        "news2://h",
+        "news2://h:119",
+        "http://h:80",
+        "http://h:0",
+    ]
     assert robots_url("news2://h") == "news2://h/robots.txt"
     with pytest.raises(ValueError, match="not a canonical"):
         split("/a")

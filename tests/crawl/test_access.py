@@ -192,9 +192,10 @@ def test_a_host_with_its_own_delay(tmp_path: Path) -> None:
     """A crawl of a few pages ends at once, though usual delays would take hours."""
     with site() as own:
         config = asked(
-            tmp_path, {"match": "127.0.0.1", "delay_s": 0},
+            tmp_path,
+            {"match": "127.0.0.1", "delay_s": 0},
             politeness={"host_delay_s": 3600.0, "address_delay_s": 3600.0, "delay_factor": 10.0},
-        )  # fmt: skip
+        )
         assert crawl(tmp_path / "there", config, own.url).status == 0
         assert len(archived(tmp_path / "there")) == 3
 

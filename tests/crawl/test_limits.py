@@ -48,9 +48,11 @@ def test_no_delay_on_ones_own_server(site: SmallSite, tmp_path: Path) -> None:
 
 def test_what_was_left_out(site: SmallSite, tmp_path: Path) -> None:
     """By which rule, also over a restart."""
-    site.answers["/"] = 200, {"Content-Type": "text/html"}, (
-        b"<a href=http://elsewhere.example/>x</a><a href=/p150>y</a><a href=/p5>z</a><a href=tel:1>t</a>"
-    )  # fmt: skip
+    site.answers["/"] = (
+        200,
+        {"Content-Type": "text/html"},
+        (b"<a href=http://elsewhere.example/>x</a><a href=/p150>y</a><a href=/p5>z</a><a href=tel:1>t</a>"),
+    )
     into, config = tmp_path / "there", settings(tmp_path)
     limits = ["--depth", "1", "--deny", "p150$"]
     run = crawl(into, config, site.url, *limits, "--pages", "1")

@@ -416,9 +416,12 @@ def test_without_its_settings_a_folder_is_told_to_be_a_crawl_that_lost_them(whol
     assert checked.status == 1 and "fyke.toml: it is gone" in checked.out, checked
     there = str(folder)
     for words in (
-        ["check", "--repair", there], ["status", there], ["report", there], ["crawl", "--into", there],
+        ["check", "--repair", there],
+        ["status", there],
+        ["report", there],
+        ["crawl", "--into", there],
         ["crawl", "http://127.0.0.1:9/", "--into", there],
-    ):  # fmt: skip
+    ):
         said = in_process(*words)
         assert said.status in (2, 3) and "fyke.toml is gone" in said.errors and "copy" in said.errors, (words, said)
         assert len(said.errors.splitlines()) == 1

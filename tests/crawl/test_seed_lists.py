@@ -96,10 +96,12 @@ def test_a_sitemap_that_breaks_off_is_refused(tmp_path: Path, end: str) -> None:
 
 def test_a_cdxj_gives_its_pages(tmp_path: Path) -> None:
     captures = [
-        ("http://a.example/", "text/html", "200"), ("http://a.example/", "text/html", "200"),
-        ("http://a.example/x.png", "image/png", "200"), ("http://a.example/gone", "text/html", "404"),
+        ("http://a.example/", "text/html", "200"),
+        ("http://a.example/", "text/html", "200"),
+        ("http://a.example/x.png", "image/png", "200"),
+        ("http://a.example/gone", "text/html", "404"),
         ("http://a.example/b", "application/xhtml+xml", "200"),
-    ]  # fmt: skip
+    ]
     lines = ['!meta 0 {"a": 1}'] + [
         f"com,example)/ 20260101000000 {json.dumps({'url': url, 'mime': mime, 'status': status})}"
         for url, mime, status in captures
@@ -348,8 +350,11 @@ def test_no_pipe_for_a_wacz(tmp_path: Path) -> None:
     assert read(made(tmp_path, data.getvalue())) == ["http://a.example/"]
     done = subprocess.run(
         command(tmp_path / "b", settings(tmp_path), "--seeds", "-"),
-        input=data.getvalue(), capture_output=True, timeout=60, check=False,
-    )  # fmt: skip
+        input=data.getvalue(),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 2 and done.stderr.count(b"\n") == 1 and b"name the file" in done.stderr
 
 

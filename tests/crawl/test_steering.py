@@ -23,9 +23,12 @@ def full(path: Path, data: bytes) -> None:
 def test_an_order_that_failed_can_be_given_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     frontier = SimpleNamespace(
-        block=lambda keys: told.append("block"), unblock=lambda keys: told.append("unblock"),
-        take_back=lambda urls: None, know_seeds=lambda seeds: None, put_seeds=lambda seeds: told.append("seeds"),
-    )  # fmt: skip
+        block=lambda keys: told.append("block"),
+        unblock=lambda keys: told.append("unblock"),
+        take_back=lambda urls: None,
+        know_seeds=lambda seeds: None,
+        put_seeds=lambda seeds: told.append("seeds"),
+    )
     fetcher = SimpleNamespace(recall=lambda key: EMPTY, blocked=set())
     clock = SimpleNamespace(now=lambda: 0.0)
     outbox = SimpleNamespace(forget_links=lambda: None)
@@ -33,8 +36,10 @@ def test_an_order_that_failed_can_be_given_again(tmp_path: Path, monkeypatch: py
     rooms: list[Any] = [outbox, frontier, fetcher, Alone(), clock]
     steering = Steering(AskedLater(tmp_path), [], *rooms)
     orders: list[Callable[[], object]] = [
-        lambda: steering.block("a.example"), lambda: steering.unblock("a.example"), lambda: steering.add_seeds(seeds),
-    ]  # fmt: skip
+        lambda: steering.block("a.example"),
+        lambda: steering.unblock("a.example"),
+        lambda: steering.add_seeds(seeds),
+    ]
     for name, order in zip(("block", "unblock", "seeds"), orders, strict=True):
         with monkeypatch.context() as patch, pytest.raises(DiskFull):
             patch.setattr(asked, "write_whole", full)

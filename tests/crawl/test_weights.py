@@ -31,8 +31,11 @@ def test_without_a_list_all_weigh_the_same() -> None:
 def test_a_list_is_of_urls_as_people_write_them(tmp_path: Path, kind: str) -> None:
     """Other columns are nobody's business; of a page that is there twice the last row counts."""
     path = tmp_path / f"weights.{kind}"
-    rows = {"url": ["HTTP://A.example", "no url", "http://d.example/", "http://d.example:80/"], "n": [1, 2, 3, 4],
-            "weight": [2.5, 7.0, 1.0, 0.0]}  # fmt: skip
+    rows = {
+        "url": ["HTTP://A.example", "no url", "http://d.example/", "http://d.example:80/"],
+        "n": [1, 2, 3, 4],
+        "weight": [2.5, 7.0, 1.0, 0.0],
+    }
     if kind == "parquet":
         pq.write_table(pa.table(rows), path)
     else:
@@ -45,11 +48,14 @@ def test_a_list_is_of_urls_as_people_write_them(tmp_path: Path, kind: str) -> No
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("url,heft\nhttp://a/,1", "cannot be read"), ("url,weight\nhttp://a/,much", "cannot be read"),
-        ("", "cannot be read"), ("url,weight\nhttp://a/,-1", "0 or more"), ("url,weight\nhttp://a/,inf", "0 or more"),
+        ("url,heft\nhttp://a/,1", "cannot be read"),
+        ("url,weight\nhttp://a/,much", "cannot be read"),
+        ("", "cannot be read"),
+        ("url,weight\nhttp://a/,-1", "0 or more"),
+        ("url,weight\nhttp://a/,inf", "0 or more"),
         ("url,weight\nhttp://a/,1\nhttp://b/,1\nhttp://c/,1", "more than 2 rows"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_list_of_weights(tmp_path: Path, text: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weight_lists, "MOST", 2)
     path = tmp_path / "weights.csv"

@@ -121,9 +121,12 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     with _running([server, "-p", str(port)], port):
         urlopen(Request(f"http://127.0.0.1:{port}/pond", method="PUT"), timeout=15).close()
         for name, value in {
-            "AWS_ENDPOINT": f"http://127.0.0.1:{port}", "AWS_ALLOW_HTTP": "true", "AWS_ACCESS_KEY_ID": "x",
-            "AWS_SECRET_ACCESS_KEY": "y", "AWS_REGION": "us-east-1",
-        }.items():  # fmt: skip
+            "AWS_ENDPOINT": f"http://127.0.0.1:{port}",
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": "x",
+            "AWS_SECRET_ACCESS_KEY": "y",
+            "AWS_REGION": "us-east-1",
+        }.items():
             monkeypatch.setenv(name, value)
         yield "s3://pond/crawls/there"
 

@@ -68,8 +68,11 @@ def test_a_selector_is_changed_and_nothing_is_fetched(site: SmallSite, tmp_path:
         lines = [json.loads(line) for line in (into / "extracted" / "numbers.jsonl").read_text().splitlines()]
         (one,) = [line for line in lines if line["url"] == f"{site.url}p1"]
         assert one == {
-            "url": f"{site.url}p1", "number": 1, "links": [f"{site.url}p3", f"{site.url}p4"], "first": expected,
-        }  # fmt: skip
+            "url": f"{site.url}p1",
+            "number": 1,
+            "links": [f"{site.url}p3", f"{site.url}p4"],
+            "first": expected,
+        }
     assert site.asked.total() == before
 
 

@@ -132,11 +132,14 @@ def test_lists_of_links_that_are_content_are_kept(html: str) -> None:
 @pytest.mark.parametrize(
     "html",
     [
-        f"<nav>{LIST}</nav>", f"<div class=related>{LIST}</div>", LIST.replace("<ul>", "<ul class='post-tags'>"),
-        f"<aside>{FILLING}{LIST}</aside>", re.sub("href=", "href=#", LIST),
+        f"<nav>{LIST}</nav>",
+        f"<div class=related>{LIST}</div>",
+        LIST.replace("<ul>", "<ul class='post-tags'>"),
+        f"<aside>{FILLING}{LIST}</aside>",
+        re.sub("href=", "href=#", LIST),
         f"<div id=side_menu><div>{LIST}</div></div>",
     ],
-)  # fmt: skip
+)
 def test_menus_within_the_content_are_left_out(html: str) -> None:
     assert "chapter" not in body_of(html)
 

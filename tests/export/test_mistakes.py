@@ -75,10 +75,11 @@ def test_a_full_disk(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("room", "to"),
     [
-        ("300k", ["--to", "duckdb:!/texts.duckdb"]), ("64k", ["--out", "!/texts"]),
+        ("300k", ["--to", "duckdb:!/texts.duckdb"]),
+        ("64k", ["--out", "!/texts"]),
         ("64k", ["--out", "!/texts", "--to", "jsonl"]),
     ],
-)  # fmt: skip
+)
 def test_a_full_disk_of_what_is_extracted(
     room: str, to: list[str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

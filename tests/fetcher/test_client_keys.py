@@ -89,6 +89,8 @@ def test_a_certificate_that_fits_its_key_is_taken(keys: Path, certificate: str, 
 
 def _with_key(folder: Path, certificate: str, key: str, password: str) -> SiteSection:
     return SiteSection(
-        match="https://a.example/", certificate=str(folder / certificate), key=str(folder / key) if key else "",
+        match="https://a.example/",
+        certificate=str(folder / certificate),
+        key=str(folder / key) if key else "",
         key_password=password,
-    )  # fmt: skip
+    )

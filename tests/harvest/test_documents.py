@@ -103,7 +103,7 @@ def test_a_worker_that_dies_costs_one_document(documents: Documents) -> None:
         ("import os, sys; sys.stdin.buffer.read(8); os.abort()", "died"),
         ("import sys; sys.stdin.buffer.read(8); print('\\0' * 7 + chr(2) + '[]', flush=True); input()", ""),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("size", [0, 1 << 20])
 @pytest.mark.timeout(60)
 def test_a_worker_that_went_wrong(program: str, fault: str, size: int, tmp_path: Path) -> None:

@@ -161,8 +161,10 @@ def test_whatever_a_page_holds(data: str, text: str, raw: bytes) -> None:
     made = extractor(EVERY_KIND)
     script = data.replace("</", "<\\/").encode("utf-8", "replace")
     html = b"<script type='application/ld+json'>%b</script><p a='%b'>%b</p>" % (
-        script, text.encode("utf-8", "replace"), raw,
-    )  # fmt: skip
+        script,
+        text.encode("utf-8", "replace"),
+        raw,
+    )
     for row in made.rows(page(html)):
         assert len(row) == len(made.schema)
         assert rows_batch([row], made.schema).num_rows == 1

@@ -42,11 +42,14 @@ def relations(*targets: str) -> str:
 
 
 def docx(body: str, *targets: str) -> bytes:
-    return packed({
-        "[Content_Types].xml": "<Types/>", "docProps/core.xml": CORE,
-        "word/_rels/document.xml.rels": relations(*targets),
-        "word/document.xml": f"<w:document {W}><w:body>{body}</w:body></w:document>",
-    })  # fmt: skip
+    return packed(
+        {
+            "[Content_Types].xml": "<Types/>",
+            "docProps/core.xml": CORE,
+            "word/_rels/document.xml.rels": relations(*targets),
+            "word/document.xml": f"<w:document {W}><w:body>{body}</w:body></w:document>",
+        }
+    )
 
 
 def paragraph(*runs: str) -> str:

@@ -181,9 +181,10 @@ def test_a_seed_and_what_was_not_fetched(site: SmallSite, tmp_path: Path) -> Non
     done = fyke("links", str(into), "--broken")
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
-        f"404   {site.url}nothing  (client error)", "      a seed",
+        f"404   {site.url}nothing  (client error)",
+        "      a seed",
         f"{into}: 1 broken link on 0 pages; links lead to 3 URLs, 1 of them not visited",
-    ]  # fmt: skip
+    ]
 
 
 def test_mistakes(tmp_path: Path) -> None:
@@ -217,9 +218,12 @@ def test_a_crawl_that_is_moved_away_meanwhile_is_not_without_links(
         monkeypatch.setattr(module, name, moved)
 
     for module, name in (
-        (sql, "has_rows"), (sql, "safe_rows"), (arrivals, "require_rows"),
-        (arrivals, "segments"), (reading, "_serials"),
-    ):  # fmt: skip
+        (sql, "has_rows"),
+        (sql, "safe_rows"),
+        (arrivals, "require_rows"),
+        (arrivals, "segments"),
+        (reading, "_serials"),
+    ):
         away(module, name)
         said = in_process("links", str(into), "--broken")
         monkeypatch.undo()

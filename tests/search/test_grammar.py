@@ -90,7 +90,7 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
             ("http://example.net/seoul", html("서울", "경복궁은 조선 시대에 지어진 궁궐로 많은 관광객이 찾는다. " * 3)),
             ("http://example.net/apart", html("Apart", "De\u0301ja\u0300 vu, qahwa قَهْوَة, shalom שָׁלוֹם, йод. " * 3)),
         ],
-    )  # fmt: skip
+    )
     indexed(folder)
     return Searcher([folder])
 

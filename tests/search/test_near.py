@@ -61,9 +61,12 @@ def model(sketches: Array) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[
 
 @LAW
 @given(
-    seed=st.integers(0, 1 << 30), count=st.integers(1, 900), sizes=st.lists(st.integers(1, 400), min_size=1),
-    pages=st.sampled_from([60, 1 << 62]), runs=st.integers(1, 4),
-)  # fmt: skip
+    seed=st.integers(0, 1 << 30),
+    count=st.integers(1, 900),
+    sizes=st.lists(st.integers(1, 400), min_size=1),
+    pages=st.sampled_from([60, 1 << 62]),
+    runs=st.integers(1, 4),
+)
 def test_clusters_are_those_of_the_definition(
     tmp_path_factory: pytest.TempPathFactory, seed: int, count: int, sizes: list[int], pages: int, runs: int
 ) -> None:

@@ -132,9 +132,10 @@ def test_what_grows_keeps_its_answers(tmp_path: Path) -> None:
     assert contents(tmp_path / "steps") == contents(whole)
     firsts = {url: first for url, (first, _) in near(whole).items()}
     assert firsts == {
-        "http://b.example/same": "http://a.example/first", "http://d.example/": "http://a.example/first",
+        "http://b.example/same": "http://a.example/first",
+        "http://d.example/": "http://a.example/first",
         "http://e.example/": "http://a.example/lone",
-    }  # fmt: skip
+    }
 
 
 BASES = [Random(seed).choices(WORDS, k=120) for seed in range(3)]

@@ -207,9 +207,12 @@ def test_dashboard_moves_and_steers(page: Any, tmp_path: Path) -> None:
     into = tmp_path / "web"
     with running_web(simweb.plain(pages=500, hosts=8, seed=5)) as web:
         slow = settings(
-            tmp_path, web, politeness={"host_delay_s": 0.3, "address_delay_s": 0.05}, crawl={"scope": "web"},
+            tmp_path,
+            web,
+            politeness={"host_delay_s": 0.3, "address_delay_s": 0.05},
+            crawl={"scope": "web"},
             store={"checkpoint_s": 1.0},
-        )  # fmt: skip
+        )
         crawling = begin(into, slow, *web.seeds[:1])
         try:
             wait_for(into / "state" / SOCKET)

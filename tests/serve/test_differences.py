@@ -45,8 +45,11 @@ def test_a_word_in_a_long_text_is_found_and_what_is_far_from_it_is_left_out() ->
     other = [*lines[:4000], "line 4000 of a text", *lines[4001:]]
     shown = differences("\n".join(lines), "\n".join(other))
     assert [[piece.kind for piece in block] for block in shown if block[0].kind is not ChangeKind.LEFT_OUT][1] == [
-        ChangeKind.SAME, ChangeKind.OLD, ChangeKind.NEW, ChangeKind.SAME,
-    ]  # fmt: skip
+        ChangeKind.SAME,
+        ChangeKind.OLD,
+        ChangeKind.NEW,
+        ChangeKind.SAME,
+    ]
     assert [block[0].text for block in shown if block[0].kind is ChangeKind.LEFT_OUT] == ["3998", "3497"]
 
 

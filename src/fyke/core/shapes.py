@@ -81,10 +81,16 @@ class Shapes(Generic[T]):
     def in_order(self) -> list[tuple[Role, T]]:
         """Return each shape with its role, in the order of the roles."""
         of_role = [
-            (Role.OWN, [self.own]), (Role.NAME, self.names), (Role.WORD, self.words), (Role.MIX, self.mixes),
-            (Role.TRAIT, self.traits), (Role.KINDS, [self.kinds]), (Role.FOLDER, self.folders),
-            (Role.HOST, [self.host]), (Role.HOSTS, [self.hosts]),
-        ]  # fmt: skip
+            (Role.OWN, [self.own]),
+            (Role.NAME, self.names),
+            (Role.WORD, self.words),
+            (Role.MIX, self.mixes),
+            (Role.TRAIT, self.traits),
+            (Role.KINDS, [self.kinds]),
+            (Role.FOLDER, self.folders),
+            (Role.HOST, [self.host]),
+            (Role.HOSTS, [self.hosts]),
+        ]
         return [(role, shape) for role, some in of_role for shape in some]
 
 

@@ -124,9 +124,12 @@ class Agent:
             self._note("settings changed")
             rooms.frontier.rouse()
         self._loop = Loop(
-            rooms.engines(self._again), self.config.crawl, self._clock, self._news,
+            rooms.engines(self._again),
+            self.config.crawl,
+            self._clock,
+            self._news,
             hours=self._prepared.hours,
-        )  # fmt: skip
+        )
         self._resumed = bool(saved)
         self._take_up(begun=bool(saved))
         waiting = rooms.frontier.statistics().rows

@@ -148,16 +148,20 @@ def _figures(now: CrawlStatistics, rates: tuple[float, float], across: int) -> T
     ]  # fmt: skip
     if now.domains > 1:
         figures += [
-            (f"{now.domains:,}", "domains"), (f"{now.over_budget:,}", "over budget"),
+            (f"{now.domains:,}", "domains"),
+            (f"{now.over_budget:,}", "over budget"),
             (f"{now.without_rules:,}", "await robots"),
-        ]  # fmt: skip
+        ]
     if now.freshness:
         again, freshness = now.again, now.freshness
         figures += [
-            (share_text(freshness["fresh"]), "fresh"), (f"{freshness['due']:,}", "due"),
-            (f"{again['changed']:,}", "changed"), (f"{again['unchanged']:,}", "unchanged"),
-            (f"{again['new']:,}", "new"), (f"{again['gone']:,}", "gone"),
-        ]  # fmt: skip
+            (share_text(freshness["fresh"]), "fresh"),
+            (f"{freshness['due']:,}", "due"),
+            (f"{again['changed']:,}", "changed"),
+            (f"{again['unchanged']:,}", "unchanged"),
+            (f"{again['new']:,}", "new"),
+            (f"{again['gone']:,}", "gone"),
+        ]
     if across == 1:
         figures = [figure for figure in figures if figure[1] not in ("MB/s", "links found", "archived", "await robots")]
     grid = Table.grid(padding=(0, 1))

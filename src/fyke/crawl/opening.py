@@ -171,9 +171,12 @@ class Rooms:
         agent = self._config.agent
         info = {"operator": agent.contact, "robots": "RFC 9309", "http-header-user-agent": agent_name(agent)}
         self.archive = WarcWriter(
-            path, store.warc_bytes, f"fyke/{VERSION}", crawl=series(real_path(path).name or "crawl", part),
+            path,
+            store.warc_bytes,
+            f"fyke/{VERSION}",
+            crawl=series(real_path(path).name or "crawl", part),
             info={key: value for key, value in info.items() if value},
-        )  # fmt: skip
+        )
         self.pages = PagesTable(path, store.table_rows, part)
         self.links = LinksTable(path, store.table_rows, part)
         for writer in (self.archive, self.pages, self.links):
@@ -196,9 +199,13 @@ class Rooms:
         )
         self._opened.callback(self.book.close)
         self.rests = Rests(
-            directory.rests, config.politeness, config.fetch.timeout_s, self.started_at, resumed=bool(saved),
+            directory.rests,
+            config.politeness,
+            config.fetch.timeout_s,
+            self.started_at,
+            resumed=bool(saved),
             others=self._seat is not None and self._seat.moved,
-        )  # fmt: skip
+        )
         self._opened.callback(self.rests.close)
         if saved:
             self.rests.check_book(self.book.writes)
@@ -230,11 +237,15 @@ class Rooms:
         self._redirects = Redirects(saved.get("redirects", {}))
         self._past = Past(self.frontier.again, self._directory.path)
         self.barn = Barn(
-            self.archive, self.payloads, self.pages, self.links if config.store.links else None, prepared.sinks,
+            self.archive,
+            self.payloads,
+            self.pages,
+            self.links if config.store.links else None,
+            prepared.sinks,
             self.passes,
             {one.name: self.extracted[f"extract {one.name}"] for one in prepared.extractors},
             saved.get("totals", {}),
-        )  # fmt: skip
+        )
         self.rewriting = None
         if prepared.rules or saved.get("rewriting"):
             memory = config.frontier.table_memory_bytes
@@ -262,9 +273,12 @@ class Rooms:
         prepared, seat = self._prepared, self._seat
         self._chosen = Chosen(prepared.seeds, self._config.dns.private)
         self.resolver = Resolver(
-            self._config.dns, self._clock, self._chosen.host, by_proxy=prepared.sites.by_proxy,
+            self._config.dns,
+            self._clock,
+            self._chosen.host,
+            by_proxy=prepared.sites.by_proxy,
             most_names=MOST_NAMES // self._agents,
-        )  # fmt: skip
+        )
         self.resolver.remember(self.rests)
         self.post: Post = Alone()
         self.office: Office | None = None  # the same, if there are other agents

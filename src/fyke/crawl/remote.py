@@ -34,9 +34,15 @@ class Remote:
     """Moves what `post` has for the rooms of this agent."""
 
     def __init__(
-        self, frontier: Frontier, fetcher: Fetcher, outbox: Outbox, post: Office, past: Past, clock: Clock,
+        self,
+        frontier: Frontier,
+        fetcher: Fetcher,
+        outbox: Outbox,
+        post: Office,
+        past: Past,
+        clock: Clock,
         rewriting: Rewriting | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._frontier = frontier
         self._fetcher = fetcher
         self._outbox = outbox

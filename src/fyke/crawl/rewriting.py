@@ -147,9 +147,9 @@ class Rewriting:
         places = rows[changes]
         before, moved = urls.take(pa.array(places)), keep(moved, wanted)
         tried = np.array(
-            [self._tries(keys[number], url, made[number])
-             for number, url in zip(changes, texts(before), strict=True)], bool,
-        )  # fmt: skip
+            [self._tries(keys[number], url, made[number]) for number, url in zip(changes, texts(before), strict=True)],
+            bool,
+        )
         self._put_aside(keep(before, ~tried))
         self._made[u64(moved, "key") % PLACES] = True
         kept = np.ones(urls.num_rows, bool)

@@ -30,10 +30,15 @@ from fyke.export.staging import column_once
 _COLUMNS = ["key", "outcome", "noindex", "fingerprint", "charset", "fetched_at", "detail"]
 ROW = np.dtype(  # charset: key of its name, or 0
     [
-        ("key", "<u8"), ("row", "<u8"), ("fingerprint", "<u8"), ("content", "?"), ("before", "?"), ("decides", "?"),
+        ("key", "<u8"),
+        ("row", "<u8"),
+        ("fingerprint", "<u8"),
+        ("content", "?"),
+        ("before", "?"),
+        ("decides", "?"),
         ("charset", "<u8"),
     ]
-)  # fmt: skip
+)
 
 
 class Change(IntEnum):

@@ -95,8 +95,10 @@ class Staging(files.Opened):
 
     def _barely_begun(self) -> bool:
         return self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= {
-            LOCK, PROGRESS + ".part", "scratch"
-        }  # fmt: skip
+            LOCK,
+            PROGRESS + ".part",
+            "scratch",
+        }
 
     def _progress(self) -> dict[str, Any]:
         path = self.folder / PROGRESS

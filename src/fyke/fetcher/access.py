@@ -183,9 +183,14 @@ def _site(table: SiteSection, environment: Mapping[str, str]) -> _SiteAccess:
     key_password = _read(table, table.key_password, environment)
     _try_certificate(table, key_password)
     return _SiteAccess(
-        match, origin, table, tuple(fields), tuple(_cookies(table)) if table.cookies else (),
-        key_password, _read(table, table.proxy_password, environment),
-    )  # fmt: skip
+        match,
+        origin,
+        table,
+        tuple(fields),
+        tuple(_cookies(table)) if table.cookies else (),
+        key_password,
+        _read(table, table.proxy_password, environment),
+    )
 
 
 def _try_certificate(table: SiteSection, password: str) -> None:
@@ -241,10 +246,13 @@ def _cookies(table: SiteSection) -> list[Cookie]:
         if int(expires) <= 0 or int(expires) > time.time():
             found.append(
                 Cookie(
-                    domain.lstrip(".").lower(), below.upper() == "TRUE", path, secure.upper() == "TRUE",
+                    domain.lstrip(".").lower(),
+                    below.upper() == "TRUE",
+                    path,
+                    secure.upper() == "TRUE",
                     f"{name}={value}" if name else value,
                 )
-            )  # fmt: skip
+            )
     return sorted(found, key=lambda cookie: -len(cookie.path))
 
 

@@ -27,13 +27,15 @@ MOST_FAULTS = 10_000  # of Python's decoder in a piece, for which another is ask
 _OTHER_SIGNS = {"windows-1255": {0xCA: "\u05ba"}, "koi8-u": {0xAE: "ў", 0xBE: "Ў"}}
 _JIS_WIDE = dict(zip("〜‖−¢£¬", "～∥－￠￡￢", strict=True))
 _BIG5_SIGNS = dict(zip("•､‾∼♁☉¥¢£", "‧﹑¯～⊕⊙￥￠￡", strict=True))
-_GB18030_SIGNS = dict(zip(
-    "\ue5e5\ue78d\ue78e\ue78f\ue790\ue791\ue792\ue793\ue794\ue795\ue796\ue7c7\ue81e\ue826\ue82b\ue82c\ue832\ue843\ue854"
-    "\ue864",
-    "\u3000\ufe10\ufe12\ufe11\ufe13\ufe14\ufe15\ufe16\ufe17\ufe18\ufe19\u1e3f\u9fb4\u9fb5\u9fb6\u9fb7\u9fb8\u9fb9\u9fba"
-    "\u9fbb",
-    strict=True,
-))  # fmt: skip
+_GB18030_SIGNS = dict(
+    zip(
+        "\ue5e5\ue78d\ue78e\ue78f\ue790\ue791\ue792\ue793\ue794\ue795\ue796\ue7c7\ue81e\ue826\ue82b\ue82c\ue832\ue843\ue854"
+        "\ue864",
+        "\u3000\ufe10\ufe12\ufe11\ufe13\ufe14\ufe15\ufe16\ufe17\ufe18\ufe19\u1e3f\u9fb4\u9fb5\u9fb6\u9fb7\u9fb8\u9fb9\u9fba"
+        "\u9fbb",
+        strict=True,
+    )
+)
 
 
 _own = threading.local()  # `faults_left`: how often this thread's decoder may still ask for what Python lacks

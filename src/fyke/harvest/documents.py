@@ -117,9 +117,12 @@ class Documents:
     def _begin(self) -> subprocess.Popen[bytes]:
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(self._worker)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
             process_group=0,  # so that Ctrl-C does not reach it
-        )  # fmt: skip
+        )
         self._ending = weakref.finalize(self, _end, self._process)
         return self._process
 

@@ -32,10 +32,16 @@ _ROBOTS = "x-robots-tag"
 BESIDE = "nav,footer,aside"
 NEVER = ",".join(
     [
-        "script", "style", "noscript", "template", "iframe", "svg", "[hidden]",
+        "script",
+        "style",
+        "noscript",
+        "template",
+        "iframe",
+        "svg",
+        "[hidden]",
         *(f'[class~="{name}" i],[id="{name}" i]' for name in _AD_NAMES),
     ]
-)  # fmt: skip
+)
 FRAME = f"{BESIDE},{NEVER}"
 
 

@@ -87,8 +87,10 @@ class BrokenLinks:
 
     def _latest(self) -> None:
         """Make `bad`, URLs whose last visit failed, and `moved`, URLs that it found redirected, with their targets."""
-        self._ask("create table latest as select key, max(fetched_at) as at from visits group by key",
-                  visits=["key", "fetched_at"])  # fmt: skip
+        self._ask(
+            "create table latest as select key, max(fetched_at) as at from visits group by key",
+            visits=["key", "fetched_at"],
+        )
         self._ask(
             "create table ended as select v.key, any_value(url) as url, any_value(outcome) as outcome,"
             " any_value(status) as status, any_value(detail) as detail, any_value(redirect_to) as redirect_to,"
@@ -115,8 +117,9 @@ class BrokenLinks:
                 "insert into bad select m.key, m.url, b.status, b.why, b.detail,"
                 " if(b.redirects_to = '', b.url, b.redirects_to), m.seed, ? from moved m join bad b"
                 " on m.target = b.key and b.steps = ? where m.key not in (select key from bad)",
-                step, step - 1,
-            )  # fmt: skip
+                step,
+                step - 1,
+            )
             if not more:
                 return
 
@@ -181,13 +184,17 @@ class BrokenLinks:
         for begin in range(0, end, AT_A_TIME):
             rows = self._ask(
                 "select url, status, why, detail, redirects_to, seed, pages, key from ranked"
-                " where place > ? and place <= ? order by place", begin, min(begin + AT_A_TIME, end),
-            )  # fmt: skip
+                " where place > ? and place <= ? order by place",
+                begin,
+                min(begin + AT_A_TIME, end),
+            )
             on: dict[int, list[str]] = {}
             for target, url in self._ask(
                 "select target, l.url from listed l join ranked r on target = key where r.place > ? and r.place <= ?"
-                " order by target, l.place", begin, begin + AT_A_TIME,
-            ):  # fmt: skip
+                " order by target, l.place",
+                begin,
+                begin + AT_A_TIME,
+            ):
                 on.setdefault(target, []).append(url)
             for url, status, why, detail, redirects_to, seed, pages, key in rows:
                 yield BrokenLink(url, status, _words(why, detail), redirects_to, seed, pages, on.get(key, []))

@@ -49,24 +49,32 @@ def _of_the_crawl(found: Survey, crawled: CrawlStatistics) -> Iterator[Measure]:
     html = papers.MERCATOR_MEDIA_TYPES["text/html"]
     yield Measure("HTML pages", f"{totals.html:,}", count_text(papers.IRLBOT_PAGES), count_text(html))
     yield Measure(
-        "Time spent crawling", time_text(lasted_s) if lasted_s else "",
-        time_text(papers.IRLBOT_DAYS * DAY_S), time_text(papers.MERCATOR_DAYS * DAY_S),
-    )  # fmt: skip
+        "Time spent crawling",
+        time_text(lasted_s) if lasted_s else "",
+        time_text(papers.IRLBOT_DAYS * DAY_S),
+        time_text(papers.MERCATOR_DAYS * DAY_S),
+    )
     yield Measure(
         "Pages a second", _ratio(totals.pages, lasted_s), number(papers.IRLBOT_PAGES_S), number(papers.MERCATOR_PAGES_S)
     )
     yield Measure(
-        "Requests that were answered", _share(totals.answered, totals.asked),
-        share_text(answers / papers.IRLBOT_CONNECTIONS), share_text(papers.MERCATOR_ANSWERS / papers.MERCATOR_REQUESTS),
-    )  # fmt: skip
+        "Requests that were answered",
+        _share(totals.answered, totals.asked),
+        share_text(answers / papers.IRLBOT_CONNECTIONS),
+        share_text(papers.MERCATOR_ANSWERS / papers.MERCATOR_REQUESTS),
+    )
     yield Measure(
-        "Answers that were errors or redirects", _share(totals.answered - totals.pages, totals.answered),
-        share_text(errors / answers), share_text(1 - good),
-    )  # fmt: skip
+        "Answers that were errors or redirects",
+        _share(totals.answered - totals.pages, totals.answered),
+        share_text(errors / answers),
+        share_text(1 - good),
+    )
     yield Measure(
-        "Whole answers that were not HTML", _share(totals.pages - totals.html, totals.pages),
-        share_text(papers.IRLBOT_OTHER_TYPES / (answers - errors)), share_text(1 - html / papers.MERCATOR_DOCUMENTS),
-    )  # fmt: skip
+        "Whole answers that were not HTML",
+        _share(totals.pages - totals.html, totals.pages),
+        share_text(papers.IRLBOT_OTHER_TYPES / (answers - errors)),
+        share_text(1 - html / papers.MERCATOR_DOCUMENTS),
+    )
 
 
 def _of_links(found: Survey, crawled: CrawlStatistics) -> Iterator[Measure]:
@@ -89,13 +97,17 @@ def _of_pages(found: Survey) -> Iterator[Measure]:
     )
     yield Measure("Sent compressed", _share(totals.packed, totals.pages), share_text(papers.IRLBOT_PACKED), "")
     yield Measure(
-        "Compression of these", _times(totals.packed_content_bytes, totals.packed_body_bytes),
-        f"1 : {papers.IRLBOT_RATIO}", "",
-    )  # fmt: skip
+        "Compression of these",
+        _times(totals.packed_content_bytes, totals.packed_body_bytes),
+        f"1 : {papers.IRLBOT_RATIO}",
+        "",
+    )
     yield Measure(
-        "Copies of an earlier body", _share(totals.bodies - totals.distinct, totals.bodies), "",
+        "Copies of an earlier body",
+        _share(totals.bodies - totals.distinct, totals.bodies),
+        "",
         share_text(1 - papers.MERCATOR_DOCUMENTS / papers.MERCATOR_STATUSES[200]),
-    )  # fmt: skip
+    )
 
 
 def _of_domains(found: Survey) -> Iterator[Measure]:
@@ -137,11 +149,13 @@ def _shares(rows: Rows, theirs: dict[str, int], their_total: int) -> list[Freque
     names = [*ours, *(name for name in theirs if name not in ours)][: ROWS + len(theirs)]
     return [
         Frequency(
-            name, ours.get(name, 0), _share(ours.get(name, 0), total),
+            name,
+            ours.get(name, 0),
+            _share(ours.get(name, 0), total),
             share_text(theirs[name] / their_total) if name in theirs else "",
         )
         for name in names
-    ]  # fmt: skip
+    ]
 
 
 def _code(code: int) -> str:

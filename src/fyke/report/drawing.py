@@ -32,9 +32,13 @@ def canvas(
     figure = Figure(figsize=(WIDTH_IN, height_in), facecolor="none")
     bottom_in, right_in = (0.62 if across else 0.38), 0.22
     axes = figure.add_axes(
-        (left_in / WIDTH_IN, bottom_in / height_in, 1 - (left_in + right_in) / WIDTH_IN,
-         1 - (bottom_in + top_in) / height_in)
-    )  # fmt: skip
+        (
+            left_in / WIDTH_IN,
+            bottom_in / height_in,
+            1 - (left_in + right_in) / WIDTH_IN,
+            1 - (bottom_in + top_in) / height_in,
+        )
+    )
     axes.set_facecolor("none")
     dress(axes, "", across, up)
     return figure, axes

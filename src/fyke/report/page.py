@@ -134,7 +134,9 @@ def page(crawl: CrawlDirectory, now_s: float) -> str:
         "charts": {
             "course": [*charts.of_time(found), *charts.of_outcomes(found)],
             "pages": [
-                *charts.of_media_types(found), *charts.of_sizes(found), *charts.of_depth(found),
+                *charts.of_media_types(found),
+                *charts.of_sizes(found),
+                *charts.of_depth(found),
                 *charts.of_languages(facts.spoken, facts.sample),
             ],
             "domains": [*charts.of_degrees(stand.degrees if stand else [])],
@@ -143,7 +145,7 @@ def page(crawl: CrawlDirectory, now_s: float) -> str:
         "statuses": comparison.statuses(found),
         "media_types": comparison.media_types(found),
         "more_seeds": max(0, len(config.crawl.seeds) - SEEDS),
-    }  # fmt: skip
+    }
     return _environment().get_template("report.html").render(values)
 
 
@@ -163,9 +165,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        shown=shown, count=lambda value: f"{value:,}", number=number, lasting=_lasting,
-        moment=_moment, words=lambda text: str(text).replace("_", " "), drawing=Markup,
-    )  # fmt: skip
+        shown=shown,
+        count=lambda value: f"{value:,}",
+        number=number,
+        lasting=_lasting,
+        moment=_moment,
+        words=lambda text: str(text).replace("_", " "),
+        drawing=Markup,
+    )
     made.globals["style"] = Markup((folder / "report.css").read_text(encoding="utf-8"))
     return made
 
@@ -209,9 +216,15 @@ def _settings(config: Config) -> list[tuple[str, Any]]:
     """Return the settings a reader must know: some always, others if they are not the default."""
     usual = Config()
     always = {
-        "crawl.scope", "crawl.depth", "crawl.pages", "crawl.for_s", "agent.user_agent", "agent.contact",
-        "politeness.host_delay_s", "politeness.address_delay_s",
-    }  # fmt: skip
+        "crawl.scope",
+        "crawl.depth",
+        "crawl.pages",
+        "crawl.for_s",
+        "agent.user_agent",
+        "agent.contact",
+        "politeness.host_delay_s",
+        "politeness.address_delay_s",
+    }
     rows = []
     for name, section in config.sections:
         for key, value in section:

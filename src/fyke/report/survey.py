@@ -99,7 +99,9 @@ def survey(questions: Questions) -> Survey:
         stretches=questions.ask(
             f"select floor(({_SECONDS} - ?) / ?)::bigint, count(*) filter ({_OK}), count(*) from pages"
             " group by 1 order by 1",
-            totals.begin_s, width_s, pages=["fetched_at", "outcome"],
+            totals.begin_s,
+            width_s,
+            pages=["fetched_at", "outcome"],
         ),
         outcomes=grouped("outcome", "true", "outcome"),
         statuses=grouped("status", replied, "status", "url", "outcome"),
@@ -110,7 +112,7 @@ def survey(questions: Questions) -> Survey:
             pages=["content_bytes", "media_type", "outcome"],
         ),
         depths=grouped(f"least(depth, {DEEPEST})", _OK, "depth", "outcome", order="1"),
-    )  # fmt: skip
+    )
 
 
 def _totals(questions: Questions) -> VisitTotals:

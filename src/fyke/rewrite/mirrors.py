@@ -204,8 +204,13 @@ def _rules(pairs: dict[Hosts, Pair], ranked: Ranking) -> list[Rule]:
             example = (f"http://{other}/{pair.example}", f"http://{to}/{pair.example}")
             rules.append(
                 Rule(
-                    shape=Shape.HOST, host=other, to=to, use=False, support=pair.support,
-                    contradictions=pair.common - pair.support, example=example,
+                    shape=Shape.HOST,
+                    host=other,
+                    to=to,
+                    use=False,
+                    support=pair.support,
+                    contradictions=pair.common - pair.support,
+                    example=example,
                 )
-            )  # fmt: skip
+            )
     return rules

@@ -46,9 +46,14 @@ def application(shelf: Shelf, token: Token, host: str = "127.0.0.1") -> ASGIApp:
                 await task
 
     app = FastAPI(
-        title="Fyke", version=VERSION, summary="An archive, searched; and the crawls that fill it.",
-        docs_url=None, redoc_url=None, openapi_url="/api/openapi.json", lifespan=watching,
-    )  # fmt: skip
+        title="Fyke",
+        version=VERSION,
+        summary="An archive, searched; and the crawls that fill it.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        lifespan=watching,
+    )
     app.include_router(router(shelf, pages))
     app.router.routes += [
         *ArchivePages(shelf, pages).routes(),

@@ -91,9 +91,13 @@ class Dashboard:
         crawl = self._crawl(request)
         domains = await run_in_threadpool(crawl.top_domains, TOP_DOMAINS)
         return self._pages.page(
-            "crawl.html", crawl=crawl, latest=crawl.watch.latest, queues=QUEUES, domains=domains,
+            "crawl.html",
+            crawl=crawl,
+            latest=crawl.watch.latest,
+            queues=QUEUES,
+            domains=domains,
             several=len(self._shelf) > 1,
-        )  # fmt: skip
+        )
 
     async def hosts(self, request: Request) -> Response:
         """Answer with some of the hosts that were met."""

@@ -107,9 +107,15 @@ def _rules(record: RobotsRecord, product: str) -> HostRules:
     text = record.body.decode("utf-8", "replace")[:ROBOTS_CHARS] if record.state is RobotsState.RULES else ""
     text = _UNSEEN.sub("", text)
     return HostRules(
-        record.origin, record.state.value, record.reason, record.fetched_at, record.expires_at, rules.crawl_delay_s,
-        list(rules.sitemaps)[:20], text,
-    )  # fmt: skip
+        record.origin,
+        record.state.value,
+        record.reason,
+        record.fetched_at,
+        record.expires_at,
+        rules.crawl_delay_s,
+        list(rules.sitemaps)[:20],
+        text,
+    )
 
 
 def last_visits(folder: Path, name: str, limit: int) -> HostVisits:

@@ -73,8 +73,13 @@ def _looked(directory: CrawlDirectory, shard: Path, read: Callable[[FrontierSeen
 def _told(known: Known) -> Iterator[Domain]:
     records = known.records
     columns = (
-        records["in_degree"], known.ranks, known.budgets, records["urls"], records["fetched"], waiting_urls(records)
-    )  # fmt: skip
+        records["in_degree"],
+        known.ranks,
+        known.budgets,
+        records["urls"],
+        records["fetched"],
+        waiting_urls(records),
+    )
     for name, *numbers in zip(known.names, *(column.tolist() for column in columns), strict=True):
         yield Domain(name, *numbers)
 

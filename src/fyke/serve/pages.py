@@ -112,9 +112,15 @@ class ArchivePages:
         page = crawl.page(capture)
         headers = {"Content-Security-Policy": PAGE_POLICY.format("'self'")}
         return self._pages.page(
-            "copy.html", headers=headers, url=url, crawl=crawl, capture=capture, others=others, page=page,
+            "copy.html",
+            headers=headers,
+            url=url,
+            crawl=crawl,
+            capture=capture,
+            others=others,
+            page=page,
             leads_to=_leads_to(page) if 300 <= capture.status < 400 else None,
-        )  # fmt: skip
+        )
 
     def raw(self, request: Request) -> Response:
         """Answer with the content of the frame: the copy, made harmless, of an origin of its own."""
@@ -146,10 +152,16 @@ class ArchivePages:
         texts = [plain(page) if (page := crawl.page(one)) is not None else None for crawl, one in (old, new)]
         blocks = None if None in texts else differences(texts[0] or "", texts[1] or "")
         return self._pages.page(
-            "diff.html", url=url, captures=[one for _, one in found], old=old[1], new=new[1], blocks=blocks,
-            same=old[1].digest == new[1].digest, most=MOST_LETTERS,
+            "diff.html",
+            url=url,
+            captures=[one for _, one in found],
+            old=old[1],
+            new=new[1],
+            blocks=blocks,
+            same=old[1].digest == new[1].digest,
+            most=MOST_LETTERS,
             cut=any(text is not None and len(text) > MOST_LETTERS for text in texts),
-        )  # fmt: skip
+        )
 
     def _chosen(self, request: Request, url: str) -> tuple[ShelvedCrawl, Capture] | None:
         return self._shelf.capture(url, _moment(request.query_params.get("at", "")))

@@ -43,9 +43,14 @@ def serve(folders: Sequence[Path], host: str, port: int, token: str | None, read
     listening = listen(host, port)
     app = application(shelf, word, host)
     config = uvicorn.Config(
-        app, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=GRACE_S,
-        lifespan="on", http=Guest,
-    )  # fmt: skip
+        app,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+        lifespan="on",
+        http=Guest,
+    )
     few = FirstFaults()
     for name in ("uvicorn.error", "asyncio"):
         logging.getLogger(name).addFilter(few)

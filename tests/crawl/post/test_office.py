@@ -189,9 +189,12 @@ def test_what_is_known_of_a_page_goes_with_its_visit(tmp_path: Path) -> None:
         both = Offices(tmp_path)
         shard, maker = both.offices
         known = url_batch([locate(_of_shard(0))])
-        ended = [pa.array([value], kind) for value, kind in zip(
-            (Visited.MISSING, News.CHANGED, 77.0), (pa.uint8(), pa.uint8(), pa.float64()), strict=True
-        )]  # fmt: skip
+        ended = [
+            pa.array([value], kind)
+            for value, kind in zip(
+                (Visited.MISSING, News.CHANGED, 77.0), (pa.uint8(), pa.uint8(), pa.float64()), strict=True
+            )
+        ]
         copies = np.array([(5, 6, 7, 3 << 22 | 8)], COPY)
         again = both.again[0]
         again.learn(pa.RecordBatch.from_arrays([*known.columns, *ended], schema=VISITED), np.ones(1, np.bool_), copies)

@@ -106,8 +106,11 @@ def test_three_digits_at_least(value: float) -> None:
 
 def test_words() -> None:
     assert [count_text(value) for value in (50_000, 8e9, 1.5e6, 8e12)] == [
-        "50,000", "8 billion", "1.5 million", "8 trillion"
-    ]  # fmt: skip
+        "50,000",
+        "8 billion",
+        "1.5 million",
+        "8 trillion",
+    ]
     assert [share_text(value) for value in (0.15, 2.471)] == ["15 %", "247 %"]
     assert [number(value) for value in (4192.44, 0.18888, 2.7083, 99.96)] == ["4,192", "0.189", "2.71", "100"]
     assert [time_text(value) for value in (12, 600, 18_000, 2.58e6, 6e12)] == [

@@ -124,9 +124,15 @@ def errand_opened(body: bytes) -> Visit:
 
 def answer_sealed(key: int, exchange: Exchange) -> bytes:
     facts = [
-        key, exchange.outcome, exchange.started_at, exchange.duration_s, exchange.address, exchange.detail,
-        exchange.status, exchange.truncated,
-    ]  # fmt: skip
+        key,
+        exchange.outcome,
+        exchange.started_at,
+        exchange.duration_s,
+        exchange.address,
+        exchange.detail,
+        exchange.status,
+        exchange.truncated,
+    ]
     return _joined((json.dumps(facts).encode(), exchange.head, exchange.body.read()[:MOST_RULES_BYTES]))
 
 
@@ -154,11 +160,17 @@ def envelope_sealed(envelope: Envelope, body: bytes) -> bytes:
     letter = envelope.letter
     head = json.dumps(
         [
-            envelope.sender, envelope.life, envelope.reader, list(envelope.read.items()),
-            list(envelope.durable.items()), envelope.passed, list(envelope.safe.items()), envelope.settled,
+            envelope.sender,
+            envelope.life,
+            envelope.reader,
+            list(envelope.read.items()),
+            list(envelope.durable.items()),
+            envelope.passed,
+            list(envelope.safe.items()),
+            envelope.settled,
             None if letter is None else letter[:4],
         ]
-    ).encode()  # fmt: skip
+    ).encode()
     return FRAME.pack(len(head), len(body)) + head + body
 
 

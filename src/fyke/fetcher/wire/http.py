@@ -157,8 +157,9 @@ class Http:
             note(exchange.visit.key, self._lengthless)  # browsers pass over it; libcurl must be told before
             exchange.outcome = Outcome.BROKEN_OFF
         if self._access.proxy and PROXY_REFUSED in (
-            curl.getinfo(pycurl.HTTP_CONNECTCODE), curl.getinfo(pycurl.RESPONSE_CODE)
-        ):  # fmt: skip
+            curl.getinfo(pycurl.HTTP_CONNECTCODE),
+            curl.getinfo(pycurl.RESPONSE_CODE),
+        ):
             exchange.outcome, exchange.detail = Outcome.CONNECT_FAILED, "the proxy asks for a user name and password"
         head = final_head(lines)
         if exchange.visit.key in self._in_http_1:

@@ -39,9 +39,12 @@ class Question:
     def crawl(self) -> Workload:
         """The workload of Theorems 1 to 3."""
         return Workload(
-            self.pages, self.links_per_page, self.unique_share, keys_at_start=self.keys_at_start,
+            self.pages,
+            self.links_per_page,
+            self.unique_share,
+            keys_at_start=self.keys_at_start,
             url_bytes=self.url_bytes,
-        )  # fmt: skip
+        )
 
     @property
     def budgets(self) -> Budgets:

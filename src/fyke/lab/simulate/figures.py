@@ -93,9 +93,15 @@ def draw_standings(axes: Axes, standings: Standings) -> None:
             degree, pages = bins.in_degree[seen], bins.pages[seen]
             axes.plot(degree, pages, "o-", color=colour, linewidth=2, markersize=5)
             axes.annotate(
-                name, (degree[-1], pages[-1]), (0, 9), textcoords="offset points", color=colour, fontsize=10,
-                fontweight="bold", ha="right",
-            )  # fmt: skip
+                name,
+                (degree[-1], pages[-1]),
+                (0, 9),
+                textcoords="offset points",
+                color=colour,
+                fontsize=10,
+                fontweight="bold",
+                ha="right",
+            )
     axes.grid(which="minor", visible=False)
 
 
@@ -112,9 +118,11 @@ def _draw_queues(axes: Axes, samples: Sequence[Sample]) -> None:
     dress(axes, "URLs that wait", "pages fetched", "URLs")
     pages = _column(samples, "pages")
     kinds = (
-        ("waiting", "for their round", BLUE), ("over_budget", "over budget", RED), ("ready", "ready", GREEN),
+        ("waiting", "for their round", BLUE),
+        ("over_budget", "over budget", RED),
+        ("ready", "ready", GREEN),
         ("spilled", "for room at their host", PURPLE),
-    )  # fmt: skip
+    )
     curves = [(pages, _column(samples, kind), name, colour) for kind, name, colour in kinds]
     _lines(axes, [curve for curve in curves if curve[1].max() > 0], count_mark)
 
@@ -153,9 +161,15 @@ def _lines(axes: Axes, curves: Sequence[tuple[Floats, Floats, str, str]], writte
     for place, (x, y, name, colour) in enumerate(drawn):
         axes.plot(x, y, color=colour, linewidth=2.2)
         axes.text(
-            0.02, 0.98 - 0.065 * place, name, transform=axes.transAxes, color=colour, fontsize=10, fontweight="bold",
+            0.02,
+            0.98 - 0.065 * place,
+            name,
+            transform=axes.transAxes,
+            color=colour,
+            fontsize=10,
+            fontweight="bold",
             va="top",
-        )  # fmt: skip
+        )
     axes.set_xlim(0, max((x[-1] for x, *_ in drawn), default=1.0))
     room = 1.05 + 0.09 * len(drawn)
     axes.set_ylim(0, room * max((float(y.max()) for _, y, *_ in drawn), default=1.0) or 1.0)

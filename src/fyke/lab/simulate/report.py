@@ -78,9 +78,12 @@ def _freshness(simulation: Simulation) -> dict[str, Any]:
         return {}
     seen = simulation.copies.seen(simulation.clock.now())
     return {
-        "revisits": seen.revisits, "changed_share": seen.changed / max(1, seen.revisits), "fresh": seen.fresh,
-        "believed_fresh": simulation.frontier.again.standing.fresh, "stale": seen.stale,
-    }  # fmt: skip
+        "revisits": seen.revisits,
+        "changed_share": seen.changed / max(1, seen.revisits),
+        "fresh": seen.fresh,
+        "believed_fresh": simulation.frontier.again.standing.fresh,
+        "stale": seen.stale,
+    }
 
 
 def text(summary: SimulationSummary) -> str:
@@ -139,9 +142,11 @@ def _machine_rows(summary: SimulationSummary) -> list[tuple[str, str]]:
 
 def _table(bins: Bins) -> list[str]:
     lines = [
-        "Honest domains by the number of other domains that link to them (IRLbot, Figure 6(b)):", "",
-        "| in-degree, mean | domains | pages fetched, mean | most |", "|---:|---:|---:|---:|",
-    ]  # fmt: skip
+        "Honest domains by the number of other domains that link to them (IRLbot, Figure 6(b)):",
+        "",
+        "| in-degree, mean | domains | pages fetched, mean | most |",
+        "|---:|---:|---:|---:|",
+    ]
     rows = zip(bins.in_degree, bins.domains, bins.pages, bins.most_pages, strict=True)
     return [*lines, *(f"| {number(d)} | {n:,} | {number(mean)} | {most:,} |" for d, n, mean, most in rows)]
 

@@ -71,10 +71,13 @@ class Simulation:
         self._pages = VirtualHarvest(web, self.tally, fetched, self.clock, self.copies)
         self._outbox = Outbox(LinkCache(0, by_depth=False))
         self._loop = Loop(
-            Engines(self.frontier, self.fetcher, self._pages, self._outbox, revisits=self._revisits), config.crawl,
-            self.clock, asyncio.Event(), least_merge_s=MERGE_S,
+            Engines(self.frontier, self.fetcher, self._pages, self._outbox, revisits=self._revisits),
+            config.crawl,
+            self.clock,
+            asyncio.Event(),
+            least_merge_s=MERGE_S,
             hours=HostHours(config.politeness.hours, config.site),
-        )  # fmt: skip
+        )
         if saved:
             self.frontier.resume()
         else:

@@ -58,9 +58,12 @@ class Dust:
         """Return the true names of all pages: targets without their first slash."""
         others = [f"a{n}.html?{self.usual[0]}={self.usual[2]}" for n in range(self.articles)] if self.usual else []
         return [
-            "", *(f"a{n}.html" for n in range(self.articles)), *(f"folder{n}/" for n in range(self.folders)),
-            *(f"item?{self._selected(n)}" for n in range(self.things)), *others,
-        ]  # fmt: skip
+            "",
+            *(f"a{n}.html" for n in range(self.articles)),
+            *(f"folder{n}/" for n in range(self.folders)),
+            *(f"item?{self._selected(n)}" for n in range(self.things)),
+            *others,
+        ]
 
     def _selected(self, number: int) -> str:
         first, *more = self.matter

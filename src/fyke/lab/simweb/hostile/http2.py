@@ -65,8 +65,10 @@ def _reset(code: int) -> bytes:
 _BOMB = b"\x40\x01x" + _length(4000) + b"y" * 4000 + b"\xbe" * 12_000  # one field of 4 kB, named 12,000 times: 48 MB
 _KB = b"\x00\x03x-y" + _length(1000) + b"z" * 1000
 _MB_OF_FIELDS = (
-    frame(HEADERS, 0, _OK), Many(frame(CONTINUATION, 0, _KB * 16), 64), frame(CONTINUATION, END_HEADERS),
-)  # fmt: skip
+    frame(HEADERS, 0, _OK),
+    Many(frame(CONTINUATION, 0, _KB * 16), 64),
+    frame(CONTINUATION, END_HEADERS),
+)
 
 _SCRIPTS: dict[str, Script] = {
     "h2-good": (_HEAD, _DONE),
@@ -89,10 +91,12 @@ _SCRIPTS: dict[str, Script] = {
     "h2-pings-without-end": (Many(frame(PING, 0, b"12345678", _WHOLE)),),
     "h2-ping-answers-without-end": (Many(frame(PING, ACK, b"12345678", _WHOLE) * 500),),
     "h2-a-letter-among-pings": (
-        _HEAD, Many(frame(PING, 0, b"12345678", _WHOLE) * 700 + frame(DATA, 0, b"a")),
+        _HEAD,
+        Many(frame(PING, 0, b"12345678", _WHOLE) * 700 + frame(DATA, 0, b"a")),
     ),
     "h2-a-letter-among-window-updates": (
-        _HEAD, Many(frame(WINDOW_UPDATE, 0, b"\0\0\0\1", _WHOLE) * 700 + frame(DATA, 0, b"a")),
+        _HEAD,
+        Many(frame(WINDOW_UPDATE, 0, b"\0\0\0\1", _WHOLE) * 700 + frame(DATA, 0, b"a")),
     ),
     "h2-settings-without-end": (Many(_settings(window=65_535)),),
     "h2-settings-of-16-kb": (Many(frame(SETTINGS, 0, b"\0\x63\0\0\0\1" * 2700, _WHOLE)),),
@@ -115,7 +119,9 @@ _SCRIPTS: dict[str, Script] = {
     "h2-trailers-without-end": (_HEAD, frame(DATA, 0, PAGE), Many(frame(HEADERS, END_HEADERS, _KB * 15))),
     "h2-trailers-with-a-status": (_HEAD, frame(DATA, 0, PAGE), frame(HEADERS, END_HEADERS | END_STREAM, b"\x8d")),
     "h2-hpack-bomb": (
-        frame(HEADERS, 0, _OK), frame(CONTINUATION, END_HEADERS, _BOMB), _DONE,
+        frame(HEADERS, 0, _OK),
+        frame(CONTINUATION, END_HEADERS, _BOMB),
+        _DONE,
     ),
     "h2-hpack-bombs-without-end": (Many(frame(HEADERS, END_HEADERS, _HINT + _BOMB)),),
     "h2-hpack-nonsense": (frame(HEADERS, END_HEADERS, b"\xff\xff\xff\xff\xff\xff\xff"),),
@@ -130,7 +136,9 @@ _SCRIPTS: dict[str, Script] = {
     "h2-length-that-differs": (frame(HEADERS, END_HEADERS, _OK + _field(b"content-length", b"7")), _DONE),
     "h2-length-of-4000-digits": (frame(HEADERS, END_HEADERS, _OK + _field(b"content-length", b"9" * 4000)), _DONE),
     "h2-pushes": (
-        frame(PUSH_PROMISE, END_HEADERS, b"\0\0\0\2" + b"\x82\x87\x84" + _field(b":authority", b"x")), _HEAD, _DONE,
+        frame(PUSH_PROMISE, END_HEADERS, b"\0\0\0\2" + b"\x82\x87\x84" + _field(b":authority", b"x")),
+        _HEAD,
+        _DONE,
     ),
     "h2-pushes-without-end": (Many(frame(PUSH_PROMISE, END_HEADERS, b"\0\0\0\2" + b"\x82\x87\x84")),),
     "h2-data-of-nothing-without-end": (_HEAD, Many(frame(DATA, 0))),
@@ -143,13 +151,13 @@ _SCRIPTS: dict[str, Script] = {
     "h2-frame-too-long": (_HEAD, frame(DATA, END_STREAM, bytes(1 << 20))),
     "h2-frames-of-no-kind": (Many(frame(0xEE, 0xFF, b"x" * 100)),),
     "h2-priority-without-end": (Many(frame(2, 0, b"\0\0\0\1\x10")),),
-    "h2-alternatives-without-end": (Many(frame(ALTSVC, 0, b"\0\0h2=\":443\"; ma=99999999, " + b"x" * 4000)),),
+    "h2-alternatives-without-end": (Many(frame(ALTSVC, 0, b'\0\0h2=":443"; ma=99999999, ' + b"x" * 4000)),),
     "h2-origins-without-end": (Many(frame(ORIGIN, 0, b"\0\x15https://other.example" * 500, _WHOLE)),),
     "h2-is-http-1": (b"HTTP/1.1 200 OK\r\n\r\nhi",),
     "h2-is-zeros": (Many(bytes(100_000)),),
     "h2-two-answers": (_HEAD, _DONE, _HEAD, _DONE),
     "h2-fails": (frame(HEADERS, END_HEADERS | END_STREAM, b"\x8e"),),
-}  # fmt: skip
+}
 
 _NO_RULES = (frame(HEADERS, END_HEADERS | END_STREAM, b"\x8d"),)  # :status 404
 

@@ -301,9 +301,10 @@ async def _run(cast: Cast) -> None:
 async def _listen(servers: HostileServers) -> list[asyncio.Server]:
     """Return servers at three ports in a row, on all addresses: for requests, for greetings, for HTTP/2."""
     kinds = (
-        (partial(servers.serve, greets=False), None), (partial(servers.serve, greets=True), None),
+        (partial(servers.serve, greets=False), None),
+        (partial(servers.serve, greets=True), None),
         (servers.talk, http2.tls()),
-    )  # fmt: skip
+    )
     while True:
         found: list[asyncio.Server] = []
         try:
