@@ -95,7 +95,7 @@ class Cell:
     def read(self, envelope: Envelope) -> None:
         sender, now = envelope.sender, self.world.step
         deeds = self.dealings.take(envelope, now)
-        if deeds.met:
+        if deeds.is_new_life:
             toy = self.toy
             for page in [page for page in toy.hand if self.world.shard(page) == sender]:
                 del toy.hand[page]

@@ -127,9 +127,11 @@ def crawl(  # noqa: PLR0913 - one parameter an option
     directory = rooms.directory.CrawlDirectory(into)
     settings = _settings(directory, config, asked, listed=bool(seeds))
     console = Reporter(stderr=True)
-    over = _pass(directory, _whole(visits, "--visits"), again=again, revisit=revisit)
+    asked_pass = _pass(directory, _whole(visits, "--visits"), again=again, revisit=revisit)
     try:
-        summary = rooms.run.crawl_with_panel(directory, settings, console, seeds or (), again=over, metrics=metrics)
+        summary = rooms.run.crawl_with_panel(
+            directory, settings, console, seeds or (), asked_pass=asked_pass, metrics=metrics
+        )
     except Stopped:
         if as_json:
             print_json(rooms.run.stopped_before(directory).as_dict())
@@ -318,8 +320,8 @@ def cloak(
                 into.listed.write(listed)
             for number, turn in enumerate(rooms.cloaking.TURNS):
                 asked = rooms.cloaking.turn_settings(settings, named, as_ if turn == "named" else "")
-                again = rooms.passes.Pass() if number else None
-                done = rooms.run.crawl_with_panel(into, asked, Reporter(stderr=True), again=again)
+                second = rooms.passes.Pass() if number else None
+                done = rooms.run.crawl_with_panel(into, asked, Reporter(stderr=True), asked_pass=second)
                 if done.ending is rooms.loop.Ending.STOPPED:
                     say_aside("stopped before all was measured; the same command measures anew")
                     raise typer.Exit(0 if done.terminated else EXIT_INTERRUPTED)

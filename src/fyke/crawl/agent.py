@@ -48,13 +48,13 @@ class Agent:
         *,
         seat: Seat | None = None,
         listed: Iterable[str] | None = None,
-        again: Pass | None = None,
+        asked_pass: Pass | None = None,
         plugins: Plugins | None = None,
     ) -> None:
         """`seat` is its place among the agents of the crawl; None: it is alone.
 
-        `listed`: canonical URLs to begin at, beside the seeds of `config`; to resume, the same URLs or None. `again` is
-        a pass over a crawl that has ended.
+        `listed`: canonical URLs to begin at, beside the seeds of `config`; to resume, the same URLs or None.
+        `asked_pass` is a pass over a crawl that has ended.
 
         `plugins` are used after those that `config` names.
         """
@@ -63,7 +63,7 @@ class Agent:
         self._seat = seat
         self.config = config
         self._clock = SystemClock()
-        self._again = again
+        self._asked_pass = asked_pass
         self._prepared = Prepared(directory, config, plugins or Plugins())
         self._news = asyncio.Event()  # set when something ended, or was asked for
         self._ending: Ending | None = None
@@ -113,7 +113,7 @@ class Agent:
         if self._seat is None:
             self._keep_time(saved)
             may_begin = may_begin_again(saved)
-            self._again = next_pass([saved], self._again, self._clock.now(), may_begin=may_begin)
+            self._asked_pass = next_pass([saved], self._asked_pass, self._clock.now(), may_begin=may_begin)
         else:
             self._keep_time(self._seat.clock)
         self._rooms = rooms = Rooms(
@@ -124,7 +124,7 @@ class Agent:
             self._note("settings changed")
             rooms.frontier.rouse()
         self._loop = Loop(
-            rooms.engines(self._again),
+            rooms.engines(self._asked_pass),
             self.config.crawl,
             self._clock,
             self._news,
@@ -167,8 +167,8 @@ class Agent:
         self._steering = Steering(
             asked, self._prepared.seeds, rooms.outbox, frontier, rooms.fetcher, rooms.post, self._clock
         )
-        if self._again is not None and self._again.number > len(rooms.passes.began):
-            self._begin(self._again)
+        if self._asked_pass is not None and self._asked_pass.number > len(rooms.passes.began):
+            self._begin(self._asked_pass)
         frontier.resume()
         rooms.fetcher.blocked.update(host_keys(name)[0] for name in asked.blocked)
         frontier.block(rooms.fetcher.blocked)

@@ -114,7 +114,7 @@ class Orders:
     sockets: str  # the folder for those between agents
     moved: bool  # whether addresses went from agent to agent since the last run
     clock: Mapping[str, Any] = field(default_factory=dict)  # as noted by the clock that all agents go on by
-    again: Pass | None = None  # a pass over the crawl
+    asked_pass: Pass | None = None  # a pass over the crawl
     deaths: Mapping[str, int] = field(default_factory=dict)  # of this process, told of its first agent
 
     def written(self) -> str:
@@ -125,7 +125,7 @@ class Orders:
     def read(cls, written: str) -> "Orders":
         """Return the orders that `written` gave."""
         told = json.loads(written)
-        return cls(**{**told, "again": None if told["again"] is None else Pass(**told["again"])})
+        return cls(**{**told, "asked_pass": None if told["asked_pass"] is None else Pass(**told["asked_pass"])})
 
 
 async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[int], orders: Orders) -> int:
@@ -150,7 +150,7 @@ async def run(directory: CrawlDirectory, control: socket.socket, numbers: list[i
                     clock=orders.clock,
                 )
                 own = CrawlDirectory(directory.path, me)
-                agent = Agent(own, share(config, divided), seat=seat, again=orders.again)
+                agent = Agent(own, share(config, divided), seat=seat, asked_pass=orders.asked_pass)
                 agents[me] = await stack.enter_async_context(agent)
                 sockets.deliver = agent.put
                 await stack.enter_async_context(sockets)

@@ -325,14 +325,14 @@ class Rooms:
         if pages := self._config.crawl.pages:
             self.fetcher.pages_left = 0 if self._shared else max(0, pages - self.brought)  # the supervisor allows them
 
-    def engines(self, again: Pass | None) -> Engines:
-        """Return the parts between which the loop moves messages. `again` says whether the crawl never ends."""
+    def engines(self, asked_pass: Pass | None) -> Engines:
+        """Return the parts between which the loop moves messages. `asked_pass` says whether the crawl never ends."""
         remote = revisits = None
         if self.office is not None:
             remote = Remote(
                 self.frontier, self.fetcher, self.outbox, self.office, self._past, self._clock, self.rewriting
             )
-        if again is not None and again.forever:
+        if asked_pass is not None and asked_pass.forever:
             self.frontier.again.weights = self._prepared.weights
             revisits = Revisits(self.frontier, self.learn, self.book.forgive, self._clock, self._config.revisit)
         new_text = NewText() if self._config.frontier.trap_pages else None

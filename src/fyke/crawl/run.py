@@ -62,11 +62,11 @@ def crawl_with_panel(
     console: Console,
     sources: Sequence[str] = (),
     *,
-    again: Pass | None = None,
+    asked_pass: Pass | None = None,
     metrics: str | None = None,
 ) -> Summary:
-    """Run the crawl of `config` in `directory` to its end, and show on `console` how it goes. `again` is a pass over a
-    crawl that has ended, `metrics` the address at which Prometheus is answered.
+    """Run the crawl of `config` in `directory` to its end, and show on `console` how it goes. `asked_pass` is a pass
+    over a crawl that has ended, `metrics` the address at which Prometheus is answered.
 
     `sources` of seeds are as in `seed_sources`. Raises FykeError; NetworkDown if no server could be reached.
     """
@@ -75,7 +75,7 @@ def crawl_with_panel(
     _tune()
     several = config.crawl.agents > 1 or division(directory.state).agents > 1
     with ForkServer() if several else nullcontext() as forks:  # before plug-ins are loaded: each agent has its own
-        run = _CrawlRun(directory, config, console, again, metrics, forks)
+        run = _CrawlRun(directory, config, console, asked_pass, metrics, forks)
         with stopped_at_once(STOPPED_EARLY):
             summary = run.whole(sources)
     if nothing_reached(summary):
@@ -116,13 +116,13 @@ class _CrawlRun:
         directory: CrawlDirectory,
         config: Config,
         console: Console,
-        again: Pass | None,
+        asked_pass: Pass | None,
         metrics: str | None,
         forks: ForkServer | None,
     ) -> None:
         """`forks` starts the processes, if there are several."""
         self._directory, self._config, self._console = directory, config, console
-        self._again, self._metrics, self._forks = again, metrics, forks
+        self._asked_pass, self._metrics, self._forks = asked_pass, metrics, forks
         self._stops: list[int] = []  # signals that came while there was no agent to stop
         self._time_is_up_at = inf  # by the clock of the event loop
         self._told_of_clock = False
@@ -134,7 +134,7 @@ class _CrawlRun:
         directory, config, console = self._directory, self._config, self._console
         found = SeedSources(sources, schemes_of(named(config.plugins, "protocols")))
         listed = _reading(found, console) if sources else None
-        if self._again is not None:
+        if self._asked_pass is not None:
             if directory.holds_crawl:
                 directory.compare(config)
         elif (done := finished_before(directory, config, listed)) is not None:
@@ -195,7 +195,7 @@ class _CrawlRun:
         directory = self._directory
         async with AsyncExitStack() as opened:
             with stopped_at_once(STOPPED_EARLY):
-                agent = Agent(directory, self._config, listed=listed, again=self._again)
+                agent = Agent(directory, self._config, listed=listed, asked_pass=self._asked_pass)
                 await opened.enter_async_context(agent)
                 self._tell_of(agent.clock)
                 signals = _obey_signals(agent.stop)
@@ -234,9 +234,9 @@ class _CrawlRun:
         clock = crawl_clock(directory)
         clock.require_sane()
         self._tell_of(clock)
-        again = next_pass(states, self._again, clock.now(), may_begin=may_begin)
+        asked_pass = next_pass(states, self._asked_pass, clock.now(), may_begin=may_begin)
         moved = any(states) and divided.agents != before.agents
-        return divided, Orders(str(sockets), moved=moved, clock=clock.noted(), again=again)
+        return divided, Orders(str(sockets), moved=moved, clock=clock.noted(), asked_pass=asked_pass)
 
     def _tell_of(self, clock: Clock) -> None:
         """Tell the person if the machine's clock was set by days since the crawl began."""

@@ -76,7 +76,7 @@ class Supervisor:
         self._directory = directory
         self._config = config
         self._orders = orders
-        self._forever = orders.again is not None and orders.again.forever
+        self._forever = orders.asked_pass is not None and orders.asked_pass.forever
         self._clock = SystemClock(orders.clock)
         self._hours = HostHours(config.politeness.hours, config.site)
         self._hours.wall_ahead_s = self._clock.wall_ahead_s

@@ -125,9 +125,9 @@ class _XmlPart:
         self._skipped += local in self._skip
         self._depth += local in self._inside
         if not self._skipped:
-            self.met(local, {key.rpartition(" ")[2]: value for key, value in attributes.items()})
+            self.begin(local, {key.rpartition(" ")[2]: value for key, value in attributes.items()})
 
-    def met(self, local: str, attributes: Mapping[str, str]) -> None:
+    def begin(self, local: str, attributes: Mapping[str, str]) -> None:
         """Handle the begin of an element: a link, or a space."""
         if local == "a" and _ELSEWHERE.match(url := attributes.get("href", "")):
             self.package.link(url)
@@ -155,7 +155,7 @@ class _Noted(_XmlPart):
         self._elements = set(elements.split())
         self.noted: list[tuple[str, Mapping[str, str]]] = []
 
-    def met(self, local: str, attributes: Mapping[str, str]) -> None:
+    def begin(self, local: str, attributes: Mapping[str, str]) -> None:
         if local in self._elements and len(self.noted) < MOST_LINKS:
             self.noted.append((local, attributes))
 
@@ -171,7 +171,7 @@ class _Strings(_XmlPart):
         super().__init__(package, "t", {}, "rPh")
         self.strings: list[str] = []
 
-    def met(self, local: str, attributes: Mapping[str, str]) -> None:
+    def begin(self, local: str, attributes: Mapping[str, str]) -> None:
         if local == "si":
             if len(self.strings) == MOST_STRINGS:
                 raise _LimitReached
@@ -190,7 +190,7 @@ class _Sheet(_XmlPart):
         self._strings = strings
         self._number: str | None = None  # of the shared string that a cell names, as far as read
 
-    def met(self, local: str, attributes: Mapping[str, str]) -> None:
+    def begin(self, local: str, attributes: Mapping[str, str]) -> None:
         if local == "c":
             self._number = "" if attributes.get("t") == "s" else None
 

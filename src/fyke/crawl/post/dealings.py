@@ -31,7 +31,7 @@ class Mail(IntEnum):
 class Deeds:
     """What is to be done now, in this order."""
 
-    met: bool = False  # let go of waiting visits of the sender's shard, then write HOLDS
+    is_new_life: bool = False  # let go of waiting visits of the sender's shard, then write HOLDS
     letter: Letter | None = None  # to be applied
     done: list[Any] = field(default_factory=list)  # rows that ended and are safe
     again: list[Any] = field(default_factory=list)  # rows that ended, and must be visited again
@@ -58,14 +58,14 @@ class Dealings:
     def take(self, envelope: Envelope, now: float) -> Deeds:
         """Take in `envelope`; return what is to be done about it."""
         sender = envelope.sender
-        met, letter = self.letters.take(envelope)
-        if met:
-            self.handed.met(sender, now)
-        return Deeds(met, letter)
+        is_new_life, letter = self.letters.take(envelope)
+        if is_new_life:
+            self.handed.await_holds(sender, now)
+        return Deeds(is_new_life, letter)
 
     def holding(self, other: int, under_way: list[tuple[int, int]], resting: list[tuple[int, float]]) -> list[Any]:
-        """Return the body of a letter HOLDS to `other`, just met: visits of its shard under way here (key and host
-        each), and hosts that rest, with the seconds left."""
+        """Return the body of a letter HOLDS to `other` in its new life: visits of its shard under way here (key and
+        host each), and hosts that rest, with the seconds left."""
         return [self.letters.knows(other), under_way, resting]
 
     def held(self, sender: int, letter: Letter, now: float) -> None:

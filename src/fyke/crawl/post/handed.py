@@ -221,7 +221,7 @@ class Handed:
 
     # --- meeting again
 
-    def met(self, agent: int, now: float) -> None:
+    def await_holds(self, agent: int, now: float) -> None:
         """Hand nothing to `agent` until it has said what it has under way: it or this shard began a new life."""
         self._ready.discard(agent)
         for key in [key for key, out in self._under_way.items() if out.agent == agent]:

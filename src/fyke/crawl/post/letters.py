@@ -56,10 +56,10 @@ class Envelope:
 
 
 class Taken(NamedTuple):
-    """`met`: the sender of an envelope, in its present life, is met for the first time in ours. `letter` is to be
-    applied after the meeting was dealt with."""
+    """`is_new_life`: the sender of an envelope, in its present life, is heard for the first time in ours. `letter` is
+    to be applied after that was dealt with."""
 
-    met: bool
+    is_new_life: bool
     letter: Letter | None
 
 
@@ -110,7 +110,7 @@ class _Peer:
     """Everything that is known of another agent."""
 
     life: int = 0
-    met: int = 0  # its life that we heard from in our present one
+    heard: int = 0  # its life that we heard from in our present one
     knows: int = 0  # our life that it knows
     # What we write.
     kept: dict[int, _Lane] = field(default_factory=dict)  # by our lives
@@ -235,14 +235,14 @@ class Letters:
             return Taken(False, None)  # from before it died
         if envelope.life > peer.life:
             self._reborn(peer, envelope.life, envelope.safe)
-        met, peer.met = peer.met != envelope.life, envelope.life
+        is_new_life, peer.heard = peer.heard != envelope.life, envelope.life
         self._hear(peer, envelope)
         letter = envelope.letter
         if letter is not None:
             peer.answer = True
             if envelope.reader != self.life or not self._is_next(peer, letter):
                 letter = None
-        return Taken(met, letter)
+        return Taken(is_new_life, letter)
 
     def _reborn(self, peer: _Peer, life: int, safe: Mapping[int, int]) -> None:
         peer.open |= {before for before in (peer.life, *safe) if 0 < before < life and before >= peer.life}

@@ -129,7 +129,7 @@ class Office:
             sender = envelope.sender
             deeds = self._dealings.take(envelope, now)
             self._mailbag.forget_dropped()
-            if deeds.met:
+            if deeds.is_new_life:
                 yield Met(sender)
                 self._errands.send_again(sender)
             if deeds.letter is not None:
