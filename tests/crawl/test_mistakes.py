@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import sqlite3
@@ -718,24 +719,16 @@ def test_the_newest_manifest_is_torn(stopped: Path, tmp_path: Path, quick: Path,
     mended(into, quick, site)
 
 
-def test_all_manifests_are_torn(stopped: Path, tmp_path: Path, quick: Path, site: SmallSite) -> None:
-    into = copied(stopped, tmp_path)
-    for manifest in (into / "state").rglob("manifest*"):
-        manifest.write_bytes(manifest.read_bytes()[:-40])
-    harmless(into, quick, site)
-
-
-def test_the_state_is_deleted(stopped: Path, tmp_path: Path, quick: Path, site: SmallSite) -> None:
-    into = copied(stopped, tmp_path)
-    subprocess.run(["rm", "-r", str(into / "state")], check=True)
-    harmless(into, quick, site)
-
-
-def test_a_state_file_is_deleted(stopped: Path, tmp_path: Path, quick: Path, site: SmallSite) -> None:
+@pytest.mark.parametrize("lost", ["manifests torn", "files", "all"])
+def test_the_state_is_lost(lost: str, stopped: Path, tmp_path: Path, quick: Path, site: SmallSite) -> None:
     into = copied(stopped, tmp_path)
     for path in (into / "state" / "shard-0000").iterdir():
-        if not path.name.startswith(("manifest", "lock")):
+        if path.name.startswith("manifest") and lost == "manifests torn":
+            path.write_bytes(path.read_bytes()[:-40])
+        elif not path.name.startswith(("manifest", "lock")) and lost == "files":
             path.unlink()
+    if lost == "all":
+        shutil.rmtree(into / "state")
     harmless(into, quick, site)
 
 

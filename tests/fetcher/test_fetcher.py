@@ -79,11 +79,17 @@ class Server:
         self.asked: list[tuple[float, str]] = []
 
     def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
-        self.asked.append((self.clock.now(), visit.url))
-        exchange = Exchange(visit, Outcome.OK, self.clock.now(), 0.0, address, status=200)
+        exchange = self.answer(visit, address, done, Outcome.OK, status=200)
         if visit.url.endswith("/robots.txt"):
             exchange.body.write(self.robots)
+
+    def answer(
+        self, visit: Visit, address: str, done: Callable[[Exchange], None], outcome: Outcome, **facts: Any
+    ) -> Exchange:
+        self.asked.append((self.clock.now(), visit.url))
+        exchange = Exchange(visit, outcome, self.clock.now(), 0.0, address, **facts)
         asyncio.get_running_loop().call_soon(done, exchange)
+        return exchange
 
 
 def wired(
@@ -161,12 +167,10 @@ class Lost(Server):
     fails = False
 
     def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
-        if not self.fails:
+        if self.fails:
+            self.answer(visit, address, done, Outcome.CONNECT_FAILED)
+        else:
             super().fetch(visit, address, done)
-            return
-        self.asked.append((self.clock.now(), visit.url))
-        failed = Exchange(visit, Outcome.CONNECT_FAILED, self.clock.now(), 0.0, address)
-        asyncio.get_running_loop().call_soon(done, failed)
 
 
 async def test_a_crawl_delay_counts_while_no_new_rules_can_be_had(tmp_path: Path) -> None:
@@ -215,10 +219,8 @@ class Asking(Server):
         if visit.purpose is Purpose.ROBOTS and not self.rules_too:
             super().fetch(visit, address, done)
             return
-        self.asked.append((self.clock.now(), visit.url))
         head = f"HTTP/1.1 {self.status} x\r\nRetry-After: 0\r\nRetry-After: 100\r\n\r\n".encode()
-        exchange = Exchange(visit, self.outcome, self.clock.now(), 0.0, address, status=self.status, head=head)
-        asyncio.get_running_loop().call_soon(done, exchange)
+        self.answer(visit, address, done, self.outcome, status=self.status, head=head)
 
 
 @pytest.mark.parametrize("rules_too", [False, True])
@@ -262,12 +264,10 @@ class Failing(Server):
         self.outcome = outcome
 
     def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
-        if not visit.url.endswith("/fails"):
+        if visit.url.endswith("/fails"):
+            self.answer(visit, address, done, self.outcome)
+        else:
             super().fetch(visit, address, done)
-            return
-        self.asked.append((self.clock.now(), visit.url))
-        exchange = Exchange(visit, self.outcome, self.clock.now(), 0.0, address)
-        asyncio.get_running_loop().call_soon(done, exchange)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SERVER_ERROR, Outcome.BROKEN_OFF, Outcome.TIMED_OUT])
@@ -343,12 +343,10 @@ class Void(Server):
         if visit.url.endswith("robots.txt") or any(url == visit.url for _, url in self.asked):
             super().fetch(visit, address, done)
             return
-        self.asked.append((self.clock.now(), visit.url))
         outcome = Outcome.STALLED if self.stops else Outcome.BROKEN_OFF
-        exchange = Exchange(visit, outcome, self.clock.now(), 0.0, address, kept_broke=not self.stops)
+        self.answer(visit, address, done, outcome, kept_broke=not self.stops)
         if self.stops:
             self.clock.advance(60.0)  # for the process stood still until now
-        asyncio.get_running_loop().call_soon(done, exchange)
 
 
 async def turned(fetcher: Fetcher, clock: VirtualClock, turns: int) -> list[Outcome]:
@@ -383,9 +381,7 @@ class Refusing(Server):
     """Whatever is asked, it breaks the connection so that libcurl would ask anew, as by REFUSED_STREAM in HTTP/2."""
 
     def fetch(self, visit: Visit, address: str, done: Callable[[Exchange], None]) -> None:
-        self.asked.append((self.clock.now(), visit.url))
-        exchange = Exchange(visit, Outcome.BROKEN_OFF, self.clock.now(), 0.0, address, kept_broke=True)
-        asyncio.get_running_loop().call_soon(done, exchange)
+        self.answer(visit, address, done, Outcome.BROKEN_OFF, kept_broke=True)
 
 
 async def test_who_breaks_every_connection_is_not_asked_for_ever(tmp_path: Path) -> None:
