@@ -23,21 +23,15 @@ class Link(NamedTuple):
         """Whether the link stays on its host."""
         return self.own_origin == self.origin
 
+    @property
+    def whole(self) -> str:
+        """The link with its origin."""
+        return self.origin + self.target
 
-def _whole(link: Link) -> str:
-    return link.origin + link.target
-
-
-def _short(link: Link) -> str:
-    return link.target if link.local else _whole(link)
-
-
-def _without_scheme(link: Link) -> str:
-    return _whole(link).partition(":")[2]
-
-
-def _shouted(link: Link) -> str:
-    return link.origin.upper() + link.target
+    @property
+    def short(self) -> str:
+        """The link without an origin, if it stays on its host."""
+        return self.target if self.local else self.whole
 
 
 def _odd_port(link: Link) -> str:
@@ -46,42 +40,9 @@ def _odd_port(link: Link) -> str:
     return f"{scheme}:{name}:0{written}{link.target}"
 
 
-def _fragment(link: Link) -> str:
-    return _short(link) + "#top"
-
-
-def _padded(link: Link) -> str:
-    return f" \n\t{_whole(link)} \n"
-
-
-def _folded(link: Link) -> str:
-    url = _whole(link)
-    return f"{url[:9]}\n{url[9:-2]}\t{url[-2:]}"
-
-
-def _entities(link: Link) -> str:
-    return _short(link).replace("/", "&#x2F;").replace("=", "&equals;")
-
-
-def _decimal_entities(link: Link) -> str:
-    return _whole(link).replace(".", "&#46;")
-
-
-def _dots(link: Link) -> str:
-    return f"{link.origin}/a/./b/../..{link.target}"
-
-
-def _escaped_dots(link: Link) -> str:
-    return f"{link.origin}/a/%2E%2e{link.target}"
-
-
 def _escaped_letter(link: Link) -> str:
     letter = link.target[1:2]
-    return f"{link.origin}/%{ord(letter):02x}{link.target[2:]}" if letter.isalpha() else _whole(link)
-
-
-def _small_escapes(link: Link) -> str:
-    return link.origin + link.target.replace("%C3%A9", "%c3%a9")
+    return f"{link.origin}/%{ord(letter):02x}{link.target[2:]}" if letter.isalpha() else link.whole
 
 
 def _literal(link: Link) -> str:
@@ -90,13 +51,13 @@ def _literal(link: Link) -> str:
 
 
 def _backslashes(link: Link) -> str:
-    path, mark, query = _whole(link).partition("?")
+    path, mark, query = link.whole.partition("?")
     return path.replace("/", "\\") + mark + query
 
 
 def _relative(link: Link) -> str:
     if not link.local:
-        return _whole(link)
+        return link.whole
     path, mark, query = link.target.partition("?")
     folder = posixpath.dirname(link.own.partition("?")[0])
     way = posixpath.relpath(path, folder) + ("/" if path.endswith("/") else "")
@@ -108,19 +69,28 @@ def _query_only(link: Link) -> str:
     return mark + query if mark and link.local and link.own.partition("?")[0] == path else _relative(link)
 
 
-def _same_scheme(link: Link) -> str:
-    return f"{link.origin.partition(':')[0]}:{link.target}" if link.local else _whole(link)
-
-
-def _empty_query_fragment(link: Link) -> str:
-    return f"{_whole(link)}#?a=b&amp;c"
-
-
 WAYS: tuple[Callable[[Link], str], ...] = (
-    _whole, _short, _without_scheme, _shouted, _odd_port, _fragment, _padded, _folded, _entities,
-    _decimal_entities, _dots, _escaped_dots, _escaped_letter, _small_escapes, _literal, _backslashes,
-    _relative, _query_only, _same_scheme, _empty_query_fragment,
-)  # fmt: skip
+    lambda link: link.whole,
+    lambda link: link.short,
+    lambda link: link.whole.partition(":")[2],
+    lambda link: link.origin.upper() + link.target,
+    _odd_port,
+    lambda link: f"{link.short}#top",
+    lambda link: f" \n\t{link.whole} \n",
+    lambda link: f"{link.whole[:9]}\n{link.whole[9:-2]}\t{link.whole[-2:]}",
+    lambda link: link.short.replace("/", "&#x2F;").replace("=", "&equals;"),
+    lambda link: link.whole.replace(".", "&#46;"),
+    lambda link: f"{link.origin}/a/./b/../..{link.target}",
+    lambda link: f"{link.origin}/a/%2E%2e{link.target}",
+    _escaped_letter,
+    lambda link: link.origin + link.target.replace("%C3%A9", "%c3%a9"),
+    _literal,
+    _backslashes,
+    _relative,
+    _query_only,
+    lambda link: f"{link.origin.partition(':')[0]}:{link.target}" if link.local else link.whole,
+    lambda link: f"{link.whole}#?a=b&amp;c",
+)
 
 TAGS = (
     '<a href="{0}">{1}</a>',
@@ -155,4 +125,4 @@ def write(link: Link, draw: int, anchor: str) -> str:
 
 def based(link: Link, anchor: str) -> str:
     """Return the link for a page with `<base href="{own_origin}/x/y/">`."""
-    return f'<a href="{f"../..{link.target}" if link.local else _whole(link)}">{anchor}</a>'
+    return f'<a href="{f"../..{link.target}" if link.local else link.whole}">{anchor}</a>'
