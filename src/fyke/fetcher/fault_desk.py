@@ -61,9 +61,10 @@ class FaultDesk:
             host.gives_way_until = now + ORIGINS_SHARE * took_s
             return asked_s or 0.0
         host.failures = self._policy.failures(outcome, host.failures, tries)
+        host.faults = self._policy.faults(outcome, host.faults, tries)
         said = exchange.detail or (f"status {exchange.status}" if exchange.status else "")
         self._note_trouble(host, outcome, said, asks=bool(asked_s))
-        return self._policy.wait_s(outcome, host.failures, tries, asked_s)
+        return self._policy.wait_s(outcome, host.faults, tries, asked_s)
 
     def learn_rules(self, host: Host, exchange: Exchange, now: float) -> None:
         """Learn what the answer says of its origin's rules. If the origin is at fault, its robots.txt is asked for
