@@ -200,15 +200,11 @@ def test_a_book_that_an_earlier_fyke_wrote(tmp_path, version):
             " status INTEGER, reason TEXT, body BLOB, failures INTEGER)"
         )
         connection.execute(f"PRAGMA user_version = {version}")
-        if version >= 3:
-            connection.execute("ALTER TABLE hosts ADD COLUMN trouble TEXT")
-            connection.execute("UPDATE hosts SET trouble = 'odd'")
-            row = *row, "odd"
-        if version >= 4:
-            connection.execute("ALTER TABLE hosts ADD COLUMN answering TEXT")
-            connection.execute("ALTER TABLE hosts ADD COLUMN vain INTEGER")
-            connection.execute("UPDATE hosts SET answering = 'http://a.test:80', vain = 3")
-            row = *row, "http://a.test:80", 3
+        later = [("trouble TEXT", "odd"), ("answering TEXT", "http://a.test:80"), ("vain INTEGER", 3)]
+        for column, value in later[: {3: 1, 4: 3}.get(version, 0)]:
+            connection.execute(f"ALTER TABLE hosts ADD COLUMN {column}")
+            connection.execute(f"UPDATE hosts SET {column.split()[0]} = ?", (value,))
+            row = *row, value
         if version >= 2:
             for table in ("hosts", "robots"):
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN digest INTEGER")
