@@ -8,7 +8,7 @@ from the others, says so, and never says "not seen".
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -38,6 +38,7 @@ from fyke.fetcher.book import ReadBooks
 from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState
 from fyke.frontier.again import USUAL_S
 from fyke.frontier.filters import Filters, filters_for
+from fyke.frontier.gone import GONE_S
 from fyke.frontier.looking import BLOCKED, LEFT_OUT, OVER_QUOTA, YOUNGER, FrontierSeen
 from fyke.frontier.quota import PageLimits
 from fyke.frontier.revisit.belief import Belief, bounds, prior, seen
@@ -165,6 +166,9 @@ def _visits(rows: list[dict[str, Any]]) -> list[str]:
         facts.append(
             f"its content changed {changes} since then; the content it {what} was first fetched {_time(contents[-1])}"
         )
+    if rows[-1]["outcome"] == "gone":
+        again = rows[-1]["fetched_at"] + timedelta(seconds=GONE_S)
+        facts.append(f"it is gone: visits again leave it out until {again:%Y-%m-%d %H:%M:%S} UTC")
     return facts
 
 
