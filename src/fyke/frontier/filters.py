@@ -236,8 +236,11 @@ class Filters:
     def still_accepted(self, urls: pa.RecordBatch) -> Mask:
         """Return which rows of `urls`, which every filter accepted once, the present ones accept: bool[n]."""
         mask: Mask = np.ones(urls.num_rows, bool)
-        for wanted in self._editable if urls.num_rows else ():
-            mask &= self._ask(wanted, urls)
+        if self._editable and urls.num_rows:
+            kinds = numbers(urls, "kind")
+            urls = with_column(urls, "kind", np.where(kinds == Kind.BEYOND, Kind.REQUISITE, kinds))  # as it was found
+            for wanted in self._editable:
+                mask &= self._ask(wanted, urls)
         return mask
 
     def accepted(self, urls: pa.RecordBatch) -> Mask:
