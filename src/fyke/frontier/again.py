@@ -178,9 +178,9 @@ class Again:
         signals = self._told.gathered(now - terms.greatest_s if terms.greatest_s else 0.0)
         self._absorb(signals)
         self._copies.settle()
-        waiting = self._queue.drain(BATCH_ROWS) if terms.most is not None else ()  # a limited pass chooses among all
-        for urls in chain(self._gone.due(now), waiting):
-            self._rest(urls)
+        for urls in chain(self._gone.due(now), self._queue.drain(BATCH_ROWS) if terms.most is not None else ()):
+            self._rest(urls)  # also those that wait, because a limited pass chooses among all
+            yield
         choice = Choice(now, terms, self._lines.room() if by_line else None, self._calibration)
         lists = False
         for beliefs in self._resting.beliefs():
