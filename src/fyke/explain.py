@@ -8,7 +8,7 @@ from the others, says so, and never says "not seen".
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -38,7 +38,8 @@ from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState
 from fyke.fetcher.shared_book import ReadBooks
 from fyke.frontier.again import USUAL_S
 from fyke.frontier.filters import Filters, filters_for
-from fyke.frontier.looking import BLOCKED, OVER_QUOTA, YOUNGER, FrontierSeen
+from fyke.frontier.gone import GONE_S
+from fyke.frontier.looking import BLOCKED, LEFT_OUT, OVER_QUOTA, YOUNGER, FrontierSeen
 from fyke.frontier.quota import PageLimits
 from fyke.frontier.revisit.belief import Belief, bounds, prior, seen
 from fyke.frontier.revisit.choice import CHANCE, Resting, Terms, due_at
@@ -79,8 +80,8 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
     if where == OVER_QUOTA:
         most = PageLimits(config.site).of(split(url).host)
         return Explanation(url, f"left out: its host has reached its limit of {counted(most, 'page')}", facts)
+    facts += [reason] if reason else []
     if where and not (damage and where == YOUNGER):
-        facts += [reason] if reason else []
         if not in_use(directory):
             facts.append(f"the crawl is not running: fyke crawl --into {directory.path} goes on")
         return Explanation(url, f"waiting: {where}{_trouble(directory, url)}", facts)
@@ -165,6 +166,9 @@ def _visits(rows: list[dict[str, Any]]) -> list[str]:
         facts.append(
             f"its content changed {changes} since then; the content it {what} was first fetched {_time(contents[-1])}"
         )
+    if rows[-1]["outcome"] == "gone":
+        again = rows[-1]["fetched_at"] + timedelta(seconds=GONE_S)
+        facts.append(f"it is gone: visits again leave it out until {again:%Y-%m-%d %H:%M:%S} UTC")
     return facts
 
 
@@ -302,7 +306,8 @@ def _holds(batches: Iterator[pa.RecordBatch], at: Locator) -> bool:
 
 
 def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> tuple[str, str]:
-    """Return where the newest checkpoint has `at` waiting, in words, and why if that is not plain; empty if nowhere."""
+    """Return where the newest checkpoint has `at` waiting, in words, and why if that is not plain; empty if nowhere, or
+    where nothing waits to be fetched."""
     found = _frontier(directory, config, at)
     if found is None:
         return "", ""
@@ -311,7 +316,8 @@ def _waiting(directory: CrawlDirectory, config: Config, at: Locator) -> tuple[st
             if _holds(batches, at):
                 blocked = split(at.url.decode()).host in AskedLater(directory.state).blocked
                 words = "for the crawl to go on" if words == BLOCKED and not blocked else words
-                return words, frontier.reason(words, at, crawl_clock(directory).wall_ahead_s)
+                reason = frontier.reason(words, at, crawl_clock(directory).wall_ahead_s)
+                return (words if words != LEFT_OUT else ""), reason
         return YOUNGER if frontier.met(at.key) else "", ""
 
 

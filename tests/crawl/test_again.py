@@ -135,6 +135,23 @@ def test_a_pass_finds_exactly_what_has_become_of_each_page(tmp_path: Path) -> No
     assert checked.returncode == 0, checked.stdout
 
 
+def test_what_is_gone_is_asked_for_seldom_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    into, config, away = tmp_path / "crawl", settings(tmp_path), (404, {}, b"")
+    monkeypatch.setattr("fyke.frontier.gone.LOOK_S", 0.0)
+    with small_site(8) as site:
+        assert crawl(into, config, site.url).status == 0
+        site.answers["/p5"] = away
+        for _ in range(3):
+            assert crawl(into, config, "--again").status == 0
+        assert outcomes(into)["p5"] == ["ok", "client_error", "gone"]
+        assert "it is gone: visits again leave it out until" in fyke("why", str(into), f"{site.url}p5").stdout
+        monkeypatch.setattr("fyke.frontier.gone.GONE_S", 0.0)
+        for answer in (away, (200, {"Content-Type": "text/html"}, b"here again")):
+            site.answers["/p5"] = answer
+            assert crawl(into, config, "--again").status == 0
+    assert outcomes(into)["p5"][3:] == ["gone", "ok"]
+
+
 def assert_changes_are_told(into: Path, tmp_path: Path, between: str) -> None:
     for kind, read in (("jsonl", partial(map, json.loads)), ("csv", csv.DictReader)):
         out = tmp_path / f"changes.{kind}"

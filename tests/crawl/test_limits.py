@@ -84,6 +84,32 @@ def test_why_names_the_rule_that_left_a_link_out(depth: int, agents: int, tmp_pa
 
 
 @pytest.mark.parametrize("agents", [1, 2])
+def test_a_rule_that_is_edited_holds_for_links_found_before(agents: int, tmp_path: Path) -> None:
+    """A new rule keeps waiting URLs from being fetched, and what the old one left out comes back; each is named."""
+    with small_site(pages=60) as site:
+        into, config = tmp_path / "there", settings(tmp_path)
+        run = crawl(into, config, site.url, "--deny", "p[0-9]*7$", "--pages", "9", "--agents", str(agents))
+        assert run.status == 0 and run.summary["ending"] == "pages"
+        directory, before = CrawlDirectory(into), set(archived(into))
+
+        def resume(deny: list[str]) -> None:
+            edited = re.sub("(?m)^deny = .*", f"deny = {deny}", directory.settings.read_text())
+            directory.settings.write_text(re.sub("(?m)^pages = .*", "pages = 0", edited))
+            run = crawl(into, directory.settings)
+            assert run.status == 0 and run.summary["ending"] == "finished" and not run.summary["already"], run.errors
+
+        resume(["p[0-9]*3$"])
+        every, asked = site.all_urls(), {site.url + path[1:] for path in site.asked}
+        refused = {url for url in every if url.endswith("3")}
+        assert asked & refused <= before, "asked for after the rule was added"
+        assert {url for url in every if url.endswith("7")} & asked
+        waited = {url for url in refused - asked if "rule deny (?:p[0-9]*3$)" in why(directory, url).verdict}
+        assert waited
+        resume([])
+        assert set(archived(into)) == every and len(archived(into)) == len(every)
+
+
+@pytest.mark.parametrize("agents", [1, 2])
 def test_pages_of_a_host(agents: int, tmp_path: Path) -> None:
     """As many as it may have, of each host, also when the crawl is killed; what is left out is counted and named."""
     with small_site(pages=60) as site, small_site(pages=60, host="127.0.0.2") as other:

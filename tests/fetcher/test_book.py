@@ -49,6 +49,7 @@ HOSTS = st.builds(
     crawl_delay_s=st.none() | TIMES,
     answering=st.lists(st.integers(0, 65535).map("http://a.test:{}".format), max_size=3).map(tuple),
     port_failures=st.integers(0, 1 << 40),
+    faults=st.integers(0, 1 << 40),
 )
 ROBOTS = st.builds(
     RobotsRecord,
@@ -168,9 +169,9 @@ def test_rules_are_written_with_hosts_or_when_they_are_many(tmp_path, size):
         assert not reader.robots("http://y.test:80") and not reader.robots("http://w.test:80")
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_a_book_that_an_earlier_fyke_wrote(tmp_path, version):
-    """Column by column, as the first release made it, and as those did that gave rows a digest and their trouble."""
+    """Column by column, as the first release made it, and as those did that gave rows a digest, their trouble, more."""
     path = tmp_path / "hosts.db"
     columns = {
         "key": "INTEGER PRIMARY KEY", "name": "TEXT", "domain": "TEXT", "addresses": "TEXT", "addresses_until": "REAL",
@@ -200,10 +201,11 @@ def test_a_book_that_an_earlier_fyke_wrote(tmp_path, version):
             " status INTEGER, reason TEXT, body BLOB, failures INTEGER)"
         )
         connection.execute(f"PRAGMA user_version = {version}")
-        if version == 3:
-            connection.execute("ALTER TABLE hosts ADD COLUMN trouble TEXT")
-            connection.execute("UPDATE hosts SET trouble = 'odd'")
-            row = *row, "odd"
+        later = [("trouble TEXT", "odd"), ("answering TEXT", "http://a.test:80"), ("vain INTEGER", 3)]
+        for column, value in later[: {3: 1, 4: 3}.get(version, 0)]:
+            connection.execute(f"ALTER TABLE hosts ADD COLUMN {column}")
+            connection.execute(f"UPDATE hosts SET {column.split()[0]} = ?", (value,))
+            row = *row, value
         if version >= 2:
             for table in ("hosts", "robots"):
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN digest INTEGER")
@@ -222,7 +224,8 @@ def test_a_book_that_an_earlier_fyke_wrote(tmp_path, version):
             connection.execute("DELETE FROM hosts WHERE name = 'b.test'")
     wanted = host(
         "a.test", "test", addresses=("1.2.3.4", "::1"), addresses_until=5.0, due=6.0, failures=7, retired="why",
-        pages=8, first_seen=9.0, last_seen=10.0, trouble="odd" if version == 3 else "",
+        pages=8, first_seen=9.0, last_seen=10.0, trouble="odd" if version >= 3 else "",
+        answering=("http://a.test:80",) if version >= 4 else (), port_failures=3 if version >= 4 else 0,
     )  # fmt: skip
     with HostBook(path) as book:
         assert row_of(book.host("a.test")) == row_of(wanted)

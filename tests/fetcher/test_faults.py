@@ -112,6 +112,23 @@ def test_a_clock_that_is_ahead_makes_no_rest_shorter(until_s, fast_s):
     assert retry_after(asking(formatdate(NOW + until_s, usegmt=True), shown), NOW) == until_s
 
 
+@given(
+    said=st.lists(st.sampled_from(sorted(set(Outcome) - {Outcome.OK})), max_size=20),
+    last=st.sampled_from([Outcome.SERVER_ERROR, Outcome.THROTTLED, Outcome.TIMED_OUT]),
+)
+def test_each_fault_in_a_row_doubles_the_rest_and_one_success_takes_that_back(said: list[Outcome], last: Outcome):
+    politeness = PolitenessSection()
+    policy = FaultPolicy(politeness)
+    first_s = policy.wait_s(last, policy.faults(last, 0, 0), 0, None)
+    faults = in_a_row = 0
+    for outcome in [*said, last]:
+        faults = policy.faults(outcome, faults, 0)
+        in_a_row = in_a_row + 1 if FAULTS[outcome].wait is not Wait.NONE else 0
+    assert policy.wait_s(last, faults, 0, None) == min(first_s * 2.0 ** (in_a_row - 1), politeness.max_sleep_s)
+    faults = policy.faults(last, policy.faults(Outcome.OK, faults, 0), 0)
+    assert policy.wait_s(last, faults, 0, None) == first_s
+
+
 def test_the_wait_is_what_retry_after_says():
     policy = FaultPolicy(PolitenessSection())
     assert policy.wait_s(Outcome.THROTTLED, 0, 0, 86400.0) == 86400

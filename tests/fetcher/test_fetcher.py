@@ -296,6 +296,33 @@ async def test_a_page_that_fails_again_waits_itself_and_not_its_host(tmp_path: P
     ), "the page waits"
 
 
+@pytest.mark.parametrize("outcome", [Outcome.SERVER_ERROR, Outcome.THROTTLED])
+async def test_a_host_that_answers_every_page_with_an_error_rests_twice_as_long_each_time(
+    tmp_path: Path, outcome: Outcome
+) -> None:
+    """Also when it was forgotten meanwhile; and after one success as at first."""
+    patience = {"host_delay_s": 1, "address_delay_s": 1, "failure_delay_s": 16, "max_sleep_s": 300, "tries": 1}
+    clock = VirtualClock()
+    server = Failing(clock, outcome)
+    first_s = 16 if outcome is Outcome.SERVER_ERROR else 32
+    with fetching(tmp_path, Config.model_validate({"politeness": patience}), clock, server) as fetcher:
+        for begin in (0, 10):
+            fetcher.put(url_batch([locate(f"http://a.test/{n}/fails") for n in range(begin, begin + 8)]))
+            for _ in range(2500):
+                fetcher.pump()
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                clock.advance(1.0)
+                put_again(fetcher)
+            times = [at for at, url in server.asked if url.endswith("/fails")]
+            rests = [later - sooner for sooner, later in pairwise(times)]
+            assert len(rests) == 7
+            for doublings, rest in enumerate(rests):
+                assert 0 <= rest - min(first_s << doublings, 300) <= 3, rests
+            server.asked.clear()
+            fetcher.put(url_batch([locate("http://a.test/answers")]))
+
+
 class Silent(Server):
     """Never answers; what is asked of it is broken off."""
 

@@ -29,10 +29,10 @@ class Elsewhere(Names):
 
 
 class Server:
-    """All rules but those of `well.test` lead there; what is led there takes `takes_s`."""
+    """All rules but those of `well.test` lead there, each to a URL of its own unless `one_for_all`."""
 
     def __init__(self, clock: VirtualClock, waits: str) -> None:
-        self.clock, self.waits = clock, waits
+        self.clock, self.waits, self.one_for_all, self.fields = clock, waits, False, list[str]()
         self.asked: list[tuple[float, str]] = []
         self.begun: Callable[[str], None] = lambda url: None
 
@@ -40,7 +40,8 @@ class Server:
         self.asked.append((self.clock.now(), visit.url))
         self.begun(visit.url)
         stranger = visit.url.endswith("/robots.txt") and "well.test" not in visit.url
-        lines = [f"Location: http://well.test/of/{visit.parts.host}"] if stranger else [f"Retry-After: {self.waits}"]
+        led = f"http://well.test/of/{'all' if self.one_for_all else visit.parts.host}"
+        lines = [f"Location: {led}"] if stranger else [f"Retry-After: {self.waits}", *self.fields]
         head = "\r\n".join(["HTTP/1.1 302 Found", *lines, "", ""]).encode()
         throttled = self.waits and "/of/" in visit.url
         outcome = Outcome.REDIRECTED if stranger else Outcome.THROTTLED if throttled else Outcome.OK
@@ -86,6 +87,23 @@ async def test_rules_that_are_led_to_one_host_hold_no_room_of_others(tmp_path: P
         learned = await passing(fetcher, clock, 30)
     assert fetcher.rules_room >= most - 60, "what the host comes to within a minute may wait, the others not"
     assert len({origin for origin, _, _ in learned}) >= LED - 60
+
+
+async def test_one_answer_serves_all_that_are_led_to_it_while_it_is_valid(tmp_path: Path) -> None:
+    with led(tmp_path) as (fetcher, server, clock):
+        server.one_for_all, server.fields = True, ["Cache-Control: max-age=7200"]
+        begun = clock.now()
+        for most in (LED // 2, LED):  # some while it is asked for, others later
+            lead(fetcher, most)
+            await passing(fetcher, clock, 60)
+        records = [fetcher._rules._book.robots(f"http://s{n}.test:80") for n in range(LED)]
+        assert server.paths("well.test") == ["of/all"]
+        assert all(record is not None and record.status == 200 for record in records)
+        assert {record.expires_at - begun < 7200 + 60 for record in records if record} == {True}
+        clock.advance(7200)
+        lead(fetcher)
+        await passing(fetcher, clock, 60)
+        assert server.paths("well.test") == ["of/all"] * 2
 
 
 async def test_rules_that_many_are_led_to_are_asked_for_again_and_never_given_up(tmp_path: Path) -> None:

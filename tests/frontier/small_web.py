@@ -23,7 +23,7 @@ from fyke.core.visits import visits_of
 from fyke.disk.store import Store
 from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier, Need
-from fyke.frontier.looking import BLOCKED, OVER_QUOTA, TRAPPED, FrontierSeen
+from fyke.frontier.looking import BLOCKED, LEFT_OUT, OVER_QUOTA, TRAPPED, FrontierSeen
 from fyke.frontier.sizes import SIZES, Sizes
 
 LEASED_ROWS = 50  # that are fetched at a time
@@ -117,7 +117,7 @@ class Crawl(Shard[Frontier, Progress]):
         sites: Sequence[SiteSection] = (),
         **settings: Any,
     ) -> None:
-        crawl = crawl or CrawlSection(scope=Scope.WEB)
+        self.crawl = crawl or CrawlSection(scope=Scope.WEB)
         self.web, self.now, self.sites = web, 1_000_000.0, sites
         self.asked: list[str] = []  # origins whose rules are on their way
         self.turns = 0
@@ -125,12 +125,12 @@ class Crawl(Shard[Frontier, Progress]):
         self.seeds = [locate(seed) for seed in web.seeds]
 
         def opened(store: Store, state: Mapping[str, Any]) -> Frontier:
-            filters = filters_for(crawl, self.seeds, ("http", "https"), [])
+            filters = filters_for(self.crawl, self.seeds, ("http", "https"), [])
             return Frontier(
                 store,
                 self.section,
                 filters,
-                by_level=crawl.depth > 0,
+                by_level=self.crawl.depth > 0,
                 host_delay_s=1.0,
                 few_visits=0,
                 opened_at=self.now,
@@ -255,6 +255,8 @@ def places(frontier: Frontier) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]
     yield "for the robots.txt of its host", frontier._stages.gate.scan()
     yield "in line, on disk", frontier._stages.ready.scan()
     yield BLOCKED, frontier._stages.blocked.scan()
+    yield LEFT_OUT, frontier.left_out._links.scan()
+    yield LEFT_OUT, frontier.left_out._urls.scan()
     yield OVER_QUOTA, frontier._stages.quota.scan()
     yield TRAPPED, frontier._stages.traps.scan()
     yield "for its host's turn", frontier._stages.window.rows()

@@ -17,6 +17,7 @@ from fyke.core.batches import Kind, texts
 from fyke.core.messages import Links
 from fyke.disk.queue import DiskQueue
 from fyke.frontier.again import COPY, ENDED, Again, News, Visited
+from fyke.frontier.gone import GONE_S
 from fyke.frontier.resting import IN_ONE, WITHOUT_FINDS
 from fyke.frontier.revisit.choice import Terms
 from fyke.frontier.sizes import Sizes
@@ -142,6 +143,8 @@ def test_each_page_is_in_one_place(tmp_path_factory: Any, steps: list[str]) -> N
         assert (len(pages.stage), pages.stage.resting) == (pages.model.waits, pages.model.rests)
     pages.plan(None)
     assert {*taken(pages.stage), *pages.model.out} == pages.every - pages.model.gone
+    plan(pages.stage, pages.now + GONE_S, None)
+    assert set(taken(pages.stage)) == pages.model.gone, "seldom, but not never"
     pages.close()
 
 

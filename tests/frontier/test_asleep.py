@@ -15,6 +15,8 @@ from frontier.shard import Shard, at, pages, rows
 from fyke.core.batches import U64, u64
 from fyke.frontier.asleep import LEVELS, STEP_S, WAITING, Asleep
 from fyke.frontier.blocked import Blocked
+from fyke.frontier.filters import Filters
+from fyke.frontier.left_out import LeftOut
 from fyke.frontier.order import BreadthFirst
 from fyke.frontier.quota import Quota
 from fyke.frontier.ready import Ready
@@ -115,7 +117,15 @@ def test_hosts_that_sleep_leave_the_window_to_the_others(tmp_path: Path) -> None
     line, asleep, normal = window_of(tmp_path, normal=20, sleeping=60, each=100)
     window = Window(visits=2000, host_visits=50)
     store = line.checkpoint.store
-    refill = Refill(line.stage, window, Blocked(store), asleep, Traps(store, 0), Quota(store, (), 1 << 20))
+    refill = Refill(
+        line.stage,
+        window,
+        LeftOut(store, Filters([])),
+        Blocked(store),
+        asleep,
+        Traps(store, 0),
+        Quota(store, (), 1 << 20),
+    )
     sleepers = {at(host, 0).host: 3600.0 for host in range(20, 80)}
     left = set(normal)
     turns = 0

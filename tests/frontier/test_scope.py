@@ -21,6 +21,7 @@ URLS = st.builds(
     st.sampled_from(["", "/", "?a/b/", "/x?y"]),
 ).map(lambda url: locate(url or ""))
 
+FOUND = (Kind.REQUISITE, Kind.SECOND, Kind.THIRD)  # as links; what else is said of requisites is marked later
 HOPS = (Kind.REQUISITE, Kind.BEYOND, Kind.SECOND, Kind.THIRD)
 
 
@@ -100,6 +101,30 @@ def test_no_link_leads_to_a_port_of_another_protocol(port: int, host: str) -> No
     assert filters_for(crawl, [here], ["http"], []).accept(url_batch([link], kind=Kind.SEED)).num_rows == 1
     news = locate(canonical(f"news2://{host}:{port}/") or "")
     assert filters_for(crawl, [here], ["news2"], []).accept(url_batch([news])).num_rows == 1
+
+
+class OfKind:
+    """A plug-in that wants links of some kinds."""
+
+    def __init__(self, kinds: set[Kind]) -> None:
+        self.kinds = kinds
+
+    def accept(self, urls: pa.RecordBatch) -> Mask:
+        return np.isin(urls.column("kind"), list(self.kinds))
+
+
+@given(
+    st.sampled_from(Scope),
+    st.lists(URLS, max_size=5),
+    st.lists(st.tuples(URLS, st.sampled_from((Kind.PAGE, *FOUND))), max_size=8),
+    st.sampled_from([{Kind.PAGE}, {*FOUND}]),
+)
+def test_what_is_accepted_is_so_when_it_was_handed_out_too(
+    scope: Scope, seeds: list[Locator], given: list[tuple[Locator, Kind]], kinds: set[Kind]
+) -> None:
+    filters = filters_for(CrawlSection(scope=scope), seeds, ["http"], [OfKind(kinds)])
+    accepted = filters.accept(url_batch([url for url, _ in given], kind=[kind for _, kind in given]))
+    assert filters.still_accepted(filters.marked(accepted)).all()
 
 
 def test_ports_of_other_protocols() -> None:

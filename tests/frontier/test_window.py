@@ -15,6 +15,8 @@ from fyke.core.batches import EMPTY, texts, u64, url_batch
 from fyke.core.urls import locate
 from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked
+from fyke.frontier.filters import Filters
+from fyke.frontier.left_out import LeftOut
 from fyke.frontier.order import BreadthFirst
 from fyke.frontier.quota import Quota
 from fyke.frontier.ready import Ready
@@ -40,7 +42,15 @@ def end(window: Window, done: list[tuple[int, int]]) -> None:
 def refilled(queues: Line, window: Window) -> Refill:
     """`window`, filled out of the queues of a line; nothing else waits anywhere."""
     store = queues.checkpoint.store
-    return Refill(queues.stage, window, Blocked(store), Asleep(store), Traps(store, 0), Quota(store, (), 1 << 20))
+    return Refill(
+        queues.stage,
+        window,
+        LeftOut(store, Filters([])),
+        Blocked(store),
+        Asleep(store),
+        Traps(store, 0),
+        Quota(store, (), 1 << 20),
+    )
 
 
 class Greedy(Traps):
@@ -62,7 +72,15 @@ def test_a_step_looks_at_few_urls_though_they_fill_no_window(tmp_path: Path, len
     (queues.stage.put_back if spilled else queues.stage.put)(urls)
     store = queues.checkpoint.store
     traps = Greedy(store, 0)
-    refill = Refill(queues.stage, Window(10_000, SHARE), Blocked(store), Asleep(store), traps, Quota(store, (), 1))
+    refill = Refill(
+        queues.stage,
+        Window(10_000, SHARE),
+        LeftOut(store, Filters([])),
+        Blocked(store),
+        Asleep(store),
+        traps,
+        Quota(store, (), 1),
+    )
     longest = max(map(len, texts(urls)))
     for turn in range(1000):
         before = traps.looked

@@ -121,6 +121,10 @@ def test_refresh(value: str, target: str) -> None:
         ("fyke: none", {"none"}),
         ("*: noindex", {"noindex"}),
         ("noindex, googlebot: nofollow", {"noindex"}),
+        ("noindex;nofollow", {"noindex", "nofollow"}),
+        ("googlebot: noindex; nofollow", set()),
+        ("googlebot: noindex; fyke: nofollow", {"nofollow"}),
+        ("fyke: noindex nofollow;", {"noindex", "nofollow"}),
     ],
 )
 def test_x_robots_tag(value: str, expected: set[str]) -> None:
@@ -130,5 +134,8 @@ def test_x_robots_tag(value: str, expected: set[str]) -> None:
 def test_a_directive_with_a_value_is_no_agent(read: Read) -> None:
     page = read("", fields="X-Robots-Tag: unavailable_after: 25 Jun 2010 15:00:00 PST, max-snippet: 5, noindex")
     assert page.noindex and not page.nofollow
+    for between in (",", ";", " ; ", ", "):
+        until = f"unavailable_after: Sat, 25 Jun 2010{between}15:00:00 PST{between}noindex"
+        assert read("", fields=f"X-Robots-Tag: {until}").noindex
     page = read("", fields="X-Robots-Tag: bot: none\nx-robots-tag: nofollow")
     assert page.nofollow and not page.noindex

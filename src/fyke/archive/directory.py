@@ -278,7 +278,7 @@ class CrawlDirectory:
         for key in SAME_CRAWL:
             if before[key] != now[key]:
                 edited = (
-                    f"; {key} may be edited in {self.settings}, for links that are found from then on"
+                    f"; {key} may be edited in {self.settings}, also for links that were found before"
                     if key in EDITED
                     else ""
                 )

@@ -34,7 +34,8 @@ class UrlFilter(Protocol):
     def accept(self, urls: pa.RecordBatch) -> Mask:
         """Return which rows of `urls` (schema `fyke.core.batches.URLS`) may be fetched: bool[n].
 
-        Must be a pure function of the rows: it is asked again by `fyke why`, and for a URL that is met twice.
+        Must be a pure function of URL, kind and depth: it is asked again by `fyke why`, for a URL that is met twice,
+        and before a URL is fetched.
         """
         ...
 

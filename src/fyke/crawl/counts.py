@@ -19,7 +19,7 @@ from fyke.crawl.passes import Passes
 from fyke.crawl.rewriting import Rewriting
 from fyke.fetcher.fetcher import Fetcher
 from fyke.fetcher.wire.registry import Registry
-from fyke.frontier import quota
+from fyke.frontier import left_out, quota
 from fyke.frontier.filters import Filters
 from fyke.frontier.frontier import Frontier
 from fyke.frontier.stages import FrontierStatistics
@@ -93,10 +93,12 @@ class Counts:
         return sum((*rooms, self.registry.plugin_failures, self.frontier.plugin_failures), Counter())
 
     def _left_out(self, over_quota: int) -> dict[str, int]:
-        """Return the number of links not followed, by rule; for the quota, those left out now."""
-        left_out = dict(Counter(self.totals.get("left_out", {})) + self.filters.left_out)
-        left_out.pop(quota.NAME, None)
-        return {**left_out, quota.NAME: over_quota} if over_quota else left_out
+        """Return the number of links not followed, by rule; for the quota and for later rules, those left out now."""
+        now = {quota.NAME: over_quota, left_out.NAME: len(self.frontier.left_out)}
+        before = Counter(self.totals.get("left_out", {}))
+        for rule in (*now, *self.frontier.left_out.recounted):
+            before.pop(rule, None)
+        return dict(before + self.filters.left_out + Counter(now))
 
     def _rest_until(self, bench: float, now: float) -> float:
         """Return when the first waiting URL may go on, by the clock on the wall; 0 if some may now. `bench` is the

@@ -54,7 +54,7 @@ from fyke.disk.files import real_path
 from fyke.fetcher.access import Sites
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.chosen import Chosen
-from fyke.fetcher.connections import kept_connections, other_connections
+from fyke.fetcher.connections import KEPT_OF_ADDRESS, kept_connections, other_connections
 from fyke.fetcher.dns_query import server_of
 from fyke.fetcher.fetcher import Fetcher
 from fyke.fetcher.names import MOST_NAMES, Resolver
@@ -294,7 +294,10 @@ class Rooms:
     def _open_fetcher(self) -> None:
         config, prepared, loop = self._config, self._prepared, asyncio.get_running_loop()
         kept = kept_connections(config.fetch.connections, prepared.other_connections)
-        self._curl = CurlClient(loop, config.fetch, self._clock, str(self._directory.state), self._pace, kept=kept)
+        of_address = 0 if any(table.proxy for table in config.site) else KEPT_OF_ADDRESS  # a proxy asks for many hosts
+        self._curl = CurlClient(
+            loop, config.fetch, self._clock, str(self._directory.state), self._pace, kept=kept, of_address=of_address
+        )
         self._opened.callback(self._curl.close)
         self._registry = build_registry(
             loop, self._curl, config.agent, self._clock, prepared.protocols, self._chosen.port, prepared.sites

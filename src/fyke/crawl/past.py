@@ -66,7 +66,7 @@ class Past:
         for visit, visited, copy, at in rows:
             if visited != Visited.NEVER:
                 place = (int(copy["file"]), int(copy["offset"]), int(copy["length"])) if copy["length"] else None
-                visit.earlier = Earlier(visited == Visited.MISSING, place, int(copy["fingerprint"]), at)
+                visit.earlier = Earlier(visited >= Visited.MISSING, place, int(copy["fingerprint"]), at)
 
     def known(self, keys: U64) -> pa.RecordBatch | None:
         """Return what is known of the pages with `keys` (uint64[n]) that were visited (schema `EARLIER`), if of any."""
@@ -74,7 +74,7 @@ class Past:
         met = np.zeros(0, np.bool_) if before is None else before.visited != Visited.NEVER
         if before is None or not met.any():
             return None
-        columns = [keys, before.visited == Visited.MISSING, *(before.copies[name] for name in _OF_COPY), before.at]
+        columns = [keys, before.visited >= Visited.MISSING, *(before.copies[name] for name in _OF_COPY), before.at]
         return pa.RecordBatch.from_arrays([pa.array(np.ascontiguousarray(one[met])) for one in columns], schema=EARLIER)
 
     def lend(self, known: pa.RecordBatch) -> None:

@@ -45,6 +45,7 @@ from fyke.crawl.supervisor import Supervisor
 from fyke.disk.files import real_path
 from fyke.fetcher.access import unused_proxies
 from fyke.fetcher.connections import other_connections
+from fyke.frontier.filters import filters_for
 from fyke.frontier.quota import NAME as PAGES_RULE
 from fyke.frontier.quota import PageLimits
 from fyke.progress import Progress, print_line
@@ -306,8 +307,12 @@ def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[
     has_pages = ending == Ending.PAGES and 0 < config.crawl.pages <= totals.pages
     has_bytes = ending == Ending.BYTES and 0 < config.crawl.bytes <= totals.bytes
     limits = PageLimits(config.site).state()
-    others = any(limits != state.get("frontier", {}).get("quota", {}).get("limits", []) for state in states)
+    frontiers = [state.get("frontier", {}) for state in states]
+    others = any(limits != one.get("quota", {}).get("limits", []) for one in frontiers)
     if all(map(brought_nothing, states)) or (others and totals.left_out.get(PAGES_RULE)):
+        return None
+    filters = filters_for(config.crawl, (), (), named(config.plugins, "filters")).edited
+    if any(one.get("left_out", {}).get("rules", filters) != filters for one in frontiers):
         return None
     rules = rewrite_rules_of(config.crawl)
     if not all(is_settled(state.get("rewriting", {}), rules) for state in states):

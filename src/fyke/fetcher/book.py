@@ -43,7 +43,7 @@ from fyke.disk.sealed import (
 from fyke.fetcher.host import ROW, Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 
-FORMAT = 4  # PRAGMA user_version; a greater number was written by another Fyke
+FORMAT = 5  # PRAGMA user_version; a greater number was written by another Fyke
 UNDIGESTED = 1  # the format without digests; it becomes `FORMAT` when it is opened to be written
 VERIFIED_BYTES = 16 << 20  # a book up to this size is read whole when it is opened to be written: a fifth of a second
 CACHE_KIB = 4096
@@ -57,7 +57,7 @@ CREATE TABLE hosts (
   next_allowed_at REAL NOT NULL,    -- a host's `due`
   failures INTEGER NOT NULL, retired TEXT NOT NULL,
   pages INTEGER NOT NULL, first_seen REAL NOT NULL, last_seen REAL NOT NULL, crawl_delay_s REAL, trouble TEXT NOT NULL,
-  answering TEXT NOT NULL, vain INTEGER NOT NULL,
+  answering TEXT NOT NULL, vain INTEGER NOT NULL, faults INTEGER NOT NULL,
   digest INTEGER);                  -- of the row before it
 """
 _SCHEMA = f"""
@@ -75,7 +75,8 @@ _EARLIER_COLUMNS = (
     " crawl_delay_s"
 )
 _LATER_COLUMNS = f"{_EARLIER_COLUMNS}, trouble"
-_HOST_COLUMNS = f"{_LATER_COLUMNS}, answering, vain"
+_LATEST_COLUMNS = f"{_LATER_COLUMNS}, answering, vain"
+_HOST_COLUMNS = f"{_LATEST_COLUMNS}, faults"
 _ROBOTS_COLUMNS = "key, origin, state, fetched_at, expires_at, status, reason, body, failures"
 _DIGESTS = f"""
 ALTER TABLE hosts ADD COLUMN digest INTEGER;
@@ -98,16 +99,17 @@ DROP TABLE earlier;
 """
 
 
-_OF_2 = _widened(_EARLIER_COLUMNS, "'', '', 0")
-_OF_3 = _widened(_LATER_COLUMNS, "'', 0")
-_MADE_OF = {0: _SCHEMA, UNDIGESTED: _DIGESTS + _OF_2, 2: _OF_2, 3: _OF_3}  # by the format found
+_OF_2 = _widened(_EARLIER_COLUMNS, "'', '', 0, 0")
+_OF_3 = _widened(_LATER_COLUMNS, "'', 0, 0")
+_OF_4 = _widened(_LATEST_COLUMNS, "0")
+_MADE_OF = {0: _SCHEMA, UNDIGESTED: _DIGESTS + _OF_2, 2: _OF_2, 3: _OF_3, 4: _OF_4}  # by the format found
 _SAVE_HOST = f"INSERT OR REPLACE INTO hosts VALUES ({', '.join('?' * (len(ROW) + 1))})"
 _SAVE_ROBOTS = f"INSERT OR REPLACE INTO robots VALUES ({', '.join('?' * 10)})"
 # A row is the fields `ROW` of a `Host`, in this order, and its digest. Earlier books lack the last fields.
 _HOST = "SELECT * FROM hosts"
 _ROBOTS = "SELECT * FROM robots"
-_FORGIVEN = _HOST_COLUMNS.replace("failures, retired", "0, ''").replace("vain", "0")
-_FORGIVE = f"UPDATE hosts SET retired = '', failures = 0, vain = 0, digest = row_digest({_FORGIVEN})"
+_FORGIVEN = _HOST_COLUMNS.replace("failures, retired", "0, ''").replace("vain, faults", "0, 0")
+_FORGIVE = f"UPDATE hosts SET retired = '', failures = 0, vain = 0, faults = 0, digest = row_digest({_FORGIVEN})"
 _FAILING = "(failures > 0 OR retired <> '')"
 _fields_of = attrgetter(*ROW)
 
@@ -292,7 +294,7 @@ class HostBook(Closing):
     def forgive(self) -> None:
         """Clear all failures and take back all retirements, so that pages of these hosts are asked for again."""
         with self._explained(), self._transaction():
-            self._connection.execute(f"{_FORGIVE} WHERE {_FAILING} OR vain > 0")
+            self._connection.execute(f"{_FORGIVE} WHERE {_FAILING} OR vain > 0 OR faults > 0")
 
     def forget_since(self, t: float) -> int:
         """Drop robots records fetched after `t` (unix seconds), so that they are fetched again; return how many.

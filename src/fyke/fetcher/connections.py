@@ -24,6 +24,7 @@ OTHERS_SHARE = 3  # other places for each fast one
 NEWCOMERS_SHARE = 0.75  # of the fast places, for hosts that did not prove fast
 LEAST_OTHER_FILES = 64
 KEPT_SHARE = 4  # kept connections for each fast place
+KEPT_OF_ADDRESS = 8  # connections to a port of an address, which is asked one thing at a time
 OTHER_FILES = 200  # files open besides connections
 
 

@@ -18,6 +18,7 @@ from fyke.fetcher.faults import FAULTS, FaultPolicy, Wait, retry_after
 from fyke.fetcher.host import Host
 from fyke.fetcher.host_desk import HostDesk
 from fyke.fetcher.returns import Returns
+from fyke.fetcher.robots import RobotsRecord
 from fyke.fetcher.rules_desk import RulesDesk
 from fyke.fetcher.workbench import Workbench
 
@@ -60,9 +61,10 @@ class FaultDesk:
             host.gives_way_until = now + ORIGINS_SHARE * took_s
             return asked_s or 0.0
         host.failures = self._policy.failures(outcome, host.failures, tries)
+        host.faults = self._policy.faults(outcome, host.faults, tries)
         said = exchange.detail or (f"status {exchange.status}" if exchange.status else "")
         self._note_trouble(host, outcome, said, asks=bool(asked_s))
-        return self._policy.wait_s(outcome, host.failures, tries, asked_s)
+        return self._policy.wait_s(outcome, host.faults, tries, asked_s)
 
     def learn_rules(self, host: Host, exchange: Exchange, now: float) -> None:
         """Learn what the answer says of its origin's rules. If the origin is at fault, its robots.txt is asked for
@@ -142,6 +144,15 @@ class FaultDesk:
         if visits:
             self._returns.tell()
             self._bench.leave(host, now)
+
+    def wait_for_rules(self, host: Host, visit: Visit, robots: RobotsRecord) -> None:
+        """Put `visit` off until its origin's robots.txt is asked for again, or end it if that failed too often. Other
+        origins of the host (https beside a closed port 80) go on."""
+        if self._policy.retires(robots.failures):
+            self._returns.end(visit, Outcome.ROBOTS_UNREACHABLE, robots.reason)
+        else:
+            visit.not_before = robots.expires_at
+            self._bench.add(host, visit)
 
     def leave_alone(self, host: Host, now: float) -> None:
         """Give back the visits that wait at `host`, which a person blocked."""

@@ -2,7 +2,7 @@
 
 `FaultDesk` asks after every visit whether the URL is tried again, how its host must wait, and whether the failure
 counts towards `politeness.host_failures`, which in a row retire the host. A page that fails again waits longer each
-time. Its host waits only as after the first failure, because other pages may answer. `retry_after` reads how long a
+time. Its host waits no longer for that, because other pages may answer. `retry_after` reads how long a
 server asks us to wait: its host rests for that, with whatever 3xx, 4xx or 5xx it comes. It changes nothing else.
 
 Invariant: `FAULTS` has a row for every `Outcome`.
@@ -90,13 +90,20 @@ class FaultPolicy:
         # A page that fails again says nothing new of its host.
         return before + (not tries or outcome is Outcome.CONNECT_FAILED)
 
-    def wait_s(self, outcome: Outcome, failures: int, tries: int, asked_s: float | None) -> float:
+    def faults(self, outcome: Outcome, before: int, tries: int) -> int:
+        """Return a host's faults in a row, which are failures and errors that it answers; otherwise as `failures`."""
+        wait = FAULTS[outcome].wait
+        if wait is Wait.NONE:
+            return 0
+        return before + (not tries or wait is Wait.THROTTLE or outcome is Outcome.CONNECT_FAILED)
+
+    def wait_s(self, outcome: Outcome, faults: int, tries: int, asked_s: float | None) -> float:
         """Return the seconds that the host must rest beyond its usual delay; `asked_s` is its Retry-After."""
         match FAULTS[outcome].wait:
             case Wait.THROTTLE:
-                return self.sleep_s(tries + 2) if asked_s is None else asked_s
+                return self.sleep_s(max(tries + 1, faults) + 1) if asked_s is None else asked_s
             case Wait.FAILURE:
-                return max(self.sleep_s(failures), asked_s or 0.0)
+                return max(self.sleep_s(faults), asked_s or 0.0)
         return asked_s or 0.0
 
     def retry_s(self, outcome: Outcome, tries: int) -> float:

@@ -29,7 +29,7 @@ from fyke.fetcher.host_desk import HostDesk
 from fyke.fetcher.name_desk import NameDesk
 from fyke.fetcher.refusals import Refusals
 from fyke.fetcher.returns import Fetched, Returns
-from fyke.fetcher.robots import RobotsRecord, RobotsState
+from fyke.fetcher.robots import RobotsState
 from fyke.fetcher.rules_desk import RulesDesk
 from fyke.fetcher.wiring import Wiring
 
@@ -274,9 +274,8 @@ class Fetcher:
             self._request(host, now)
 
     def _request(self, host: Host, now: float) -> None:
-        while not self._is_behind and (visit := self.bench.pop(host, now)) is not None:
+        while not self._is_behind and (visit := self._next(host, now)) is not None:
             if visit.purpose is Purpose.ROBOTS:
-                self._rules.begun(host, visit)
                 self._start(host, visit)
                 return
             origin = visit.parts.origin
@@ -291,7 +290,7 @@ class Fetcher:
                 self._rules.take_sitemaps(host, robots)
             if robots.state is RobotsState.DISALLOW_ALL:
                 known.unused = False
-                self._wait_for_rules(host, visit, robots)
+                self._faults.wait_for_rules(host, visit, robots)
                 continue
             line = self._rules.refusal(host, robots, visit)
             if line is None:
@@ -307,14 +306,13 @@ class Fetcher:
             self._faults.put_off(host, self.bench.take_late_retries, now)
         self.bench.enqueue(host)
 
-    def _wait_for_rules(self, host: Host, visit: Visit, robots: RobotsRecord) -> None:
-        """Put `visit` off until its origin's robots.txt is asked for again, or end it if that failed too often. Other
-        origins of the host (https beside a closed port 80) go on."""
-        if robots.failures >= self._config.politeness.host_failures:
-            self._returns.end(visit, Outcome.ROBOTS_UNREACHABLE, robots.reason)
-        else:
-            visit.not_before = robots.expires_at
-            self.bench.add(host, visit)
+    def _next(self, host: Host, now: float) -> Visit | None:
+        """Return the next visit of `host` whose time has come, without robots visits whose answer is known."""
+        while (visit := self.bench.pop(host, now)) is not None and visit.purpose is Purpose.ROBOTS:
+            self._rules.begun(host, visit)
+            if not self._rules.answer(visit, now):
+                break
+        return visit
 
     def _start(self, host: Host, visit: Visit) -> None:
         assert host.address is not None

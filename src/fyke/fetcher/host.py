@@ -80,6 +80,8 @@ class Host:
     answering: tuple[str, ...] = ()  # origins that answered when last asked, the latest met first
     port_failures: int = 0  # failures of other origins, at ports not their schemes' own, since one came back
 
+    faults: int = 0  # in a row: failures, and answers that say the server is in trouble
+
     # These are of this process alone.
     closed_until: float = 0.0  # when its hours of the day begin; in the past: they are on
     visits: deque[Visit] = field(default_factory=deque)
@@ -147,5 +149,5 @@ class Host:
 # The fields that the host book keeps, in the order of its columns; there `port_failures` is called `vain`.
 ROW = (
     "key", "name", "domain", "addresses", "addresses_until", "due", "failures", "retired", "pages", "first_seen",
-    "last_seen", "crawl_delay_s", "trouble", "answering", "port_failures",
+    "last_seen", "crawl_delay_s", "trouble", "answering", "port_failures", "faults",
 )  # fmt: skip

@@ -8,7 +8,7 @@ A server may send rules that are long to unfold or to read, or hard to ask. The 
 ordinary robots.txt is read, and asked, before the call returns; otherwise the host is parked until that is done.
 
 A redirect may lead to any host, and strangers may lead thousands of visits to the same one. Visits that the host comes
-to soon wait there. The origins of the other visits are asked again later.
+to soon wait there. The origins of the other visits are asked again later. An answer serves all that are led to its URL.
 
 Invariants: for each origin at most one rules visit waits or is under way. Rules kept with a host have been read. Each
 answer decides about at least one visit, however soon it expires: otherwise a crawl whose delays are longer than answers
@@ -31,6 +31,7 @@ from fyke.fetcher.long_rules import LongRules
 from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState, redirect_of, rules_from
 from fyke.fetcher.robots_lines import MAX_BYTES
 from fyke.fetcher.robots_rules import Verdict
+from fyke.fetcher.shared_rules import SharedRules
 from fyke.fetcher.unfolding import Unfolding
 from fyke.fetcher.workbench import Workbench
 
@@ -72,6 +73,7 @@ class RulesDesk:
         self.errands: list[Visit] = []  # visits to other hosts that bring rules of ours, until taken
         self.answers: list[Exchange] = []  # results of other agents' errands, until taken
         self._shared = shared
+        self._led = SharedRules()
         self._brought: set[str] = set()  # origins that the gate asked for, not answered yet
 
     @property
@@ -225,12 +227,29 @@ class RulesDesk:
             if not self._unfolding.read(exchange, lambda of, content: self._learn(of, content, now, least_failures)):
                 self._learn(replace(exchange, outcome=Outcome.THROTTLED, detail=_TOO_MANY), b"", now)
             return
+        self._led.note_redirect(visit, target, now)
+        self._lead(visit, target, now)
+
+    def _lead(self, visit: Visit, target: str, now: float) -> None:
+        """Go on from `visit` to the `target` of its redirect."""
         hop = robots_visit(target, visit.robots_of)
         hop.depth = visit.depth + 1
+        if self.answer(hop, now):
+            return
         if self._shared and hop.host != visit.host:
             self.errands.append(hop)
             return
         self.follow(hop, now)
+
+    def answer(self, visit: Visit, now: float) -> bool:
+        """End a robots visit that a redirect led to a URL which answered another such visit lately. Returns False if
+        it must be made."""
+        answer = self._led.answer(visit, now)
+        if isinstance(answer, RobotsRecord):
+            self._keep(answer, now)
+        elif answer is not None:
+            self._lead(visit, answer, now)
+        return answer is not None
 
     def follow(self, hop: Visit, now: float) -> None:
         """Let `hop`, to which a redirect led, wait at its host, if that comes to it soon."""
@@ -329,8 +348,15 @@ class RulesDesk:
         )
         if spared:
             record.failures = min(record.failures, self._politeness.host_failures - 1)
+        self._led.note(exchange.visit, record)
+        self._keep(record, now, hand_on=hand_on)
+
+    def _keep(self, record: RobotsRecord, now: float, *, hand_on: bool = True) -> None:
+        """Keep a `record` that came now, and have it read."""
         self._book.save_robots(record)
+        host = self._host_of(record.origin)
         if host is not None:
+            previous = host.rules_of(record.origin).robots
             if previous is not None and previous.failures and not record.failures:
                 host.port_failures = 0  # an origin came back
             self._bench.park(host)  # the rules may ask for a longer rest

@@ -1,8 +1,8 @@
 """Pages that were visited before, and which are visited again: the first stage of a pass over a crawl.
 
-`fyke crawl --again` begins a pass. Every page is then in one of three places:
+`fyke crawl --again` begins a pass. Every page is then in one place:
 - in the table of pages, among the visits that have ended since the last pass began; `learn` takes these;
-- in the queue of pages that rest, because a visit was not worth it last time;
+- in the queue of pages that rest, because a visit was not worth it last time, or in that of pages that are gone;
 - waiting for its visit, in this queue or a later stage.
 
 For pages of the first kind, what was believed of them is looked up and corrected by the visit; then they rest too.
@@ -23,6 +23,7 @@ and a checkpoint may come between two batches. Memory holds a batch. Invariant: 
 
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.domains import Domains
 from fyke.frontier.found import NewLinks
+from fyke.frontier.gone import GonePages
 from fyke.frontier.resting import BATCH_ROWS, BELIEVED, Pages, RestingPages, pages_of, those, urls_of
 from fyke.frontier.revisit.belief import Belief, Column, faded, prior
 from fyke.frontier.revisit.calibration import Calibration
@@ -53,7 +55,7 @@ class Visited(IntEnum):
     NEVER = 0  # no visit
     THERE = 1  # or not known to be away: a failing server says nothing of its pages
     MISSING = 2  # 404 or 410
-    GONE = 3  # 404 or 410 twice in a row: it is not asked for any more
+    GONE = 3  # 404 or 410 twice in a row: it is asked for seldom
 
 
 class News(IntEnum):
@@ -123,6 +125,7 @@ class Again:
         self._found = NewLinks(store, memory_bytes, saved.get("found"))
         self._queue = DiskQueue(store, "again", URLS, saved.get("queue"), pack=True)
         self._resting = RestingPages(store, saved)
+        self._gone = GonePages(store, saved.get("gone"))
         self._learned = DiskQueue(store, "learned", LEARNED, saved.get("learned"), pack=True)
         self._left = len(self._queue)  # rows not looked at for this level
         self._lines = Lines()
@@ -175,8 +178,9 @@ class Again:
         signals = self._told.gathered(now - terms.greatest_s if terms.greatest_s else 0.0)
         self._absorb(signals)
         self._copies.settle()
-        if terms.most is not None:
-            self._rest_waiting()
+        for urls in chain(self._gone.due(now), self._queue.drain(BATCH_ROWS) if terms.most is not None else ()):
+            self._rest(urls)  # also those that wait, because a limited pass chooses among all
+            yield
         choice = Choice(now, terms, self._lines.room() if by_line else None, self._calibration)
         lists = False
         for beliefs in self._resting.beliefs():
@@ -190,15 +194,14 @@ class Again:
         self._left = len(self._queue)
         self.standing = choice.standing if by_line else Standing()
 
-    def _rest_waiting(self) -> None:
-        """Let waiting pages rest, because a pass with a limit chooses among all."""
-        for urls in self._queue.drain(BATCH_ROWS):
-            keys = u64(urls, "key")
-            records = self._known.stored(keys)
-            believed: dict[str, Any] = {name: records[name] for name in ("at", "shape", "time")}
-            believed["silent"] = np.zeros(len(keys))  # visits that brought nothing are forgotten
-            believed["finds"] = self._found.rates_of(keys).astype(np.float32)
-            self._resting.put(pages_of(self._weighed(urls), believed))
+    def _rest(self, urls: pa.RecordBatch) -> None:
+        """Let known pages rest. Visits that brought nothing are forgotten."""
+        keys = u64(urls, "key")
+        records = self._known.stored(keys)
+        believed: dict[str, Any] = {name: records[name] for name in ("at", "shape", "time")}
+        believed["silent"] = np.zeros(len(keys))
+        believed["finds"] = self._found.rates_of(keys).astype(np.float32)
+        self._resting.put(pages_of(self._weighed(urls), believed))
 
     def _choose(self, choice: Choice, signals: Signals, *, lists_first: bool) -> Iterator[None]:
         if lists_first:
@@ -250,6 +253,7 @@ class Again:
             there = records["visited"] != Visited.GONE
             pages = pages_of(self._weighed(answers.aux.select(URLS.names)), believed)
             self._resting.put(those(pages, there))
+            self._gone.put(keep(answers.aux, ~there))
         while (rows := self._learned.get(BATCH_ROWS)) is not None:
             self._known.update(u64(rows, "key"), _records(rows.column("record")))
             if self._known.full:
@@ -371,6 +375,7 @@ class Again:
             **self._resting.state(),
             "found": self._found.state(),
             "learned": self._learned.state(),
+            "gone": self._gone.state(),
             "calibration": self._calibration.state(),
             "sums": [self._changes, self._time],
             "rows": self.rows,
@@ -380,7 +385,7 @@ class Again:
     def close(self) -> None:
         for part in (self._known, self._copies, self._habits, self._evidence, self._told, self._found):
             part.close()
-        for queue in (self._queue, self._resting, self._learned):
+        for queue in (self._queue, self._resting, self._learned, self._gone):
             queue.close()
 
 

@@ -13,7 +13,7 @@ Invariant: a seed passes every filter; a requisite passes the scope, two hops be
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -182,11 +182,13 @@ class PatternFilter:
 class Filters:
     """All filters of a crawl, in order; a URL must pass each."""
 
-    def __init__(self, filters: Sequence[UrlFilter]) -> None:
-        self._filters = filters
+    def __init__(self, fixed: Sequence[UrlFilter], editable: Sequence[UrlFilter] = ()) -> None:
+        """The `editable`, asked last, may be others when the crawl is resumed."""
+        self._filters = [*fixed, *editable]
+        self._editable = editable
         self.failures: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()  # refused rows, by the first filter that refused
-        self._scope = next((one for one in filters if isinstance(one, ScopeFilter)), ScopeFilter(Scope.WEB, ()))
+        self._scope = next((one for one in fixed if isinstance(one, ScopeFilter)), ScopeFilter(Scope.WEB, ()))
 
     @property
     def domains(self) -> U64 | None:
@@ -210,16 +212,36 @@ class Filters:
         """Return whether the scope holds `target`, be it a seed or not, or is that of the seeds alone."""
         return self._scope.scope is Scope.SEEDS or bool(self._scope.accept(url_batch([target]))[0])
 
-    def accept(self, urls: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of `urls` that every filter accepts, in order."""
+    @property
+    def edited(self) -> list[str]:
+        """Names of the filters that may be others when the crawl is resumed."""
+        return [_name(wanted) for wanted in self._editable]
+
+    def accept(
+        self, urls: pa.RecordBatch, put_aside: Callable[[pa.RecordBatch], object] = lambda refused: None
+    ) -> pa.RecordBatch:
+        """Return the rows of `urls` that every filter accepts, in order. `put_aside` is given the rows that only
+        editable filters refuse."""
         for wanted in self._filters:
             if not urls.num_rows:
                 break
-            before = urls.num_rows
-            urls = keep(urls, self._ask(wanted, urls))
-            if urls.num_rows < before:
-                self.left_out[_name(wanted)] += before - urls.num_rows
+            mask = self._ask(wanted, urls)
+            if not mask.all():
+                refused, urls = keep(urls, ~mask), keep(urls, mask)
+                self.left_out[_name(wanted)] += refused.num_rows
+                if wanted in self._editable:
+                    put_aside(refused)
         return urls
+
+    def still_accepted(self, urls: pa.RecordBatch) -> Mask:
+        """Return which rows of `urls`, which every filter accepted once, the present ones accept: bool[n]."""
+        mask: Mask = np.ones(urls.num_rows, bool)
+        if self._editable and urls.num_rows:
+            kinds = numbers(urls, "kind")
+            urls = with_column(urls, "kind", np.where(kinds == Kind.BEYOND, Kind.REQUISITE, kinds))  # as it was found
+            for wanted in self._editable:
+                mask &= self._ask(wanted, urls)
+        return mask
 
     def accepted(self, urls: pa.RecordBatch) -> Mask:
         """Return which rows of `urls` every filter accepts: bool[n]. Nothing is counted."""
@@ -265,11 +287,8 @@ def filters_for(
     filters: list[UrlFilter] = [SchemeFilter(schemes), PortFilter(seeds), ScopeFilter(crawl.scope, seeds)]
     if crawl.depth:
         filters.append(DepthFilter(crawl.depth))
-    if crawl.allow:
-        filters.append(PatternFilter(crawl.allow, wanted=True))
-    if crawl.deny:
-        filters.append(PatternFilter(crawl.deny, wanted=False))
-    return Filters([*filters, *plugins])
+    patterns = [(crawl.allow, True), (crawl.deny, False)]
+    return Filters(filters, [*(PatternFilter(which, wanted=wanted) for which, wanted in patterns if which), *plugins])
 
 
 def _are_requisites(urls: pa.RecordBatch) -> Mask:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, URLS, Kind, concat, first_of_each_key, keep, numbers, u64, url_batch
+from fyke.core.batches import EMPTY, URLS, Kind, concat, keep, numbers, u64, url_batch
 from fyke.core.config import FrontierSection
 from fyke.core.messages import LEARNED, SOON_S, Links, Outcomes, Rules
 from fyke.core.site import SiteSection
@@ -86,14 +86,15 @@ class Frontier:
         self._few_visits = few_visits
         self.level = int(saved.get("level", 0))
         self._stages = at = Stages(
-            store, config, order, host_delay_s=host_delay_s, opened_at=opened_at, saved=saved, sizes=sizes, sites=sites
-        )
-        self.again, self.domains, self.star = at.again, at.domains, at.star
+            store, config, order, filters, host_delay_s=host_delay_s, opened_at=opened_at, saved=saved, sizes=sizes,
+            sites=sites,
+        )  # fmt: skip
+        self.again, self.domains, self.star, self.left_out = at.again, at.domains, at.star, at.left_out
         self._placing = Placing(at, sizes)
         ready_rows = sizes.ready if isinstance(order, BreadthFirst) else sizes.ordered
         round_s = config.default_budget_urls * host_delay_s
         self.supply = Supply(at, sizes, ready_rows=ready_rows, round_s=round_s, saved=saved)
-        self._refill = Refill(at.ready, at.window, at.blocked, at.asleep, at.traps, at.quota)
+        self._refill = Refill(at.ready, at.window, at.left_out, at.blocked, at.asleep, at.traps, at.quota)
         self._leased = DiskQueue(store, "leased", URLS, saved.get("leased"))
 
     def __repr__(self) -> str:
@@ -110,10 +111,7 @@ class Frontier:
             within = self._filters.domains
             inside = slice(None) if within is None else among(targets, within)
             self.star.link(links.sources[inside], targets[inside])
-        # Filter before the repeats go: a refused row must not hide an accepted one.
-        accepted = first_of_each_key(self._filters.accept(urls))
-        if accepted.num_rows:
-            self._stages.seen.check_update(accepted)
+        self._stages.seen.check_update(self.left_out.accepted(urls))
 
     def extend_scope(self, urls: pa.RecordBatch) -> None:
         """Note where seeds redirect to, if `urls` say so. The URLs need not be of this shard."""
@@ -225,6 +223,8 @@ class Frontier:
             self.supply.make_ready(woken)
         for released in self._stages.quota.released():
             self.supply.make_ready(released)
+        self._stages.seen.check_update(self.left_out.links_again())
+        self.supply.put(self.left_out.urls_again(), now)
         self.supply.put(self._stages.traps.take_cleared(), now)
         self.supply.put(self._stages.traps.take_share(), now)
         self.supply.put(self._probes(), now)
@@ -351,8 +351,8 @@ class Frontier:
 
     @property
     def empty(self) -> bool:
-        """True if no URL is out, and none waits except for URLs without any budget, of blocked hosts, or beyond a limit
-        of pages."""
+        """True if no URL is out, and none waits except for URLs without any budget, of blocked hosts, beyond a limit of
+        pages, or refused by a rule."""
         return self.level_done and not self.later_urls
 
     @property

@@ -40,6 +40,7 @@ from fyke.frontier.traps.waiting import Traps
 
 BLOCKED = "because its host is blocked"  # a place where URLs wait
 YOUNGER = "its outcome is younger than the last checkpoint"
+LEFT_OUT = "because a rule of the settings refuses it"  # a place as well; its URLs are left out
 OVER_QUOTA = "because its host has reached its limit of pages"  # a place as well; its URLs are left out
 UNRULED = "for the robots.txt of its host"  # a place as well
 TRAPPED = "behind everything else, as a trap"  # a place as well; see `trap`
@@ -112,6 +113,9 @@ class FrontierSeen(Closing):
         for name, rows in state.get("asleep", {}).get("queues", {}).items():
             yield "for its host, which rests for long", self._queue(name, rows, WAITING)
         yield TRAPPED, self._queue("traps", state.get("traps", {}).get("queue"))
+        left_out = state.get("left_out", {})
+        yield LEFT_OUT, self._queue("left-out", left_out.get("links"))
+        yield LEFT_OUT, self._queue("withdrawn", left_out.get("urls"))
         yield OVER_QUOTA, self._queue("quota", state.get("quota", {}).get("queue"))
         yield "for its host's turn", self._queue("leased", state.get("leased"))
 
@@ -119,6 +123,8 @@ class FrontierSeen(Closing):
         """Return in words why `at` waits in this place, if that is not plain."""
         if place == TRAPPED:
             return self._trap(at.key)
+        if place == LEFT_OUT:
+            return "it goes on with the crawl once no rule refuses it"
         in_vain = domains_in_vain(self._state.get("gate", {}).get("nameless", {})).get(at.domain)
         if place != UNRULED or in_vain is None:
             return ""

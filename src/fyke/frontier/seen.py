@@ -39,7 +39,8 @@ class UrlSeen:
 
     def check_update(self, urls: pa.RecordBatch) -> None:
         """Check `urls` (schema `URLS`) at the next merge, and remember them."""
-        self._drum.check_update(u64(urls, "key"), aux=urls)
+        if urls.num_rows:
+            self._drum.check_update(u64(urls, "key"), aux=urls)
 
     def merge(self) -> Iterator[pa.RecordBatch]:
         """Yield the new URLs, in batches of the schema `URLS`."""

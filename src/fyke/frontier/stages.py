@@ -23,6 +23,8 @@ from fyke.frontier.beast import Backlog, Beast, Enforcer, NaiveEnforcer
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
+from fyke.frontier.filters import Filters
+from fyke.frontier.left_out import LeftOut
 from fyke.frontier.quota import Quota
 from fyke.frontier.ready import Ready
 from fyke.frontier.robots_gate import RobotsGate
@@ -34,7 +36,8 @@ from fyke.frontier.window import Window
 
 # The stages with files, by their names in a checkpoint; `rounds` are called "beast" there.
 _KEPT = (
-    "seen", "later", "star", "domains", "again", "backlog", "gate", "ready", "blocked", "asleep", "traps", "quota",
+    "left_out", "seen", "later", "star", "domains", "again", "backlog", "gate", "ready", "blocked", "asleep", "traps",
+    "quota",
 )  # fmt: skip
 
 
@@ -73,11 +76,12 @@ class FrontierStatistics:
 class Stages:
     """The stages on the files of one `Store`, as `saved` has them, in the order in which a URL goes through them."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - most are facts of other rooms, each by its name
         self,
         store: Store,
         config: FrontierSection,
         order: CrawlOrder,
+        filters: Filters,
         *,
         sites: Sequence[SiteSection],
         host_delay_s: float,
@@ -86,6 +90,7 @@ class Stages:
         sizes: Sizes,
     ) -> None:
         memory, kind = config.table_memory_bytes, config.enforcement
+        self.left_out = LeftOut(store, filters, saved.get("left_out"))
         self.seen = UrlSeen(store, 4 * memory, saved.get("seen"))
         self.later = DiskQueue(store, "later", URLS, saved.get("later"))
         self.domains = Domains(store, memory, saved.get("domains"))
@@ -132,7 +137,9 @@ class Stages:
     @property
     def _on_its_way(self) -> bool:
         """True if a URL of this level is between being found and being ready, the robots gate aside."""
-        unplaced = self.quota.freed or self.seen.pending or self.star.pending or self.domains.pending
+        unplaced = (
+            self.quota.freed or self.left_out.freed or self.seen.pending or self.star.pending or self.domains.pending
+        )
         planned = len(self.backlog) or (len(self.beast) and not self.beast.stuck)
         return bool(unplaced or planned or len(self.ready))
 

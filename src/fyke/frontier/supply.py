@@ -53,7 +53,7 @@ class Supply:
                 break
             wanted = 0
             for portion in portions(batch):
-                urls = traps.divert(portion)
+                urls = traps.divert(self._stages.left_out.divert(portion))
                 self.make_ready(gate.put(urls, now))
                 wanted += urls.num_rows
                 yield

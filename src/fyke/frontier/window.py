@@ -24,6 +24,7 @@ from fyke.core.messages import soon_visits
 from fyke.core.sorting import distinct, nth_of_each
 from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked
+from fyke.frontier.left_out import LeftOut
 from fyke.frontier.quota import Quota
 from fyke.frontier.ready import SPILLS, Ready
 from fyke.frontier.slow import Slow
@@ -206,14 +207,22 @@ class _Spill:
 
 
 class Refill:
-    """Fills `window` from `ready` and its spill queues. Diverts URLs that are `blocked`, `asleep`, `traps`, or beyond
-    the `quota` of their host."""
+    """Fills `window` from `ready` and its spill queues. Diverts URLs that are `left_out`, `blocked`, `asleep`,
+    `traps`, or beyond the `quota` of their host."""
 
     def __init__(
-        self, ready: Ready, window: Window, blocked: Blocked, asleep: Asleep, traps: Traps, quota: Quota
+        self,
+        ready: Ready,
+        window: Window,
+        left_out: LeftOut,
+        blocked: Blocked,
+        asleep: Asleep,
+        traps: Traps,
+        quota: Quota,
     ) -> None:
         self._ready = ready
         self._window = window
+        self._left_out = left_out
         self._blocked = blocked
         self._asleep = asleep
         self._traps = traps
@@ -244,7 +253,8 @@ class Refill:
         return host in self._spills[host % SPILLS].overflowed
 
     def _admit(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
-        urls = self._asleep.divert(self._blocked.divert(self._traps.divert(urls)), now)
+        urls = self._traps.divert(self._left_out.divert(urls))
+        urls = self._asleep.divert(self._blocked.divert(urls), now)
         owed, urls, room = self._quota.divert(urls)
         self._window.note(owed)
         admitted, excess = self._window.admit(urls, room)

@@ -33,6 +33,7 @@ _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[^,;="\s]+\s*(?:=\s*(?:"[^"]*"|[^,;"]*
 _REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^,;"\s]*))', re.IGNORECASE)
 _REFRESH = re.compile(r"\s*[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*=\s*)?(\"[^\"]*|'[^']*|.*)", re.IGNORECASE | re.DOTALL)
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+BETWEEN = re.compile("[,;]")  # directives, beside blanks
 MOST_TARGETS = 200  # of Link fields: resolved, each may be as long as the page's URL
 _MARKED = re.compile(rb"\n(?:link|location|refresh|x-robots-tag):", re.IGNORECASE)
 
@@ -59,13 +60,15 @@ def refresh_target(value: str) -> str:
 
 
 def directives(value: str, product: str) -> set[str]:
-    """Return the robots directives of an `X-Robots-Tag` for everyone or for `product`, lower case."""
+    """Return the robots directives of an `X-Robots-Tag` for everyone or for `product`, lower case. Commas, semicolons
+    and blanks are between them. The name of a robot is one word before a colon, and no number, as in a time."""
     found: set[str] = set()
     ours = True
-    for part in value.lower().split(","):
-        name, colon, rest = part.strip().partition(":")
-        if colon and name.strip() not in _VALUED:
-            ours = name.strip() in (product, "*")
+    for part in BETWEEN.split(value.lower()):
+        words, _, rest = part.partition(":")
+        names = words.split()
+        if rest and len(names) == 1 and names[0] not in _VALUED and not names[0].isdigit():
+            ours = names[0] in (product, "*")
             part = rest
         if ours:
             found.update(part.split())

@@ -24,7 +24,7 @@ from fyke.core.pace import breathe
 from fyke.core.resolve import MOST_WRITTEN_BYTES
 from fyke.core.urls import MAX_HREF_CHARS, canonical
 from fyke.core.visits import HTML_TYPES, Page, PageLinks
-from fyke.harvest.headers import obey, refresh_target, rel_of
+from fyke.harvest.headers import BETWEEN, obey, refresh_target, rel_of
 from fyke.harvest.queries import encode_queries
 from fyke.harvest.requisites import html_requisites
 
@@ -156,7 +156,7 @@ class HtmlLinks:
         base = ""
         for kind, value, rel in others:
             if kind == "meta":
-                obey(page, set(value.lower().replace(",", " ").split()))
+                obey(page, set(BETWEEN.sub(" ", value.lower()).split()))
             elif kind == "refresh":
                 links.pages.append(refresh_target(value))
             elif kind == "link":

@@ -106,11 +106,14 @@ class Client:
         kept: int | None = None,
         pace: Pace | None = None,
         site: SiteSection | None = None,
+        of_address: int = 0,
         **limits,
     ) -> None:  # type: ignore[assignment]
         loop = loop or asyncio.get_running_loop()
         settings = {"connect_timeout_s": 2, "timeout_s": 5, "connections": 32} | limits
-        self.curl = CurlClient(loop, FetchSection(**settings), SystemClock(), folder, pace, kept=kept)
+        self.curl = CurlClient(
+            loop, FetchSection(**settings), SystemClock(), folder, pace, kept=kept, of_address=of_address
+        )
         self.registry: Registry = build_registry(
             loop, self.curl, AGENT, SystemClock(), plugins, sites=Sites([site] if site else [])
         )

@@ -400,6 +400,26 @@ def test_a_host_is_greeted_once_and_its_session_taken_up_when_the_connection_is_
     assert greetings == {False: hosts, True: again} if again else {False: hosts}
 
 
+@pytest.mark.parametrize("hosts", [3, 30])
+async def test_few_connections_are_kept_to_an_address_however_many_hosts_it_has(hosts):
+    most, now_open = 3, set()
+
+    async def serve(_head, _reader, writer):
+        now_open.add(writer)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+
+    async with web(serve) as server, web(serve) as other, Client(kept=100, of_address=most) as client:
+        for _ in range(3):
+            for number in range(hosts):
+                for at in (server, other):
+                    assert (await client.get(at.url("/", f"h{number}.test"))).outcome is Outcome.OK
+        while sum(not writer.is_closing() for writer in now_open) > 2 * most:
+            await asyncio.sleep(0.01)  # the server hears of what was closed
+        answers = await client.get_all([server.url("/", f"h{number}.test") for number in range(hosts)])
+        assert {answer.outcome for answer in answers} == {Outcome.OK}
+        assert server.connections == hosts or hosts > most
+
+
 async def test_tls_with_a_server_that_has_none():
     async def plain(reader, writer):
         await reader.read(100)

@@ -69,8 +69,10 @@ class CurlClient:
         pace: Pace | None = None,
         *,
         kept: int | None = None,
+        of_address: int = 0,
     ) -> None:
-        """`pace` is told of light requests that ended."""
+        """`pace` is told of light requests that ended. At most `of_address` connections are open to a port of an
+        address or proxy, idle ones included; 0: no bound."""
         self._loop = loop
         self._clock = clock
         self._folder = document_folder
@@ -97,14 +99,15 @@ class CurlClient:
         self._turns: asyncio.Handle | None = None  # the next turn
         self._overtime: asyncio.Handle | None = None
         self._sockets = WatchedSockets(loop, clock, self._calls, self._go_on_at, self._run)
-        self._multi = self._new_multi(2 * config.connections if kept is None else kept)
+        self._multi = self._new_multi(2 * config.connections if kept is None else kept, of_address)
         loop.call_soon(self._watchdog.start)
 
-    def _new_multi(self, kept: int) -> Any:
+    def _new_multi(self, kept: int, of_address: int) -> Any:
         multi = pycurl.CurlMulti()
         multi.setopt(pycurl.M_SOCKETFUNCTION, self._sockets.watch)
         multi.setopt(pycurl.M_TIMERFUNCTION, self._sockets.set_timer)
         multi.setopt(pycurl.M_MAXCONNECTS, kept)
+        multi.setopt(pycurl.M_MAX_HOST_CONNECTIONS, of_address)  # their "host" is the address that we give
         multi.setopt(pycurl.M_PIPELINING, 0)
         return multi
 

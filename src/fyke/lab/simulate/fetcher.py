@@ -213,7 +213,7 @@ class VirtualFetcher:
         finished, ended = self.bench.finished, self._ended.append
         for at, host, visit, end, duration_s in endings:
             if end == VisitEnd.PAGE:
-                host.failures = 0
+                host.failures = host.faults = 0
                 finished(host, at, duration_s)
                 visit.rest_s = host.due - at
                 ended((visit, Outcome.OK))
@@ -223,7 +223,8 @@ class VirtualFetcher:
 
     def _fail(self, at: float, host: Host, visit: Visit, outcome: Outcome, duration_s: float) -> None:
         host.failures = self._faults.failures(outcome, host.failures, visit.tries)
-        wait_s = self._faults.wait_s(outcome, host.failures, visit.tries, None)
+        host.faults = self._faults.faults(outcome, host.faults, visit.tries)
+        wait_s = self._faults.wait_s(outcome, host.faults, visit.tries, None)
         retired = self._faults.retires(host.failures)
         if self._faults.again(outcome, visit.tries) and not retired:
             visit.not_before = at + max(wait_s, self._faults.retry_s(outcome, visit.tries))
