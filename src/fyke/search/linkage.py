@@ -120,7 +120,8 @@ def _bodies(batch: pa.RecordBatch, domains: U64) -> npt.NDArray[np.void]:
     rows["body"] = mixed(fingerprints + mixed(domains))
     rows["copy"] = batch.column("duplicate").to_numpy(zero_copy_only=False)
     rows["key"] = batch.column("key").to_numpy()
-    return rows[fingerprints != 0]
+    bodies: npt.NDArray[np.void] = rows[fingerprints != 0]
+    return bodies
 
 
 def _copies(rows: npt.NDArray[np.void]) -> tuple[U64, U64]:
