@@ -904,3 +904,14 @@ def test_a_start_that_breaks_off_leaves_no_folder(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     assert fyke("crawl", "--seeds", str(tmp_path / "seeds.txt"), "--into", str(tmp_path / "there")).returncode == 2
     assert (tmp_path / "there").is_dir()
+
+
+@pytest.mark.parametrize(("key", "value"), [("depth", "9"), ("scope", '"web"'), ("seeds", '["http://a.example/"]')])
+def test_an_edit_that_makes_a_finished_crawl_another_is_named(key: str, value: str, tmp_path: Path) -> None:
+    into = tmp_path / "crawl"
+    with small_site(pages=2) as site:
+        assert crawl(into, settings(tmp_path), site.url).status == 0
+    edited = re.sub(rf"(?m)^{key} = .*$", f"{key} = {value}", (into / "fyke.toml").read_text())
+    (into / "fyke.toml").write_text(edited)
+    for more in ([], ["--again"]):
+        told(3, ["crawl", "--into", str(into), *more], ["fyke.toml", "edited", "restore"])

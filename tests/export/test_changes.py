@@ -1,10 +1,19 @@
 """What has become of a page is the difference of what it was and what it is, however often it changed between."""
 
-import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+import io
+from datetime import UTC, datetime
 
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from export.crawls import lines
+from fyke.export import Format, export
 from fyke.export.changes import ROW, Change, of_pages
+from search.archives import Archive
+from search.webs import history
 
 # (page, what it held, 0: nothing; whether it was found as it was, and whether it then asks not to be indexed)
 VISITS = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 3), st.booleans(), st.booleans()), max_size=30)
@@ -35,3 +44,44 @@ def test_a_change_is_between_the_date_and_now(visits: list[tuple[int, int, bool,
         old = was.get(page, 0)
         word = Change.NONE if old == said else Change.CHANGED if old and said else Change.NEW if said else Change.GONE
         assert found[page] is word
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 1 << 30), first=st.integers(0, 40), then=st.integers(1, 40))
+def test_who_applies_the_changes_has_what_an_export_holds(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, first: int, then: int
+) -> None:
+    """Of exact copies both have one, also when the page goes of which others were copies."""
+    base = tmp_path_factory.mktemp("changes")
+    made, visits = Archive(base / "crawl"), history(seed, first + then)
+
+    def exported(name: str, since: float | None = None) -> list[dict[str, object]]:
+        date = None if since is None else datetime.fromtimestamp(since, UTC)
+        out = base / f"{name}.jsonl"
+        export(
+            made.folder,
+            Format.JSONL,
+            out,
+            Console(file=io.StringIO()),
+            everything=False,
+            since=date,
+            changes=since is not None,
+        )
+        return list(lines(out))
+
+    for url, answer in visits[:first]:
+        made.visit(url, answer)
+    made.flush()
+    kept = {entry["url"]: entry for entry in exported("before")}
+    begun = made.now + 0.5
+    for url, answer in visits[first:]:
+        made.visit(url, answer)
+    made.flush()
+    for entry in exported("changes", begun):
+        if entry.pop("change") == "gone":
+            del kept[entry["url"]]
+        else:
+            kept[entry["url"]] = entry
+    now = {entry["url"]: entry for entry in exported("now")}
+    made.close()
+    assert {url: entry["text"] for url, entry in kept.items()} == {url: entry["text"] for url, entry in now.items()}

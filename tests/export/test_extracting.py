@@ -11,7 +11,8 @@ import fyke
 from crawl.runs import crawl, crawl_killed, settings
 from crawl.runs import fyke as command
 from crawl.small_site import SmallSite, small_site
-from fyke.export.extracting import ExtractedFiles
+from fyke.export.extracting import ArchivedPages, ExtractedFiles
+from search.archives import Archive, html
 
 TABLE = """
 [[extract]]
@@ -134,3 +135,16 @@ def test_one_of_two_at_once_is_refused(kind: str, site: SmallSite, tmp_path: Pat
     made = tmp_path / "there" / "extracted" / f"numbers.{kind}"
     assert (len(made.read_text().splitlines()) if kind == "jsonl" else pq.read_table(made).num_rows) == 18
     assert "119 rows" in command(*here).stdout
+
+
+def test_a_page_that_is_again_as_it_was_is_no_copy(tmp_path: Path) -> None:
+    """It has the row of its last visit; only another page with its bytes has none."""
+    made = Archive(tmp_path / "crawl")
+    for number, (name, word, again) in enumerate(
+        [("page", "plum", False), ("copy", "plum", True), ("page", "pear", False), ("page", "plum", True)]
+    ):
+        made.visit(f"http://a.example/{name}", html(word), duplicate=again)
+        made.flush()
+        titles = [(page.url.rpartition("/")[2], page.title) for page in ArchivedPages(made.folder) if page]
+        assert titles == [("page", "pear" if number == 2 else "plum")]
+    made.close()

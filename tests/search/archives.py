@@ -58,8 +58,8 @@ class Archive:
         self._originals: dict[str, Original] = {}  # the newest record in full of each URL
         self.now = BEGIN_S
 
-    def visit(self, url: str, answer: Answer, outcome: Outcome | None = None) -> None:
-        """One visit, as `fyke.harvest.harvest` takes it in."""
+    def visit(self, url: str, answer: Answer, outcome: Outcome | None = None, *, duplicate: bool = False) -> None:
+        """One visit, as `fyke.harvest.harvest` takes it in. A `duplicate` is not read for links."""
         self.now += 1
         head = {"Content-Type": "text/html; charset=utf-8", **answer.headers}
         lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
@@ -73,7 +73,8 @@ class Archive:
         page = self._parser.parse(exchange, decode_body(exchange, FetchSection().max_body_bytes).content)
         if exchange.outcome is not Outcome.OK:
             page.fingerprint = 0
-        found = self._resolver.resolve([(page.links.base, page.links.pages)])
+        page.duplicate = duplicate
+        found = self._resolver.resolve([(page.links.base, [] if duplicate else page.links.pages)])
         moved = exchange.outcome is Outcome.REDIRECTED
         kind = LinkKind.REDIRECT if moved else LinkKind.PAGE
         rows = (np.full(len(found.key), value, np.uint64) for value in (exchange.visit.key, kind))

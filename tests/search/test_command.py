@@ -1,6 +1,8 @@
 """`fyke index` and `fyke search` as a person runs them, and an index that follows a crawl."""
 
+import gc
 import json
+import os
 import shutil
 import subprocess
 from contextlib import suppress
@@ -8,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+import commands
+from commands import in_process
 from crawl.runs import begin, crawl, crawl_killed, settings
 from crawl.runs import fyke_here as fyke
 from crawl.small_site import small_site
+from disks import grow, small_disk
 from fyke.archive.reading import read_table
 from fyke.search import following
 from fyke.search.indexer import Indexer
@@ -115,3 +120,19 @@ def test_a_crawl_that_was_killed(tmp_path: Path) -> None:
     shutil.rmtree(into / "index")
     indexed(into)
     assert contents(into) == in_steps
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """Wherever there is no room it says so in a line; with room the same command indexes all."""
+    pages = (
+        (f"http://a.example/{n}", html(f"Plum {n}", " ".join(os.urandom(4).hex() for _ in range(200))))
+        for n in range(300)
+    )
+    made = archive(tmp_path / "crawl", list(pages))
+    for room_kb in (1_000, *range(1_400, 1_720, 60)):  # from lots that have no room to an engine that has none
+        with small_disk(tmp_path / "disk", f"{room_kb}k") as disk:
+            folder = shutil.copytree(made, disk / "crawl")
+            commands.told(4, ["index", str(folder)], ["no", "free some space"])
+            grow(disk)
+            assert json.loads(in_process("index", str(folder), "--json").out)["documents"] == 300
+            gc.collect()  # nothing of it is open when the disk goes

@@ -19,6 +19,7 @@ from fyke.core.errors import DirectoryError, DirectoryInUse, NotACrawl
 from fyke.core.outcomes import Outcome
 from fyke.disk.checkpoint import Checkpoint
 from fyke.search.indexer import Indexer, IndexLimits
+from fyke.search.lots import NotShown
 from fyke.search.searcher import Searcher
 from loaded import COMMAND, Loaded
 from search.archives import SMALL, Answer, Archive, archive, contents, html, index_of, indexed, searched, urls
@@ -187,6 +188,22 @@ def test_what_asks_last_counts(tmp_path_factory: pytest.TempPathFactory, visits:
     shutil.rmtree(folder / "index")
     indexed(folder, IndexLimits())
     assert contents(folder) == steps
+
+
+def test_lots_are_read_for_a_304_alone_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    fates = NotShown._add
+    monkeypatch.setattr(NotShown, "_add", lambda self, lot: (read.append(lot.number), fates(self, lot)))
+    made = Archive(tmp_path)
+    with Indexer(tmp_path, IndexLimits(lot_pages=1)) as indexer:
+        for version, known in enumerate([0, 0, 3, 3, 5]):
+            made.visit("http://a.example/", html("page", f"quince {version}"))
+            if known == version + 1:
+                made.visit("http://a.example/", Answer("", 304), Outcome.UNCHANGED)
+            made.flush()
+            indexer.run()
+            assert read == list(range(known))
+    made.close()
 
 
 def test_anchors_reach_a_page_later(tmp_path: Path) -> None:

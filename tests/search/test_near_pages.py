@@ -236,3 +236,5 @@ def test_the_report_counts_them(crawl: Path) -> None:
     text = (crawl / "report.html").read_text()
     assert "2 pages say nearly what one of 1 other said" in text
     assert "a.example/first" in text
+    told = json.loads(fyke("report", str(crawl), "--json").stdout)["near"]
+    assert (told["pages"], told["clusters"], len(told["largest"])) == (2, 1, 1)

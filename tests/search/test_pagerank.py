@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from fyke.archive.check import check_archive
 from fyke.archive.reading import read_table
 from fyke.core.batches import LinkKind
+from fyke.core.outcomes import Outcome
 from fyke.core.urls import key_of, pay_level_domain
 from fyke.search.graph import Graph, GraphBuilder
 from fyke.search.indexer import IndexLimits
 from fyke.search.pagerank import DAMPING, pagerank
-from search.archives import SMALL, archive, indexed
+from search.archives import SMALL, Answer, Archive, archive, html, indexed
 from search.webs import history
 
 Links = list[tuple[int, int]]
@@ -95,6 +96,26 @@ def assert_ranks(found: dict, nodes: set, edges: set) -> None:
     wanted = dense(len(order), {(place[a], place[b]) for a, b in edges if a != b})
     assert list(found) == order
     np.testing.assert_allclose(list(found.values()), wanted, rtol=0, atol=1e-6)
+
+
+def test_a_copy_passes_on_what_links_give_it(tmp_path: Path) -> None:
+    """It is ranked as a redirect to the page that it repeats, at its own domain."""
+    start, copied, copy = (f"http://a.example/{name}" for name in ("", "page", "copy"))
+    page = html("Plums", links={f"http://a.example/{n}": "more" for n in range(3)})
+    found = []
+    for name, answer, outcome in (
+        ("copy", page, None),
+        ("moved", Answer("", 301, {"Location": copied}), Outcome.REDIRECTED),
+    ):
+        made = Archive(tmp_path / name)
+        made.visit("http://b.example/page", page)
+        made.visit(start, html("Start", links={copied: "page", copy: "copy"}))
+        made.visit(copied, page)
+        made.visit(copy, answer, outcome, duplicate=outcome is None)
+        made.close()
+        indexed(made.folder, SMALL)
+        found.append(ranked(made.folder, "pagerank", "key"))
+    assert found[0] == pytest.approx(found[1])
 
 
 def test_same_bytes_whatever_the_memory(tmp_path: Path) -> None:

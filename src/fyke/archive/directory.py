@@ -216,6 +216,19 @@ class CrawlDirectory:
         words = repr((same, config.extract)).encode()
         return {"file": xxh3_64_intdigest(self.settings.read_bytes()), "crawl": xxh3_64_intdigest(words)}
 
+    def settings_differ(self, saved: Mapping[str, Any]) -> bool:
+        """Return whether `fyke.toml` is not as the checkpoint `saved` knows it. Raises OtherCrawl if that makes it
+        another crawl."""
+        before, now = saved.get("settings"), self.settings_digests()
+        if not before or before == now:
+            return False
+        if before["crawl"] != now["crawl"]:
+            raise OtherCrawl(
+                f"{self.settings} differs from the settings of this crawl: it was edited (only allow and deny may be),"
+                " or is damaged; restore what it said"
+            )
+        return True
+
     def settings_fault(self, saved: Mapping[str, Any]) -> str:
         """Return how `fyke.toml` differs from what the last run wrote; empty if it does not.
 

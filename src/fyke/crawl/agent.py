@@ -19,7 +19,7 @@ from fyke.archive.lost import require_state
 from fyke.archive.statistics import CrawlStatistics
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
-from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError, OtherCrawl
+from fyke.core.errors import ConfigurationError, DirectoryInUse, FykeError
 from fyke.core.seeds import seeds_of
 from fyke.core.urls import host_keys
 from fyke.crawl.closing import close_whole
@@ -109,7 +109,7 @@ class Agent:
             self._checkpoint.reopen()
             saved = {}
         self.directory.listed.verify()
-        others = self._compare_settings(saved)
+        others = self.directory.settings_differ(saved)
         if self._seat is None:
             self._keep_time(saved)
             may_begin = may_begin_again(saved)
@@ -134,19 +134,6 @@ class Agent:
         self._take_up(begun=bool(saved))
         waiting = rooms.frontier.statistics().rows
         self._note("resumed" if saved else "begun", seeds=len(self._prepared.seeds), waiting=waiting)
-
-    def _compare_settings(self, saved: Mapping[str, Any]) -> bool:
-        """Return whether the settings differ from those of the last checkpoint. Raises OtherCrawl if they make it
-        another crawl."""
-        before, now = saved.get("settings"), self.directory.settings_digests()
-        if not before or before == now:
-            return False
-        if before["crawl"] != now["crawl"]:
-            raise OtherCrawl(
-                f"{self.directory.settings} differs from the settings of this crawl: it was edited (only allow and deny"
-                " may be), or is damaged; restore what it said"
-            )
-        return True
 
     def _keep_time(self, noted: Mapping[str, Any]) -> None:
         """Go on by the clock as `noted` in the last checkpoint. By the wall clock, rests would last longer, or be cut

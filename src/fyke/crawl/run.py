@@ -302,6 +302,8 @@ def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[
         return None
     directory.compare(config)
     states = directory.states
+    for state in states:
+        directory.settings_differ(state)
     ending = ending_of(states) if states else None
     totals = totals_of(states)
     has_pages = ending == Ending.PAGES and 0 < config.crawl.pages <= totals.pages

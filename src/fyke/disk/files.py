@@ -66,6 +66,11 @@ def no_room(path: Path) -> DiskFull:
     return kind(f"no room to write {path}: {remedy}, and run the command again; what was saved is safe")
 
 
+def means_no_room(told: str) -> bool:
+    """Return whether a library `told` in its words that it found no room."""
+    return any(os.strerror(number) in told for number in _NO_SPACE)
+
+
 class writing:  # noqa: N801 - read as a function is
     """Turn an OSError of the block into the error that `explained` returns.
 

@@ -5,7 +5,8 @@ result: new and changed pages come with their text, gone ones are to be deleted.
 content, a redirect or "gone" says what the page is; the newest such row before the date says what it was. A page has
 changed if its bytes are others, or if they were read in another charset. It is gone if it has no content any more, also
 if it now redirects or asks not to be indexed. A visit that found it as it was may find that its header asks so.
-Invariant: as in `selection`; two changes of a page are one.
+With a `Selection`, only what that takes is content, now and before the date; of exact copies, the first. So a copy is
+new when the page before it goes. Invariant: as in `selection`; two changes of a page are one.
 """
 
 from datetime import datetime
@@ -18,16 +19,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.core.batches import U64
-from fyke.core.outcomes import Outcome
 from fyke.core.sorting import distinct
 from fyke.core.urls import key_of
 from fyke.core.visits import SAME_TEXT
 from fyke.disk.ranges import Buckets, ranges_for
-from fyke.export.selection import RANGE_ROWS, decides_state, finds_as_before
+from fyke.export.selection import (
+    RANGE_ROWS,
+    Chosen,
+    Selection,
+    decides_state,
+    finds_as_before,
+    holds_content,
+    keep_first,
+    readable,
+)
 from fyke.export.source import Source
 from fyke.export.staging import column_once
 
-_COLUMNS = ["key", "outcome", "noindex", "fingerprint", "charset", "fetched_at", "detail"]
+_COLUMNS = [
+    "key", "outcome", "media_type", "noindex", "fingerprint", "charset", "fetched_at", "detail", "warc_file",
+]  # fmt: skip
 ROW = np.dtype(  # charset: key of its name, or 0
     [
         ("key", "<u8"),
@@ -53,21 +64,24 @@ class Change(IntEnum):
 Changes = npt.NDArray[np.uint8]
 
 
-def changes_since(source: Source, since: datetime, scratch: Path, *, with_noindex: bool) -> Changes:
+def changes_since(source: Source, since: datetime, scratch: Path, rule: Selection | None) -> Changes:
     """Return a `Change` for each row of the pages table, as a file below `scratch` that is made once.
 
-    With `with_noindex`, pages that ask not to be indexed have content too. Raises DiskFull.
+    Pages have the content that `rule` takes; without one, whatever came. Raises DiskFull.
     """
 
     def fill(found: Changes) -> None:
         buckets = Buckets(scratch, "changes", ROW, ranges_for(len(found), RANGE_ROWS))
         begin = 0
         for batch in source.rows("pages", _COLUMNS):
-            some = _deciding(batch, since, begin, with_noindex=with_noindex)
+            some = _deciding(batch, since, begin, rule)
             buckets.add(some["key"].copy(), some)
             begin += batch.num_rows
+        firsts = None
+        if rule is not None and not rule.with_copies:
+            firsts = (_firsts(source, buckets, scratch, "now"), _firsts(source, buckets, scratch, "before"))
         for some in buckets:
-            last, change = of_pages(some)
+            last, change = of_pages(some, firsts)
             found[last["row"].astype(np.int64)] = change
         buckets.close()
 
@@ -76,15 +90,31 @@ def changes_since(source: Source, since: datetime, scratch: Path, *, with_noinde
     return changes
 
 
-def _deciding(batch: pa.RecordBatch, since: datetime, begin: int, *, with_noindex: bool) -> npt.NDArray[np.void]:
+def _firsts(source: Source, buckets: Buckets, scratch: Path, when: str) -> Chosen:
+    """Return the rows with the content of a page `when`, without exact copies: bool[rows]."""
+
+    def fill(chosen: Chosen) -> None:
+        for some in buckets:
+            rows = np.sort(some, order=["key", "row"])
+            states = _states(rows if when == "now" else rows[rows["before"]])
+            chosen[states["row"][states["content"]].astype(np.int64)] = True
+        keep_first(source, chosen, scratch)
+
+    rows = source.until.pages
+    firsts: Chosen = column_once(scratch / f"{when}-{rows}", np.bool_, rows, fill)
+    return firsts
+
+
+def _deciding(batch: pa.RecordBatch, since: datetime, begin: int, rule: Selection | None) -> npt.NDArray[np.void]:
     same = pc.equal(batch.column("detail").cast(pa.string()), SAME_TEXT).to_numpy(zero_copy_only=False)
     decides = decides_state(batch) & ~same
     again = finds_as_before(batch)
-    outcomes = batch.column("outcome").cast(pa.string())
-    ok, cut = (pc.equal(outcomes, one).to_numpy(zero_copy_only=False) for one in (Outcome.OK, Outcome.TOO_LARGE))
-    content = again | cut | (ok & (batch.column("fingerprint").to_numpy() != 0))
-    if not with_noindex:
-        content &= ~batch.column("noindex").to_numpy(zero_copy_only=False)
+    with_noindex = rule is None or rule.with_noindex
+    content = (holds_content(batch) if rule is None else readable(batch, rule)) & (
+        batch.column("fingerprint").to_numpy() != 0
+    )
+    asks = batch.column("noindex").to_numpy(zero_copy_only=False)
+    content |= again & (with_noindex | ~asks)
     wanted = decides | (again & (not with_noindex))
     rows = np.empty(int(wanted.sum()), ROW)
     rows["key"] = batch.column("key").to_numpy()[wanted]
@@ -106,11 +136,18 @@ def _keys_of(charsets: pa.Array) -> U64:
     return found
 
 
-def of_pages(rows: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], Changes]:
-    """Return the last row of each page that says what it is, and the page's `Change`: uint8[pages]."""
+def of_pages(
+    rows: npt.NDArray[np.void], firsts: tuple[Chosen, Chosen] | None = None
+) -> tuple[npt.NDArray[np.void], Changes]:
+    """Return the last row of each page that says what it is, and the page's `Change`: uint8[pages].
+
+    `firsts`: the rows whose content counts, now and before the date; None for all.
+    """
     rows = np.sort(rows, order=["key", "row"])
     last = _states(rows)
     earlier = _states(rows[rows["before"]])
+    for states, first in zip((last, earlier), firsts or (), strict=False):
+        states["content"] &= first[states["row"].astype(np.int64)]
     old = np.zeros(len(last), ROW)
     old[np.isin(last["key"], earlier["key"])] = earlier
     read_anew = (last["charset"] != old["charset"]) & (last["charset"] != 0) & (old["charset"] != 0)

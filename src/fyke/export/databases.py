@@ -7,9 +7,7 @@ Invariant: all is one transaction, so readers see the earlier tables until the n
 earlier ones stay. Messages never contain the address, because it may hold a password.
 """
 
-import errno
 import fcntl
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +20,7 @@ import pyarrow as pa
 
 from fyke.archive.tables import rows_batch
 from fyke.core.errors import ConfigurationError, DiskFull
+from fyke.disk.files import means_no_room
 from fyke.harvest.fields import Row
 
 _FOLLOWED = (
@@ -159,6 +158,6 @@ def _explained(kind: str) -> Iterator[None]:
     except adbc_driver_manager.Error as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         refused = f"{kind} refused: {' '.join(lines[:2])}; unfinished changes were rolled back"
-        if os.strerror(errno.ENOSPC) in refused:
+        if means_no_room(refused):
             raise DiskFull(f"{refused}: free some space, and run the command again") from None
         raise ConfigurationError(refused) from None

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+import numpy as np
 import pyarrow as pa
 from rich.console import Console
 
@@ -22,25 +23,29 @@ from fyke.core.errors import ConfigurationError, MissingExtra
 from fyke.core.extraction import ExtractSection
 from fyke.core.visits import Page
 from fyke.disk.files import lock, writing, written_whole
+from fyke.disk.ranges import Buckets, ranges_for
 from fyke.disk.scratch import scratch
-from fyke.export.selection import Selection, select
+from fyke.export.selection import RANGE_ROWS, Chosen, Selection, select
 from fyke.export.source import Source
+from fyke.export.staging import column_once
 from fyke.harvest.fields import Extractor, Row
 from fyke.progress import Progress
 from fyke.search.archived import COLUMNS, ArchiveReader
+from fyke.search.sketch import mixed
 
 FOLDER = "extracted"
 LOCK = ".lock"  # in the folder of the files
 DATABASES = ("postgresql://", "postgres://", "duckdb:")
 OTHERWISE = "name another folder with --out"
 ROWS_AT_ONCE = 10_000
-_COLUMNS = [*COLUMNS, "duplicate"]
+_CONTENT = np.dtype([("content", "<u8"), ("row", "<u8"), ("copy", "?")])  # content: of a page, key and fingerprint
 
 
 class ArchivedPages:
     """The pages of the crawl in `directory`, in the order of the crawl: the last visit to each URL.
 
-    Exact copies of an earlier page are left out, because the crawl did not read them either.
+    Exact copies of an earlier page are left out, because the crawl did not read them either. A page that is again as it
+    was at an earlier visit is no copy.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -61,12 +66,35 @@ class ArchivedPages:
         """Yield each page, and None for each row without one, so that callers can count rows."""
         with closing(self._archive), scratch("fyke-extract-") as below:
             chosen = select(self._source, Selection(with_noindex=True, with_copies=True), below)
+            were_read = _were_read(self._source, below)
             place = 0
-            for batch in self._source.rows("pages", _COLUMNS):
-                wanted = chosen[place : place + batch.num_rows]
+            for batch in self._source.rows("pages", COLUMNS):
+                wanted = chosen[place : place + batch.num_rows] & were_read[place : place + batch.num_rows]
                 place += batch.num_rows
                 for row, is_wanted in zip(batch.to_pylist(), wanted, strict=True):
-                    yield self._archive.read(row) if is_wanted and not row["duplicate"] else None
+                    yield self._archive.read(row) if is_wanted else None
+
+
+def _were_read(source: Source, scratch: Path) -> Chosen:
+    """Return the rows whose page the crawl read with this content, then or at an earlier visit: bool[rows]."""
+
+    def fill(read: Chosen) -> None:
+        contents = Buckets(scratch, "contents", _CONTENT, ranges_for(len(read), RANGE_ROWS))
+        begin = 0
+        for batch in source.rows("pages", ["key", "fingerprint", "duplicate"]):
+            rows = np.empty(batch.num_rows, _CONTENT)
+            rows["content"] = mixed(batch.column("key").to_numpy() + mixed(batch.column("fingerprint").to_numpy()))
+            rows["row"] = np.arange(begin, begin + batch.num_rows)
+            rows["copy"] = batch.column("duplicate").to_numpy(zero_copy_only=False)
+            contents.add(rows["content"].copy(), rows)
+            begin += batch.num_rows
+        for rows in contents:
+            read[rows["row"][np.isin(rows["content"], rows["content"][~rows["copy"]])].astype(np.int64)] = True
+        contents.close()
+
+    rows = source.until.pages
+    found: Chosen = column_once(scratch / f"read-{rows}", np.bool_, rows, fill)
+    return found
 
 
 class _RowWriter(Protocol):

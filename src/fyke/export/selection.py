@@ -34,6 +34,7 @@ RANGE_ROWS = 1 << 20
 
 _COLUMNS = ["key", "outcome", "media_type", "noindex", "fingerprint", "warc_file"]
 _DECIDING = pa.array([Outcome.OK, Outcome.TOO_LARGE, Outcome.REDIRECTED, Outcome.GONE], pa.string())
+_CONTENT = pa.array([Outcome.OK, Outcome.TOO_LARGE], pa.string())
 _READABLE = pa.array(sorted(HTML_TYPES | PLAIN_TYPES))
 _ROW = np.dtype([("key", "<u8"), ("row", "<u8")])
 _STATE = np.dtype([("key", "<u8"), ("row", "<u8"), ("decides", "?"), ("hides", "?")])
@@ -56,13 +57,13 @@ def select(source: Source, rule: Selection, scratch: Path) -> Chosen:
 
     def fill(chosen: Chosen) -> None:
         for at, batch in _placed(source, _COLUMNS):
-            chosen[at] = _readable(batch, rule) if rule.versions else decides_state(batch)
+            chosen[at] = readable(batch, rule) if rule.versions else decides_state(batch)
         if not rule.versions:
             _keep_last(source, chosen, rule, scratch)
             for at, batch in _placed(source, _COLUMNS):
-                chosen[at] &= _readable(batch, rule)
+                chosen[at] &= readable(batch, rule)
         if not rule.with_copies:
-            _keep_first(source, chosen, scratch)
+            keep_first(source, chosen, scratch)
         if rule.since is not None:
             for at, batch in _placed(source, ["fetched_at"]):
                 chosen[at] &= fetched_since(batch.column(0), rule.since)
@@ -96,7 +97,12 @@ def finds_as_before(batch: pa.RecordBatch) -> Chosen:
     return pc.equal(outcomes, Outcome.UNCHANGED).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def _readable(batch: pa.RecordBatch, rule: Selection) -> Chosen:
+def holds_content(batch: pa.RecordBatch) -> Chosen:
+    """Return the rows of answers with content, whole or cut."""
+    return pc.is_in(batch.column("outcome").cast(pa.string()), _CONTENT).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def readable(batch: pa.RecordBatch, rule: Selection) -> Chosen:
     """Return the rows that have text to read, and do not ask to be left out."""
     types = batch.column("media_type").cast(pa.string())
     mask = pc.and_(pc.equal(batch.column("outcome").cast(pa.string()), Outcome.OK), pc.is_in(types, _READABLE))
@@ -129,7 +135,7 @@ def _keep_last(source: Source, chosen: Chosen, rule: Selection, scratch: Path) -
     buckets.close()
 
 
-def _keep_first(source: Source, chosen: Chosen, scratch: Path) -> None:
+def keep_first(source: Source, chosen: Chosen, scratch: Path) -> None:
     """Keep the first of the chosen rows with the same fingerprint."""
     buckets = Buckets(scratch, "fingerprint", _ROW, ranges_for(source.until.pages, RANGE_ROWS))
     for at, batch in _placed(source, ["fingerprint"]):

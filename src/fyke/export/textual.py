@@ -87,9 +87,7 @@ class JsonLines(_TextExport):
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
         if self._changes:
-            self._changed = changes_since(
-                self._source, self._rule.since or EVER, self._staging.scratch, with_noindex=self._rule.with_noindex
-            )
+            self._changed = changes_since(self._source, self._rule.since or EVER, self._staging.scratch, self._rule)
             self._chosen = self._changed > 0
         else:
             self._chosen = selection.select(self._source, self._rule, self._staging.scratch)
@@ -157,7 +155,7 @@ class Csv(_TextExport):
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
         if self._changes:
-            self._changed = changes_since(self._source, self._since or EVER, self._staging.scratch, with_noindex=True)
+            self._changed = changes_since(self._source, self._since or EVER, self._staging.scratch, None)
         return super().parts(mark)
 
     def _lines(self, part: RowRange) -> Iterator[tuple[bytes, int]]:

@@ -30,7 +30,7 @@ from fyke.report import charts, comparison
 from fyke.report.broken import BrokenLink, BrokenLinks
 from fyke.report.domains import DomainStanding, UnusualDomains, domain_standing, unusual_domains
 from fyke.report.languages import languages
-from fyke.report.near import near_duplicates
+from fyke.report.near import NearDuplicates, near_duplicates
 from fyke.report.shown import shown
 from fyke.report.sql import Questions, Rows
 from fyke.report.survey import Survey, survey
@@ -74,6 +74,7 @@ def figures(directory: Path, console: Console) -> dict[str, Any]:
         "languages": {"sample": facts.sample, "pages": facts.spoken},
         "reputation": asdict(facts.stand) if facts.stand else None,
         "unusual": asdict(facts.unusual) if facts.unusual else None,
+        "near": asdict(facts.near) if facts.near else None,
         "broken": {**links.as_dict(), "worst": [one._asdict() for one in facts.broken]} if links else None,
     }
 
@@ -88,6 +89,7 @@ class _Facts(NamedTuple):
     links: BrokenLinks | None  # None if there is no table of links
     broken: list[BrokenLink]  # the worst of them
     unusual: UnusualDomains | None
+    near: NearDuplicates | None
 
 
 def _facts(crawl: CrawlDirectory, config: Config, questions: Questions) -> _Facts:
@@ -95,7 +97,7 @@ def _facts(crawl: CrawlDirectory, config: Config, questions: Questions) -> _Fact
     spoken, sample = languages(questions, crawl.path)
     links = BrokenLinks(questions) if config.store.links else None
     broken = [*links.worst(BROKEN_LINKS, PAGES_OF_EACH)] if links else []
-    return _Facts(found, stand, spoken, sample, links, broken, unusual_domains(crawl.path))
+    return _Facts(found, stand, spoken, sample, links, broken, unusual_domains(crawl.path), near_duplicates(questions))
 
 
 def _check(crawl: CrawlDirectory, out: Path) -> None:
@@ -113,7 +115,6 @@ def page(crawl: CrawlDirectory, now_s: float) -> str:
     with Questions(crawl.path) as questions:
         status = status_of(crawl)
         facts = _facts(crawl, config, questions)
-        near = near_duplicates(questions)
     found, stand = facts.found, facts.stand
     rules = _rules(crawl.path / rewrite_rules.FILE)
     values = {
@@ -129,7 +130,7 @@ def page(crawl: CrawlDirectory, now_s: float) -> str:
         "stand": stand,
         "links": facts.links,
         "broken": facts.broken,
-        "near": near,
+        "near": facts.near,
         "unusual": facts.unusual,
         "charts": {
             "course": [*charts.of_time(found), *charts.of_outcomes(found)],

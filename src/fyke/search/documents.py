@@ -77,7 +77,14 @@ class Writing:
         rows = zip(keys, as_field(factors).tolist(), near, anchors_of, strict=True)
         for block in lot.texts(plan.column("text").to_numpy()):
             for text, (key, weight, cluster, anchors) in zip(block.to_pylist(), rows, strict=False):
-                self._writer.add_document(_document(self._analysis, text, key, weight, cluster, anchors))
+                self._add(_document(self._analysis, text, key, weight, cluster, anchors))
+
+    def _add(self, document: tantivy.Document) -> None:
+        try:
+            self._writer.add_document(document)
+        except ValueError:  # the thread that writes has ended, and only a commit says why
+            self._writer.commit()
+            raise
 
     def _delete(self, keys: list[int]) -> None:
         for key in keys:  # by query, because the call for a term takes every number as signed and finds nothing

@@ -88,7 +88,7 @@ class Indexer:
         self._archive = ArchiveReader(crawl, _settings(crawl).agent.user_agent)
         self._extractor = TextExtractor()
         self._own_text = OwnText()
-        self._not_shown = NotShown()
+        self._not_shown = NotShown(self.folder.lots)
         self._read = self._written = self._deleted = 0
         self._planned = False  # the plan is of this process, so nothing of it was written before
 
@@ -170,9 +170,6 @@ class Indexer:
     def _read_pages(self) -> None:
         end = safe_rows(self.folder.crawl, "pages")
         position = self.state.pages_read
-        self._not_shown = NotShown()
-        for number in range(self.state.lots if position < end else 0):
-            self._not_shown.add(Lot(self.folder.lots, number))
         lot = LotWriter(self._own_text)
         for row in self._rows(position, end):
             position += 1
@@ -197,7 +194,6 @@ class Indexer:
         """Write `lot`, save the state, and return a new lot."""
         if len(lot):
             lot.write(self.folder.lots, self.state.lots)
-            self._not_shown.add(Lot(self.folder.lots, self.state.lots))
             self._own_text.write(self.folder.lines(self.state.lots + 1))
             self._read += position - self.state.pages_read
             self._save(lots=self.state.lots + 1, pages_read=position, unreadable=self._unreadable())
@@ -228,7 +224,7 @@ class Indexer:
 
     def _is_news(self, row: dict[str, Any], lot: LotWriter) -> bool:
         """Return whether a visit that found a page as it was hides it by its header, or no longer does."""
-        fate = lot.fate(row["key"]) or self._not_shown.fate(row["key"])
+        fate = lot.fate(row["key"]) or self._not_shown.fate(row["key"], self.state.lots)
         return fate is not Fate.HIDDEN and row["noindex"] != (fate is Fate.REFUSED)
 
     # --- near, merge and write

@@ -6,7 +6,8 @@ graph of domains, and writes the ranks twice: for people as `DIR/tables/pagerank
 about a domain (`fyke.search.domain_signals`).
 
 A link to a page or a redirect counts once, however often it is there; links to what a page needs and links that say
-nofollow do not count. Links between any pages of two domains count once. Invariant: the ranks depend on the set of
+nofollow do not count. A copy was not read, so it has no links; it leads to the page of its domain that it repeats, as a
+redirect does. Links between any pages of two domains count once. Invariant: the ranks depend on the set of
 links alone; `memory_bytes` bounds what is in memory, not the result.
 """
 
@@ -25,13 +26,14 @@ from fyke.archive.table_files import TABLES, parquet_writer
 from fyke.core.batches import NO_KEYS, U64, LinkKind
 from fyke.core.urls import key_of, pay_level_domain
 from fyke.disk.files import sync_file, writing, written_whole
-from fyke.disk.ranges import append
+from fyke.disk.ranges import Buckets, append, ranges_for
 from fyke.search.domain_signals import PAGE_COLUMNS, ContentSums, reasons
 from fyke.search.folder import IndexFolder
 from fyke.search.graph import Graph, GraphBuilder
 from fyke.search.key_names import NameStore
 from fyke.search.pagerank import pagerank
 from fyke.search.ranks import rank_files
+from fyke.search.sketch import mixed
 from fyke.search.supporters import SUPPORTERS, supporters
 
 PAGE_RANKS = pa.schema([("key", pa.uint64()), ("pagerank", pa.float64())])
@@ -44,6 +46,8 @@ DOMAIN_RANKS = pa.schema(
     ]
 )  # fmt: skip
 GROUP_ROWS = 1 << 16
+
+_BODY = np.dtype([("body", "<u8"), ("copy", "?"), ("key", "<u8")])  # body: of its bytes and of the domain
 
 _HOST = r"^[a-z][a-z0-9+.-]*://(?P<host>\[[^\]]*\]|[^/:?#]+)"
 _COUNTED = pa.array([LinkKind.PAGE, LinkKind.REDIRECT], pa.uint8())
@@ -59,10 +63,16 @@ def rank_links(folder: IndexFolder, number: int, rows: tuple[int, int], memory_b
     of_pages = GraphBuilder(scratch, "pages", links + pages, memory_bytes)
     of_domains = GraphBuilder(scratch, "domains", links, memory_bytes)
     contents = ContentSums(scratch, pages)
+    bodies = Buckets(scratch, "bodies", _BODY, ranges_for(pages))
     for batch, domains in _pages(folder.crawl, pages, names):
         of_pages.add_nodes(batch.column("key").to_numpy(), domains)
         contents.add(batch, domains)
+        some = _bodies(batch, domains)
+        bodies.add(some["body"].copy(), some)
     contents.settle()
+    for some in bodies:
+        of_pages.add_links(*_copies(some))
+    bodies.close()
     for sources, targets, domains in _links(folder.crawl, links, names):
         of_pages.add_nodes(targets, domains)
         of_pages.add_links(sources, targets)
@@ -99,8 +109,27 @@ class DomainSignals(NamedTuple):
 
 def _pages(crawl: Path, rows: int, names: NameStore) -> Iterator[tuple[pa.RecordBatch, U64]]:
     """Yield pages, and the keys of their domains."""
-    for batch in arrivals(crawl, "pages", ["key", "domain", *PAGE_COLUMNS], 0, rows):
+    for batch in arrivals(crawl, "pages", ["key", "domain", "fingerprint", *PAGE_COLUMNS], 0, rows):
         yield batch, _keys(batch.column("domain").dictionary_encode(), names)
+
+
+def _bodies(batch: pa.RecordBatch, domains: U64) -> npt.NDArray[np.void]:
+    """Return _BODY of the pages that have one."""
+    fingerprints = batch.column("fingerprint").to_numpy()
+    rows = np.empty(len(fingerprints), _BODY)
+    rows["body"] = mixed(fingerprints + mixed(domains))
+    rows["copy"] = batch.column("duplicate").to_numpy(zero_copy_only=False)
+    rows["key"] = batch.column("key").to_numpy()
+    bodies: npt.NDArray[np.void] = rows[fingerprints != 0]
+    return bodies
+
+
+def _copies(rows: npt.NDArray[np.void]) -> tuple[U64, U64]:
+    """Return the copies among `rows` (_BODY), and the page that each repeats."""
+    rows = np.sort(rows)
+    first = np.searchsorted(rows["body"], rows["body"])
+    copied = rows["copy"] & ~rows["copy"][first]
+    return rows["key"][copied], rows["key"][first][copied]
 
 
 def _links(crawl: Path, rows: int, names: NameStore) -> Iterator[tuple[U64, U64, U64]]:

@@ -318,25 +318,29 @@ class Lot:
 
 
 class NotShown:
-    """The pages that are HIDDEN or REFUSED by the lots so far: 9 bytes each."""
+    """The pages that are HIDDEN or REFUSED by the lots so far: 9 bytes each. A lot is read once, when one asks."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lots = 0
         self._keys = NO_KEYS  # sorted
         self._fates = np.zeros(0, np.uint8)
 
     def __repr__(self) -> str:
-        return f"NotShown({len(self._keys)} pages)"
+        return f"NotShown({len(self._keys)} pages of {self._lots} lots)"
 
-    def add(self, lot: Lot) -> None:
-        """Add the next lot."""
+    def _add(self, lot: Lot) -> None:
         stay = np.isin(self._keys, lot.rows["key"], invert=True)
         hidden = lot.rows[np.isin(lot.rows["fate"], (Fate.HIDDEN, Fate.REFUSED))]
         keys = np.append(self._keys[stay], hidden["key"])
         order = np.argsort(keys)
         self._keys, self._fates = keys[order], np.append(self._fates[stay], hidden["fate"])[order]
 
-    def fate(self, key: int) -> Fate | None:
-        """Return the fate of the page `key`; None if it is neither."""
+    def fate(self, key: int, lots: int) -> Fate | None:
+        """Return the fate of the page `key` by the first `lots` lots; None if it is neither."""
+        for number in range(self._lots, lots):
+            self._add(Lot(self._folder, number))
+            self._lots = number + 1
         place = np.searchsorted(self._keys, np.uint64(key))
         there = place < len(self._keys) and self._keys[place] == key
         return Fate(self._fates[place]) if there else None

@@ -13,8 +13,6 @@ Used by the writing of documents and by searching.
 Invariant: `Analysis.words` of a text gives exactly the terms under which a document with it is found.
 """
 
-import errno
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,8 +23,8 @@ from unicodedata import normalize
 import tantivy
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from fyke.core.errors import DirectoryError, DiskFull
-from fyke.disk.files import require_readable
+from fyke.core.errors import DirectoryError
+from fyke.disk.files import means_no_room, no_room, require_readable
 
 LONGEST_WORD = 64
 SHOWN = ("title", "description", "text")  # also kept as they are shown
@@ -204,10 +202,10 @@ def engine_at(path: Path) -> Iterator[None]:
             raise
         require_readable(path)
         reason = " ".join(str(error).split())[:200]
-        if os.strerror(errno.ENOSPC) in reason:
-            raise DiskFull(f"no room for the index in {path}: free some space, and run the command again") from error
+        if means_no_room(reason):
+            raise no_room(path) from error
         raise DirectoryError(
-            f"the index in {path} cannot be used: {reason}; free some space, or delete {path.parent} and make it again"
+            f"the index in {path} cannot be used: {reason}; delete {path.parent} and make it again"
         ) from error
 
 
