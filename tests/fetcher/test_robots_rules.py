@@ -353,6 +353,7 @@ def test_rules_behind_all_that_is_read_forbid(line: bytes) -> None:
     assert verdict == Verdict(False, 0, SILENT)
     assert allows(b"User-agent: *\n" + before, "/b")
     assert allows(before[: MAX_BYTES // 2], "/b")
+    assert allows(b"\xef\xbb\xbf\n<!doctype html>" + before, "/b")
 
 
 def test_disallow_all_says_why():

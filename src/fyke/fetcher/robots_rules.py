@@ -13,7 +13,7 @@ matcher is the judge in the tests. Where it and the standard differ, we follow t
 - `/robots.txt` itself is always allowed (2.2.2);
 - `Allow: /dir/index.html` does not allow `/dir/`;
 - long lines are not cut at 16 KiB, only the file is, at 500 KiB and the line that crosses it. If none of them names an
-  agent, all is forbidden: the rules come later.
+  agent, all is forbidden: the rules come later. An HTML page in place of the file has none.
 
 We follow Google rather than the standard's letter in two points. Reserved characters are compared as written (the
 table in 2.2.2 escapes those of a query), and misspelt or longer field names are understood.
@@ -26,6 +26,7 @@ all. Most files are then checked in less than a millisecond, and the worst of 50
 Invariant: the same rule decides, in slices or at once.
 """
 
+import codecs
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
@@ -55,6 +56,7 @@ PIECES = 8  # of a rule, looked for in a URL
 ALWAYS = 0  # the code that every URL has
 RULE_BYTES = 192  # of memory for a rule, besides its texts
 SILENT = f"the first {MAX_BYTES >> 10} KiB of robots.txt name no agent, and more is not read"
+_BEFORE_A_PAGE = codecs.BOM_UTF8 + b" \t\r\n"  # that a server shows for any path, and which has no rules
 UNIT = 100  # steps of small things in one unit
 
 
@@ -252,7 +254,7 @@ class RobotsRules:
         """Return the rules of `body` for the product token `agent`, read in slices. Never raises, whatever the
         bytes."""
         groups = RobotsGroups(agent.lower())
-        is_meant = len(body) <= MAX_BYTES
+        is_meant = len(body) <= MAX_BYTES or body.lstrip(_BEFORE_A_PAGE).startswith(b"<")
         steps = len(body) >> 10
         for line in lines_of(body):
             steps += 1
