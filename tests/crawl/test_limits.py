@@ -174,6 +174,16 @@ def test_bytes_of_a_media_type(tmp_path: Path) -> None:
     assert fyke("check", str(into)).returncode == 0
 
 
+@pytest.mark.parametrize("longest", [100, 2000, 10**6])
+def test_rules_are_read_to_their_end_however_short_pages_may_be(tmp_path: Path, longest: int) -> None:
+    with small_site(pages=1) as site:
+        site.answers["/"] = 200, {"Content-Type": "text/html"}, b"<a href=/private>x</a>"
+        rules = b"User-agent: *\n" + b"Disallow: /x\n" * 1000 + b"Disallow: /private\n"
+        site.answers["/robots.txt"] = 200, {"Content-Type": "text/plain"}, rules
+        run = crawl(tmp_path / "there", settings(tmp_path, fetch={"max_body_bytes": longest}), site.url)
+    assert run.status == 0 and site.asked["/"] == 1 and not site.asked["/private"], run.summary
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [

@@ -32,7 +32,9 @@ from fyke.archive.division import division
 from fyke.core.config import build
 from fyke.core.errors import ConfigurationError, DirectoryInUse
 from fyke.crawl.agent import Agent
+from fyke.crawl.run import ROOM_BYTES
 from fyke.disk.checkpoint import Checkpoint, newest
+from fyke.quantities import size
 from loaded import COMMAND
 from web_server import Answer, web_server
 
@@ -438,7 +440,8 @@ def test_a_disk_that_fills_and_empties_is_a_pause(tmp_path: Path, disk: Path) ->
         assert process.wait(60) == 0
         whole(disk / "crawl", site)
     said = (tmp_path / "said").read_text()
-    assert "goes on" in said and "Traceback" not in said
+    assert f"goes on once {size(ROOM_BYTES)} are free" in said
+    assert "room again: the crawl goes on" in said and "Traceback" not in said
 
 
 @pytest.mark.parametrize("room", [True, False])

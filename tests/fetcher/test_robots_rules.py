@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fyke.core.slices import SLICE_STEPS, Slices
 from fyke.fetcher.robots_lines import MAX_BYTES, MOST_TEXT_CHARS
-from fyke.fetcher.robots_rules import FEW, RobotsRules, Verdict
+from fyke.fetcher.robots_rules import FEW, SILENT, RobotsRules, Verdict
 
 RobotsMatcher = pytest.importorskip("jwm.robotstxt.googlebot").RobotsMatcher
 
@@ -342,6 +342,18 @@ def test_no_pattern_is_slow():
     for target in ("/" + "a" * 8000, "/" + "ab" * 4000, "/b" + "a" * 8000 + "c"):
         rules.verdict(target)
     assert time.process_time() - begin < 0.5  # a backtracking matcher needs the age of the universe
+
+
+@given(st.sampled_from([b"# hm", b"", b"Sitemap: http://x/s", b"Disallow: /a", b"Allow: /", b"nonsense"]))
+@settings(max_examples=12)
+def test_rules_behind_all_that_is_read_forbid(line: bytes) -> None:
+    """Nobody is named in what is read, so what the rules say to us comes later. A shorter file has no later."""
+    before = (line + b"\n") * (MAX_BYTES // (len(line) + 1) + 1)
+    verdict = RobotsRules.parse(before + b"User-agent: *\nAllow: /\n", AGENT).verdict("/b")
+    assert verdict == Verdict(False, 0, SILENT)
+    assert allows(b"User-agent: *\n" + before, "/b")
+    assert allows(before[: MAX_BYTES // 2], "/b")
+    assert allows(b"\xef\xbb\xbf\n<!doctype html>" + before, "/b")
 
 
 def test_disallow_all_says_why():

@@ -49,7 +49,7 @@ from fyke.frontier.filters import filters_for
 from fyke.frontier.quota import NAME as PAGES_RULE
 from fyke.frontier.quota import PageLimits
 from fyke.progress import Progress, print_line
-from fyke.quantities import duration
+from fyke.quantities import duration, size
 
 STOPPED_EARLY = "stopped while the crawl was opened, before the first request; the same command goes on"
 ROOM_BYTES = 16 << 20  # free, with which a paused crawl goes on; doubled each time that it was too little
@@ -175,12 +175,12 @@ class _CrawlRun:
         wait_s = min(self._config.crawl.wait_s, self._time_is_up_at - clock())
         if isinstance(error, LimitMet) or wait_s <= 0:
             return False
-        told = f"fyke: {error}; until then the crawl pauses, for {duration(wait_s)} at most"
-        print_line(self._console, told)
-        came = _obey_signals(stop.set)
-        deadline = clock() + wait_s
         is_new = clock() - self._went_on_at > self._config.crawl.wait_s  # otherwise the work under way takes more
         self._room_bytes = ROOM_BYTES if is_new else max(ROOM_BYTES, 2 * self._room_bytes)
+        pause = f"the crawl pauses, for {duration(wait_s)} at most, and goes on once {size(self._room_bytes)} are free"
+        print_line(self._console, f"fyke: {error}; until then {pause}")
+        came = _obey_signals(stop.set)
+        deadline = clock() + wait_s
         while not (stop.is_set() or clock() > deadline):
             with suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), ROOM_BEAT_S)

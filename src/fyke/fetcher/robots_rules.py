@@ -12,7 +12,8 @@ matcher is the judge in the tests. Where it and the standard differ, we follow t
   `%20`, `|` `%7C`;
 - `/robots.txt` itself is always allowed (2.2.2);
 - `Allow: /dir/index.html` does not allow `/dir/`;
-- long lines are not cut at 16 KiB, only the file is, at 500 KiB and the line that crosses it.
+- long lines are not cut at 16 KiB, only the file is, at 500 KiB and the line that crosses it. If none of them names an
+  agent, all is forbidden: the rules come later. An HTML page in place of the file has none.
 
 We follow Google rather than the standard's letter in two points. Reserved characters are compared as written (the
 table in 2.2.2 escapes those of a query), and misspelt or longer field names are understood.
@@ -25,6 +26,7 @@ all. Most files are then checked in less than a millisecond, and the worst of 50
 Invariant: the same rule decides, in slices or at once.
 """
 
+import codecs
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
@@ -36,7 +38,7 @@ import numpy.typing as npt
 
 from fyke.core.slices import Slices, whole
 from fyke.fetcher.robots_groups import RobotsGroups
-from fyke.fetcher.robots_lines import Field, Line, lines_of
+from fyke.fetcher.robots_lines import MAX_BYTES, Field, Line, lines_of
 
 ROBOTS_PATH = "/robots.txt"
 
@@ -53,6 +55,8 @@ FEW = 64  # as many rules with wildcards are tried one by one
 PIECES = 8  # of a rule, looked for in a URL
 ALWAYS = 0  # the code that every URL has
 RULE_BYTES = 192  # of memory for a rule, besides its texts
+SILENT = f"the first {MAX_BYTES >> 10} KiB of robots.txt name no agent, and more is not read"
+_BEFORE_A_PAGE = codecs.BOM_UTF8 + b" \t\r\n"  # that a server shows for any path, and which has no rules
 UNIT = 100  # steps of small things in one unit
 
 
@@ -250,16 +254,20 @@ class RobotsRules:
         """Return the rules of `body` for the product token `agent`, read in slices. Never raises, whatever the
         bytes."""
         groups = RobotsGroups(agent.lower())
+        is_meant = len(body) <= MAX_BYTES or body.lstrip(_BEFORE_A_PAGE).startswith(b"<")
         steps = len(body) >> 10
         for line in lines_of(body):
             steps += 1
             if line is not None:
                 groups.read(line)
+                is_meant |= line.field is Field.USER_AGENT
                 steps += 3 + (len(line.value) >> 8)
             if steps >= UNIT:
                 yield steps
                 steps = 0
         yield steps
+        if not is_meant:
+            return cls.disallow_all(SILENT)
         rules = cls(crawl_delay_s=groups.delay_s, sitemaps=tuple(groups.sitemaps))
         rules.size_bytes = groups.sitemap_bytes
         yield from rules._take(groups.lines)

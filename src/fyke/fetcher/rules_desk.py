@@ -63,7 +63,7 @@ class RulesDesk:
         self._clock = clock
         self._slicer = slicer
         self._long = LongRules(book, slicer, config.agent.user_agent)
-        self._unfolding = Unfolding(slicer, min(config.fetch.max_body_bytes, MAX_BYTES + 1))  # more is not read
+        self._unfolding = Unfolding(slicer, MAX_BYTES + 1)  # more is not read
         self._negative_s = config.dns.negative_ttl_s
         self._product = config.agent.user_agent
         self._read_sitemaps = config.crawl.sitemaps

@@ -111,8 +111,10 @@ async def test_whatever_the_server_does_there_is_one_answer(name):
         assert client.curl.in_flight == 0
 
 
-async def test_of_rules_no_more_is_taken_than_is_read():
-    async with web(endless) as server, Client() as client:
+@pytest.mark.parametrize("most_bytes", [1000, 8 << 20])
+async def test_of_rules_no_more_is_taken_than_is_read(most_bytes):
+    """And no less, however short pages may be."""
+    async with web(endless) as server, Client(max_body_bytes=most_bytes) as client:
         origin = server.url("", "h.test")
         came = asyncio.get_running_loop().create_future()
         client.registry.fetch(robots_visit(f"{origin}/robots.txt", origin), LOCAL, client._into(came))

@@ -38,10 +38,9 @@ from fyke.core.decoding import accepted_codings
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Purpose, Visit, headers_of
 from fyke.fetcher.access import HIDDEN, Access, Sites
-from fyke.fetcher.unfolding import WIRE_BYTES
 from fyke.fetcher.wire.chunks import ChunkedEnd, overlooked_chunks
 from fyke.fetcher.wire.curl import CurlClient
-from fyke.fetcher.wire.request import Done, Longest, Option, Request
+from fyke.fetcher.wire.request import Done, Option, Request
 from fyke.fetcher.wire.transfer import note
 
 PROXY_REFUSED, MISDIRECTED = 407, 421
@@ -103,9 +102,8 @@ class Http:
             fields, shown = [*fields, condition.encode()], [*shown, condition]
         server = "" if self._access.proxy else address  # a proxy looks names up for itself
         head = self.request_head(visit.url, shown)
-        longest: Longest | None = _longest_rules if visit.purpose is Purpose.ROBOTS else None
-        if self._access.media_bytes and visit.purpose is Purpose.PAGE:
-            longest = self._longest
+        is_limited = self._access.media_bytes and visit.purpose is Purpose.PAGE
+        longest = self._longest if is_limited else None
         self._curl.start(Request(visit, server, self, head, fields, longest, _chunked, http_1, to_the_end, anew), done)
 
     def _longest(self, lines: Sequence[bytes]) -> tuple[int, str] | None:
@@ -309,8 +307,3 @@ def _chunked(lines: Sequence[bytes]) -> ChunkedEnd | None:
     """Return what finds the end of the body, if libcurl does not."""
     coded = any(line[:18].lower() == b"transfer-encoding:" for line in lines)
     return overlooked_chunks(final_head(lines)) if coded else None
-
-
-def _longest_rules(_: Sequence[bytes]) -> tuple[int, str] | None:
-    """Limit a robots.txt to the bytes that are read of it."""
-    return WIRE_BYTES, ""

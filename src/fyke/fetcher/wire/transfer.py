@@ -17,7 +17,8 @@ import pycurl
 
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Exchange
+from fyke.core.visits import Exchange, Purpose
+from fyke.fetcher.unfolding import WIRE_BYTES
 from fyke.fetcher.wire.chunks import ChunkedEnd
 from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
 from fyke.fetcher.wire.handshakes import LARGE_BYTES, is_large
@@ -131,7 +132,6 @@ class Slot:
         self.large = False  # its server sent too much before it was asked anything
         self.asked = 0  # how often libcurl was about to send the request
         self.refused = ""  # why the body is not wanted, or its rest
-        self._room_bytes = self._limit_bytes
         self._why = ""
         self.disk_error: OSError | None = None
 
@@ -141,6 +141,7 @@ class Slot:
     def aim(self, request: Request, done: Done, now: float, body: Document) -> None:
         """Prepare for `request`. Raises pycurl.error or ValueError for a URL libcurl cannot take."""
         self.request, self.done, self.started, self.body = request, done, now, body
+        self._room_bytes = WIRE_BYTES if request.visit.purpose is Purpose.ROBOTS else self._limit_bytes
         self.curl.setopt(pycurl.URL, request.visit.url)
         address = request.address
         if address != self._address:
