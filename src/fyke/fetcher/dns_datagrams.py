@@ -14,8 +14,7 @@ those that get no answer. If the buffer may be full, a question is sent that eve
 without an answer keep no others waiting.
 
 Invariants: each question gets an answer, or the reason why there is none, once, at most `timeout_s` after it was sent.
-Bounded: at most `BURST` may wait in the server's buffer, at most `IN_FLIGHT` for their answers, and at most `RATE` are
-sent in a second.
+Bounded: at most `BURST` may wait in the server's buffer, and at most `IN_FLIGHT` for their answers.
 """
 
 import asyncio
@@ -31,8 +30,6 @@ from fyke.fetcher import dns_message as dns
 SOCKETS = 16  # open, besides those that still wait for an answer
 QUESTIONS = 1000  # asked on one socket
 IN_FLIGHT = 4000  # 250 a socket, whose buffer holds as many answers
-RATE = 500.0  # questions a second at most, of which those of `AHEAD_S` may be sent at once
-AHEAD_S = 0.02
 BURST = 128  # questions that may wait in a server's buffer, which holds two or three hundred
 TAKEN_S = 0.05  # after which a running server has taken a question out of it
 MOST_UNREADABLE = 4  # answers to one question
@@ -108,7 +105,6 @@ class Datagrams:
         self._sent: deque[_Asked] = deque()  # in order; some were answered since
         self._count = 0  # of all that were sent
         self._waiting = 0  # for their answers
-        self._next_at = 0.0  # when the next may be sent (loop clock)
         self._untaken: dict[int, float] = {}  # by place: until when a question may still be in its buffer
         self._probed_until = 0.0
         self._alarms: dict[Callable[[], None], asyncio.TimerHandle] = {}
@@ -147,12 +143,8 @@ class Datagrams:
     def _go_on(self) -> None:
         """Send the questions that may be sent now."""
         while self._unsent and len(self._untaken) < BURST and self._waiting < IN_FLIGHT:
-            if (wait_s := self._next_at - AHEAD_S - self._loop.time()) > 0:
-                self._arm(self._send_next, wait_s)
-                break
             asked = self._unsent.popleft()
             if not asked.answer.done() and self._send(asked):
-                self._next_at = max(self._next_at, self._loop.time()) + 1 / RATE
                 self._untaken[asked.place] = self._loop.time() + TAKEN_S
                 self._arm(self._take_old, TAKEN_S)
         if len(self._untaken) >= BURST:
@@ -259,10 +251,6 @@ class Datagrams:
         """Have `what` called in `in_s` seconds, unless it will be called anyway."""
         if what not in self._alarms:
             self._alarms[what] = self._loop.call_later(in_s, what)
-
-    def _send_next(self) -> None:
-        del self._alarms[self._send_next]
-        self._go_on()
 
     def _take_old(self) -> None:
         """Count old questions as taken, because the server had time, and send others."""
