@@ -88,3 +88,12 @@ def test_what_one_rule_refuses_after_the_other_is_counted_under_the_last(tmp_pat
     crawl.restart()
     assert not crawl.frontier.left_out.freed and not crawl.frontier.left_out.recounted
     crawl.close()
+
+
+def test_a_link_that_each_page_has_is_written_once(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path, small_web(1), CrawlSection(scope=Scope.WEB, deny=["spam"]), sizes=SIZES)
+    menu = url_batch([locate("http://spam.example/menu")])
+    for _ in range(100):
+        assert not crawl.frontier.left_out.accepted(menu).num_rows
+    assert len(crawl.frontier.left_out._links) == 1
+    crawl.close()

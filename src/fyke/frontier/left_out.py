@@ -4,7 +4,8 @@ Found links are asked as they come (`accepted`). URLs that the crawl had accepte
 their host are asked for, and as they go out (`divert`), so that a rule holds from the restart at which it was added.
 Rules change only between two runs. If they did, the next run asks anew about all that waits here.
 
-The links are as many as were refused, with repeats: they are written in sequence, and read if the rules change.
+The links are as many as were refused, without repeats of the latest `LATELY`: the same menu is on each page of a site.
+They are written in sequence, and read if the rules change.
 
 Invariant: a URL that a rule refused is here until no rule refuses it.
 """
@@ -12,15 +13,17 @@ Invariant: a URL that a rule refused is here until no rule refuses it.
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, URLS, first_of_each_key, keep
+from fyke.core.batches import EMPTY, URLS, first_of_each_key, keep, numbers, u64
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.filters import Filters
 
 NAME = "rules that were added later"
 ROWS = 4096
+LATELY = 1 << 16  # refused links, by key and kind
 
 
 class LeftOut:
@@ -34,6 +37,7 @@ class LeftOut:
         before = saved.get("rules", filters.edited)
         changed = before != filters.edited
         self.recounted = frozenset(before if changed else ())  # earlier rules; what they refused is counted anew
+        self._lately: set[int] = set()
         self._left = [len(self._links), len(self._urls)] if changed else saved.get("left", [0, 0])  # to be asked again
 
     def __repr__(self) -> str:
@@ -51,9 +55,15 @@ class LeftOut:
     def accepted(self, urls: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of `urls` that every filter accepts, each key once. Those that a rule refuses wait."""
         # Filter before the repeats go: a refused row must not hide an accepted one.
-        return first_of_each_key(
-            self._filters.accept(urls, lambda refused: self._links.put(first_of_each_key(refused)))
-        )
+        return first_of_each_key(self._filters.accept(urls, self._put_aside))
+
+    def _put_aside(self, refused: pa.RecordBatch) -> None:
+        refused = first_of_each_key(refused)
+        marks = (u64(refused, "key") ^ numbers(refused, "kind").astype(np.uint64)).tolist()
+        self._links.put(keep(refused, np.fromiter((mark not in self._lately for mark in marks), np.bool_, len(marks))))
+        if len(self._lately) + len(marks) > LATELY:
+            self._lately.clear()
+        self._lately.update(marks[:LATELY])
 
     def divert(self, urls: pa.RecordBatch) -> pa.RecordBatch:
         """Let those of `urls` wait that a rule refuses now. Returns the others."""
