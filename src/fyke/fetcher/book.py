@@ -75,8 +75,7 @@ _EARLIER_COLUMNS = (
     " crawl_delay_s"
 )
 _LATER_COLUMNS = f"{_EARLIER_COLUMNS}, trouble"
-_LATEST_COLUMNS = f"{_LATER_COLUMNS}, answering, vain"
-_HOST_COLUMNS = f"{_LATEST_COLUMNS}, faults"
+_HOST_COLUMNS = f"{_LATER_COLUMNS}, answering, vain, faults"
 _ROBOTS_COLUMNS = "key, origin, state, fetched_at, expires_at, status, reason, body, failures"
 _DIGESTS = f"""
 ALTER TABLE hosts ADD COLUMN digest INTEGER;
@@ -101,7 +100,7 @@ DROP TABLE earlier;
 
 _OF_2 = _widened(_EARLIER_COLUMNS, "'', '', 0, 0")
 _OF_3 = _widened(_LATER_COLUMNS, "'', 0, 0")
-_OF_4 = _widened(_LATEST_COLUMNS, "0")
+_OF_4 = _widened(f"{_LATER_COLUMNS}, answering, vain", "0")
 _MADE_OF = {0: _SCHEMA, UNDIGESTED: _DIGESTS + _OF_2, 2: _OF_2, 3: _OF_3, 4: _OF_4}  # by the format found
 _SAVE_HOST = f"INSERT OR REPLACE INTO hosts VALUES ({', '.join('?' * (len(ROW) + 1))})"
 _SAVE_ROBOTS = f"INSERT OR REPLACE INTO robots VALUES ({', '.join('?' * 10)})"
