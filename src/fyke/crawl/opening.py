@@ -294,7 +294,9 @@ class Rooms:
     def _open_fetcher(self) -> None:
         config, prepared, loop = self._config, self._prepared, asyncio.get_running_loop()
         kept = kept_connections(config.fetch.connections, prepared.other_connections)
-        of_address = 0 if any(table.proxy for table in config.site) else KEPT_OF_ADDRESS  # a proxy asks for many hosts
+        # Without a rest, hosts are asked at once at one address; a proxy is asked for many hosts.
+        shares = not config.politeness.address_delay_s or any(table.proxy for table in config.site)
+        of_address = 0 if shares else KEPT_OF_ADDRESS
         self._curl = CurlClient(
             loop, config.fetch, self._clock, str(self._directory.state), self._pace, kept=kept, of_address=of_address
         )

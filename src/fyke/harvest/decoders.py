@@ -7,8 +7,8 @@ Named by `fyke.harvest.charset`. Three kinds:
   JIS X 0208, NEC's and IBM's rows are in Python's Shift_JIS alone;
 - `replacement`, which shows nothing of the content.
 
-Differs from the standard: malformed bytes may give another number of U+FFFD; of Big5, 158 characters of HKSCS-2008
-are not known, and two are full-width; U+FF5E of JIS X 0212 is `~`.
+Differs from the standard: malformed bytes may give another number of U+FFFD; of Big5, two characters are full-width;
+U+FF5E of JIS X 0212 is `~`.
 """
 
 import codecs
@@ -27,6 +27,17 @@ MOST_FAULTS = 10_000  # of Python's decoder in a piece, for which another is ask
 _OTHER_SIGNS = {"windows-1255": {0xCA: "\u05ba"}, "koi8-u": {0xAE: "ў", 0xBE: "Ў"}}
 _JIS_WIDE = dict(zip("〜‖−¢£¬", "～∥－￠￡￢", strict=True))
 _BIG5_SIGNS = dict(zip("•､‾∼♁☉¥¢£", "‧﹑¯～⊕⊙￥￠￡", strict=True))
+_HKSCS_2008 = (  # from 87 7A on
+    "㡵𡵓𣚞𦀡㻬𥣞㫵竼龗𤅡𨤍𣇪𠪊𣉞䌊蒄龖鐯䤰蘓墖靊鈘秐稲晠権袝瑌篅枂稬剏遆㓦珄𥶹瓆鿇垳䤯呌䄱𣚎堘穲𧭥讏䚮𦺈䆁𥶙箮𢒼鿈𢓁𢓉𢓌鿉蔄𣖻䂴鿊䓡𪷿拁灮鿋"
+)
+_BIG5_LACKS = (  # two bytes and their character
+    "8E69箸 8E6F簆 8E7E糎 8EAB緒 8EB4縝 8ECD者 8ED0耨 8F57菁 8F69蒨 8F6E萏 8FCB覦 8FCC覩 8FFE起 906D都 907A銹 90DC靜 "
+    "90F1響 91BF鼖 9244蔃 92AF兙 92B0兛 92B1兝 92B2兞 92C8鍮 92D1瑹 9447浧 94CA禛 95D9邗 9644靝 96ED瀞 96FC嬨 9B76爁 "
+    "9B78矗 9B7B纇 9BC6駖 9BDE釔 9BEC惞 9BF6澶 9C42輶 9C53侻 9C62營 9C68鄄 9C6B鷰 9C77菏 9CBC尐 9CBD秣 9CD0婧 9D57輋 "
+    "9D5A筑 9DC4拐 9EA9恢 9EEF痹 9EFD汊 9F60鬮 9F66鼗 9FCB僭 9FD8弌 A063蠏 A077拎 A0D5瑨 A0DF煢 A0E4牐 C6CF廴 C6D3无 "
+    "C6D5癶 C6D7隶 C6DE〃 C6DF仝 FA5F倩 FA66偽 FABD包 FAC5卄 FAD5卿 FB48嘅 FBB8婷 FBF3幵 FBF9廐 FC4F彘 FC6C悤 FCB9撐 "
+    "FCE2晴 FCF1杞 FDB7沜 FDB8渝 FDBB港 FDF1煮 FE52猪 FE6F瑜 FEAA瓩 FEDD砉"
+)
 _GB18030_SIGNS = dict(
     zip(
         "\ue5e5\ue78d\ue78e\ue78f\ue790\ue791\ue792\ue793\ue794\ue795\ue796\ue7c7\ue81e\ue826\ue82b\ue82c\ue832\ue843\ue854"
@@ -135,7 +146,10 @@ def _at_fault(wide: _Wide, error: UnicodeError) -> tuple[str, int]:
 
 def _big5() -> dict[bytes, str]:
     controls = [*range(0x2400, 0x2420), 0x2421, ord("€")]
-    return {bytes([0xA3, 0xC0 + at]): chr(number) for at, number in enumerate(controls)}
+    found = {bytes([0xA3, 0xC0 + at]): chr(number) for at, number in enumerate(controls)}
+    trails = [*range(0x7A, 0x7F), *range(0xA1, 0xE0)]
+    found |= {bytes([0x87, trail]): sign for trail, sign in zip(trails, _HKSCS_2008, strict=True)}
+    return found | {bytes.fromhex(one[:4]): one[4:] for one in _BIG5_LACKS.split()}
 
 
 _WIDE = {
