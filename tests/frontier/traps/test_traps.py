@@ -201,6 +201,13 @@ def test_a_shape_that_wavers_costs_no_more_than_a_few_looks(guard: Guard) -> Non
         looked += before
     assert looked > 10_000, "each wavering has a reason to look at all of it"
     assert guard.stage.state()["looks"] == 0
+    learn(guard, numbered("/other/", AFTER, 10_000), True)
+    cleared = 0
+    for url in numbered("/", len(guard.stage)):
+        at = locate(url)
+        guard.stage.note_visited(*(np.array([key], np.uint64) for key in (at.key, at.host, at.domain)))
+        cleared += guard.stage.take_cleared().num_rows
+    assert cleared == 500, "visits pay for the looks that find what is no trap any more"
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ class Traps:
         self._lately: deque[int] = deque(maxlen=LATELY)  # domains of the latest visits to URLs not let go
         self._grown = 0.0  # share of the latest visits to hosts that grow
         self._left = int(saved.get("left", 0))  # rows still to be looked at, because fewer shapes are barren
-        self._looks = int(saved.get("looks", 0))  # rows that may be looked at
+        self._looks = int(saved.get("looks", 0))  # rows that may be: one for each URL put aside, and for each visit
         if (not after or self.probes.forgave) and len(self._queue):
             self._left = self._looks = len(self._queue)
 
@@ -141,7 +141,7 @@ class Traps:
         self._domains.note_waiting(u64(aside, "domain"))
         self.probes.note_put_aside(u64(aside, "host"), u64(aside, "domain"))
         self._guard.learn_of_traps(aside)
-        self._looks += aside.num_rows  # one for each URL put aside, so that a shape that wavers costs no more
+        self._looks += aside.num_rows  # so that a shape that wavers costs no more
         return keep(urls, ~traps)
 
     def _reasons(self, urls: pa.RecordBatch) -> Reasons:
@@ -222,6 +222,7 @@ class Traps:
     def note_visited(self, keys: U64, hosts: U64, domains: U64) -> None:
         """Note that visits to these URLs, hosts and domains (uint64[n] each) are over."""
         self.probes.note_visited(hosts, domains)
+        self._looks = min(self._looks + len(keys), len(self._queue))
         own = ~self._are_exempt(keys)
         if len(self) and own.any():
             grown = float(self.probes.grown(hosts[own], domains[own]).mean())
