@@ -5,6 +5,8 @@ import os
 import resource
 import signal
 import zlib
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -133,21 +135,38 @@ def test_documents_are_read_beside_thousands_of_connections() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_a_domain_whose_documents_take_too_long_is_left(documents: Documents) -> None:
-    """A page whose text unfolds to hundreds of megabytes; documents of others go on."""
+def test_a_page_that_unfolds_to_hundreds_of_megabytes_has_no_room_for_them() -> None:
     bomb = zlib.compress(b"(x) Tj " * (20 << 20), 1)
     stream = b"<< /Filter /FlateDecode /Length %d >>\nstream\n%s\nendstream" % (len(bomb), bomb)
     whole = pdf(LINES)
     begin, end = whole.index(b"<< /Length"), whole.index(b"endstream") + len(b"endstream")
-    hasty = Documents(0.4)
-    pages = [page_of(whole[:begin] + stream + whole[end:]) for _ in range(MOST_FAULTS + 1)]
+    page = page_of(whole[:begin] + stream + whole[end:])
+    with closing(Documents()) as documents, ThreadPoolExecutor(1) as beside:
+        documents.process(page_of(whole))
+        assert documents._process is not None
+        status, peaks_kb = Path(f"/proc/{documents._process.pid}/status"), [0]
+        reading = beside.submit(documents.process, page)
+        while not reading.done():
+            with suppress(OSError):
+                peaks_kb += [int(line.split()[1]) for line in status.read_text().splitlines() if "VmHWM" in line]
+        reading.result()
+    assert page.text == ""
+    assert "its reader died" in page.findings["Documents"]["fault"]
+    assert 50_000 < max(peaks_kb) < 256 << 10
+
+
+def test_a_domain_whose_documents_take_too_long_is_left(documents: Documents, tmp_path: Path) -> None:
+    """Documents of others go on."""
+    (tmp_path / "worker.py").write_text("import time\ntime.sleep(60)\n")
+    hasty = Documents(0.2, worker=tmp_path / "worker.py")
+    pages = [page_of(pdf(LINES)) for _ in range(MOST_FAULTS + 1)]
     for page in pages:
         hasty.process(page)
         assert page.text == ""
     hasty.close()
     assert "too long" in pages[0].findings["Documents"]["fault"]
     assert "of its domain" in pages[-1].findings["Documents"]["fault"]
-    other = page_of(whole)
+    other = page_of(pdf(LINES))
     other.exchange.visit.domain += 1
     documents.process(other)
     assert other.text

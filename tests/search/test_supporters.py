@@ -1,5 +1,6 @@
 """Supporters against sets; the same whatever memory there is; farms are told from others, and honest domains let be."""
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,20 @@ def test_many_are_estimated(tmp_path: Path) -> None:
     roots = spread(10_000 * (np.arange(40) + 1))
     off = rows["behind"][np.searchsorted(keys, roots)] / np.array(wanted) - 1
     assert abs(float(off.mean())) < 0.06 and float(np.abs(off).max()) < 0.4
+
+
+def test_memory_is_bounded_however_many_nodes_there_are(tmp_path: Path) -> None:
+    nodes, memory_bytes = 300_000, 1 << 20
+    ends = spread(np.stack([np.arange(nodes), np.arange(nodes) // 2], axis=1))
+    builder = GraphBuilder(tmp_path, "test", nodes, memory_bytes)
+    builder.add_nodes(ends.reshape(-1), np.zeros(ends.size, np.uint64))
+    builder.add_links(ends[:, 0], ends[:, 1])
+    graph = builder.build()
+    tracemalloc.start()
+    supporters(graph, tmp_path, memory_bytes)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken < 6 * (32 << 20), "some copies of a chunk of sketches"
 
 
 @given(st.integers(2, 10**6), st.integers(0, 10**6), st.floats(0, 1e9), st.floats(0.1, 1e4), st.integers(1, 10**7))

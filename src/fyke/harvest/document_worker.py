@@ -20,7 +20,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 ZIPPED = b"PK\x03\x04"
-MEMORY_BYTES = 1 << 30  # of addresses
+MEMORY_BYTES = 256 << 20  # of addresses: books of 4 MB take 60
 WORK_S = 3.0  # of processor time for a document
 MOST_PAGES = 2_000
 MOST_CHARS = 1 << 20

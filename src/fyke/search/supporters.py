@@ -42,6 +42,7 @@ SUPPORTERS = np.dtype(
     ]
 )
 _CHUNK_BYTES = 32 << 20  # of sketches in hand
+_COUNTED_ROWS = _CHUNK_BYTES // (8 * REGISTERS)  # each register is a float64 when it is counted
 _ALPHA = 0.7213 / (1 + 1.079 / REGISTERS)  # Flajolet et al. 2007, Figure 3
 
 Table = npt.NDArray[Any]
@@ -167,8 +168,7 @@ def _counted(sketches: Sketches) -> Table:
 
 
 def _chunks(nodes: int) -> Iterator[slice]:
-    most = _CHUNK_BYTES // REGISTERS
-    return (slice(begin, begin + most) for begin in range(0, nodes, most))
+    return (slice(begin, begin + _COUNTED_ROWS) for begin in range(0, nodes, _COUNTED_ROWS))
 
 
 def _table(path: Path, shape: tuple[int, ...], dtype: Any, memory_bytes: int) -> Table:
