@@ -28,6 +28,7 @@ MIXES: dict[str, tuple[list[str], int, int]] = {  # behaviours, hosts of each, p
     "delay": (["all-is-slow"], 600, 1),
     "all": ([*BEHAVIOURS], 1, 1),
     "crowd": (["throttles", "rules-slow", "name-fails", "slow-body", "rests-for-a-day"], 60, 20),
+    "heavy-pages": (["page-of-8-mb", "feed-of-60-mb"], 12, 60),
     "heavy-crowd": (["body-of-30-mb", "page-of-8-mb", "sitemap-of-50-mb", "feed-of-60-mb"], 12, 3),
     "hoarders": (["brings-much-and-waits"], 700, 1),
     "long-ways": (

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,29 @@ async def test_a_long_rest_outlives_the_workbench(tmp_path: Path, host_delay_s: 
     times = [at for at, _ in server.asked]
     assert len(times) == 4
     assert all(later - sooner >= 120 for sooner, later in pairwise(times)), server.asked
+
+
+async def test_who_is_held_back_is_asked_later_and_others_meanwhile(tmp_path: Path) -> None:
+    config = Config.model_validate({"politeness": {"host_delay_s": 0, "address_delay_s": 0}})
+    clock = VirtualClock()
+    server = Server(clock, b"")
+    held: set[int] = set()
+    with fetching(tmp_path, config, clock, server) as fetcher:
+        fetcher._rooms = replace(fetcher._rooms, holds_back=held.__contains__)
+        at = [locate(f"http://{name}.test/{page}") for name in "ab" for page in range(5)]
+        held.add(at[0].host)
+        fetcher.put(url_batch(at))
+
+        async def go_on() -> set[str]:
+            for _ in range(100):
+                fetcher.pump()
+                await asyncio.sleep(0)
+                clock.advance(0.05)
+            return {url for _, url in server.asked if not url.endswith("robots.txt")}
+
+        assert await go_on() == {f"http://b.test/{page}" for page in range(5)}
+        held.clear()
+        assert await go_on() == {f"http://{name}.test/{page}" for name in "ab" for page in range(5)}
 
 
 async def test_a_crawl_delay_is_in_the_book_when_its_first_rest_begins(tmp_path: Path) -> None:

@@ -219,6 +219,25 @@ def test_nobody_waits_for_large_pages_and_no_more_come_while_many_wait(monkeypat
     assert sorted(found) == sorted(urls(came))
 
 
+def test_a_host_is_held_back_while_a_large_page_of_it_waits_for_room() -> None:
+    """Otherwise one host with hundreds would fill all places, and then no host could be asked."""
+    came = [answer(f"http://{name}.example/{n}", b"%d" % n * 100) for n in range(4) for name in ("one", "two")]
+    keys = {exchange.visit.host for exchange in came}
+    small = answer("http://three.example/", b"a")
+    lane = lane_of(100, 100)
+    lane._under_way = True
+    with harvest_with(lane) as harvest:
+        reaped(harvest, [*came, small])
+        assert all(map(harvest.holds_back, keys)) and not harvest.holds_back(small.visit.host)
+        lane._under_way = False
+        while harvest.waiting:
+            reaped(harvest, [])
+            waiting = {one.visit.host for one, _, _ in harvest._large._later._line}
+            assert {key for key in keys if harvest.holds_back(key)} == waiting
+    for exchange in [*came, small]:
+        exchange.body.close()
+
+
 def test_a_domain_with_many_large_pages_keeps_others_waiting_for_few() -> None:
     """Else who brings hundreds that take seconds each would have all the time there is; and nobody waits for ever."""
     given = [f"http://many.example/{number}" for number in range(40)]

@@ -317,6 +317,7 @@ class Rooms:
             clock=self._clock,
             past=self._past,
             cut=self._curl.cut,
+            holds_back=self._harvest.holds_back,
             room=self._curl.room,
             ours=self.post.owns,
             shared=self._shared,

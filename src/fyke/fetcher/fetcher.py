@@ -38,6 +38,7 @@ MOST_RULES = 4096  # origins that may wait for their rules at a time
 STARTS = 128  # hosts served in a turn of the loop: each costs a note of its rest, and perhaps a look into the host book
 UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
 STOOD_STILL_S = 2.0  # between looks at the clock; longer means that the process was stopped, or the machine asleep
+HELD_BACK_S = 0.1  # between looks whether a host must still wait
 LOOK_AHEAD_S = 1.0  # between searches for names to refresh; each takes at most `fetch.connections`
 
 
@@ -221,8 +222,7 @@ class Fetcher:
             self._pump_soon()
         for hosts in (self.bench.crowded, self._rules.slowed):
             while hosts:
-                host = hosts.pop()
-                self._faults.put_off(host, self.bench.take_late, now)
+                self._faults.put_off(hosts.pop(), self.bench.take_late, now)
         self._set_alarm(now)
 
     def _look_at_clock(self) -> float:
@@ -265,6 +265,8 @@ class Fetcher:
     def _serve(self, host: Host, now: float) -> None:
         if host.key in self.blocked:
             self._faults.leave_alone(host, now)
+        elif self._rooms.holds_back(host.key):
+            self.bench.sleep_until(host, now + HELD_BACK_S)
         elif host.retired:
             self._faults.abandon(host, Outcome.HOST_RETIRED, host.retired)
         elif self.bench.apply_hours(host, now):

@@ -40,6 +40,7 @@ class Wiring:
     clock: Clock
     past: EarlierVisits | None = None  # None: all visits are first ones
     cut: Callable[[Visit, str], None] = lambda visit, why: None  # breaks off the request for a visit, saying why
+    holds_back: Callable[[int], bool] = lambda host: False  # whether a host must wait until its last page was read
     room: Callable[[int], int] = lambda hosts: ANY_ROOM  # how many connections there may be for this many hosts
     ours: Callable[[str], bool] = bool  # whether an address may be asked from here
     shared: bool = False  # whether other agents ask other hosts of the same crawl

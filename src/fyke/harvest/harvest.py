@@ -74,6 +74,10 @@ class Harvest:
         """True if the last turn left exchanges, or so many large pages wait, that no more should come in."""
         return bool(self._next) or self._large.crowded
 
+    def holds_back(self, host: int) -> bool:
+        """Return whether the host with this key should not be asked yet, because a large page of it waits."""
+        return self._large.holds_back(host)
+
     @property
     def behind(self) -> bool:
         """True if there is more to reap at once."""

@@ -7,10 +7,14 @@ links resolved. After each of these steps the harvest goes on with it.
 While light work is going on, at most one large page is handed on in a turn, no sooner than its share of the time allows
 (`fyke.core.pace`). So archiving it does not hold up the others. Otherwise all that are ready are handed on.
 
+A host whose page waits for room should not be asked for more meanwhile (`holds_back`): one host with hundreds of large
+pages would fill all places, and then no host could be asked.
+
 Invariant: a page that is brought is handed on once. Bounded: the slow lane has its own bounds; while `MOST_LATER`
 exchanges wait for room there, no more should come (`crowded`), because each may hold a file.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -54,6 +58,7 @@ class LargePages:
         self._most_bytes = most_bytes
         self._pack = pack
         self._later: FairLine[Exchange] = FairLine()  # those that wait for room, by domain
+        self._hosts: Counter[int] = Counter()  # the same, by host
 
     def __repr__(self) -> str:
         return f"LargePages({len(self)} waiting)"
@@ -65,6 +70,10 @@ class LargePages:
     def crowded(self) -> bool:
         """True if so many wait that no more should come in."""
         return len(self._later) >= MOST_LATER
+
+    def holds_back(self, host: int) -> bool:
+        """Return whether a page of the host with this key waits for room."""
+        return host in self._hosts
 
     # --- what is large
 
@@ -103,11 +112,15 @@ class LargePages:
         with suppress(OSError):  # it stays in memory; the archive meets the full disk too, and handles it
             exchange.body.to_disk()
         self._later.put(exchange, size_bytes, exchange.visit.domain)
+        self._hosts[exchange.visit.host] += 1
 
     def open_later(self) -> None:
         """Begin to open the pages that wait, in turn, while there is room for them."""
         while self._later and self._lane.has_room(self._later.next_bytes):
-            self.open(*self._later.take())
+            exchange, size_bytes = self._later.take()
+            self._hosts[exchange.visit.host] -= 1
+            self._hosts = +self._hosts
+            self.open(exchange, size_bytes)
 
     def open_here(self, exchange: Exchange) -> Page | None:
         """Return the page of `exchange`; None if it is large, unfolds to much, or does so slowly."""
