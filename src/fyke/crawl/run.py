@@ -302,16 +302,18 @@ def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[
         return None
     directory.compare(config)
     states = directory.states
+    if all(map(brought_nothing, states)):
+        return None
     for state in states:
         directory.settings_differ(state)
-    ending = ending_of(states) if states else None
+    ending = ending_of(states)
     totals = totals_of(states)
     has_pages = ending == Ending.PAGES and 0 < config.crawl.pages <= totals.pages
     has_bytes = ending == Ending.BYTES and 0 < config.crawl.bytes <= totals.bytes
     limits = PageLimits(config.site).state()
     frontiers = [state.get("frontier", {}) for state in states]
     others = any(limits != one.get("quota", {}).get("limits", []) for one in frontiers)
-    if all(map(brought_nothing, states)) or (others and totals.left_out.get(PAGES_RULE)):
+    if others and totals.left_out.get(PAGES_RULE):
         return None
     filters = filters_for(config.crawl, (), (), named(config.plugins, "filters")).edited
     if any(one.get("left_out", {}).get("rules", filters) != filters for one in frontiers):
@@ -319,7 +321,7 @@ def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[
     rules = rewrite_rules_of(config.crawl)
     if not all(is_settled(state.get("rewriting", {}), rules) for state in states):
         return None
-    if ending is not None and (ending == Ending.FINISHED or has_pages or has_bytes):
+    if ending == Ending.FINISHED or has_pages or has_bytes:
         if listed is not None:
             directory.listed.compare(listed)
         return Summary(Ending(ending), totals, peak_memory_bytes(), already=True)
