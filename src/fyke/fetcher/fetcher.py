@@ -38,7 +38,7 @@ MOST_RULES = 4096  # origins that may wait for their rules at a time
 STARTS = 128  # hosts served in a turn of the loop: each costs a note of its rest, and perhaps a look into the host book
 UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
 STOOD_STILL_S = 2.0  # between looks at the clock; longer means that the process was stopped, or the machine asleep
-HELD_BACK_S = 0.1  # between looks whether a host must still wait
+HELD_BACK_S = 0.25  # between looks whether a host must still wait
 LOOK_AHEAD_S = 1.0  # between searches for names to refresh; each takes at most `fetch.connections`
 
 

@@ -223,8 +223,9 @@ class Frontier:
             self.supply.make_ready(woken)
         for released in self._stages.quota.released():
             self.supply.make_ready(released)
-        self._stages.seen.check_update(self.left_out.links_again())
-        self.supply.put(self.left_out.urls_again(), now)
+        if self.left_out.freed:
+            self._stages.seen.check_update(self.left_out.links_again())
+            self.supply.put(self.left_out.urls_again(), now)
         self.supply.put(self._stages.traps.take_cleared(), now)
         self.supply.put(self._stages.traps.take_share(), now)
         self.supply.put(self._probes(), now)

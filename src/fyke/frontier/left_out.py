@@ -68,6 +68,8 @@ class LeftOut:
     def divert(self, urls: pa.RecordBatch) -> pa.RecordBatch:
         """Let those of `urls` wait that a rule refuses now. Returns the others."""
         wanted = self._filters.still_accepted(urls)
+        if wanted.all():
+            return urls
         self._urls.put(keep(urls, ~wanted))
         return keep(urls, wanted)
 
