@@ -238,6 +238,35 @@ def test_a_host_is_held_back_while_a_large_page_of_it_waits_for_room() -> None:
         exchange.body.close()
 
 
+def test_while_many_large_pages_wait_only_hosts_with_light_pages_are_asked(monkeypatch) -> None:
+    """Otherwise hundreds of hosts with a large page each would fill all places, and then no host could be asked."""
+    monkeypatch.setattr(large_pages, "MOST_LATER", 8)
+    monkeypatch.setattr(large_pages, "LIGHT_HOSTS", 2)
+    light = [answer(f"http://light{n}.example/", b"%d" % n) for n in range(3)]
+    large = [answer(f"http://large{n}.example/", b"%d" % n * 100) for n in range(6)]
+    late = answer("http://light2.example/large", b"large" * 100)
+    new = answer("http://new.example/", b"new").visit.host
+    lane = lane_of(100, 100)
+    lane._under_way = True
+    with harvest_with(lane) as harvest:
+        reaped(harvest, light)
+        reaped(harvest, large[:5])  # one of them has the room
+        assert len(harvest._large._later) == 4 and not harvest.holds_back(new)
+        reaped(harvest, large[5:])
+        held = {exchange.visit.url: harvest.holds_back(exchange.visit.host) for exchange in light}
+        assert list(held.values()) == [True, False, False], "of the hosts with light pages the latest are known"
+        assert harvest.holds_back(new)
+        reaped(harvest, [late])
+        lane._under_way = False
+        while len(harvest._large._later) > 4:
+            reaped(harvest, [])
+        assert not harvest.holds_back(new), "as soon as half of the places are free"
+        while harvest.waiting:
+            reaped(harvest, [])
+    for exchange in [*light, *large, late]:
+        exchange.body.close()
+
+
 def test_a_domain_with_many_large_pages_keeps_others_waiting_for_few() -> None:
     """Else who brings hundreds that take seconds each would have all the time there is; and nobody waits for ever."""
     given = [f"http://many.example/{number}" for number in range(40)]

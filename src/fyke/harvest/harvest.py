@@ -75,7 +75,7 @@ class Harvest:
         return bool(self._next) or self._large.crowded
 
     def holds_back(self, host: int) -> bool:
-        """Return whether the host with this key should not be asked yet, because a large page of it waits."""
+        """Return whether the host with this key should not be asked yet, because of large pages that wait."""
         return self._large.holds_back(host)
 
     @property
@@ -112,6 +112,8 @@ class Harvest:
             elif page is None:
                 self._large.open(exchange, large_bytes)
             else:
+                if not large_bytes:
+                    self._large.note_light(exchange.visit.host)
                 batch.append((exchange, page))
                 size_bytes += exchange.body.size + page.size_bytes
                 del page

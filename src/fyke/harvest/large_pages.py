@@ -8,7 +8,8 @@ While light work is going on, at most one large page is handed on in a turn, no 
 (`fyke.core.pace`). So archiving it does not hold up the others. Otherwise all that are ready are handed on.
 
 A host whose page waits for room should not be asked for more meanwhile (`holds_back`): one host with hundreds of large
-pages would fill all places, and then no host could be asked.
+pages would fill all places, and then no host could be asked. While half of the places are taken, hosts of which no
+light page is known are not asked either: hundreds of hosts with a large page each would fill the others.
 
 Invariant: a page that is brought is handed on once. Bounded: the slow lane has its own bounds; while `MOST_LATER`
 exchanges wait for room there, no more should come (`crowded`), because each may hold a file.
@@ -31,6 +32,7 @@ from fyke.harvest.sitemap import most_bytes
 from fyke.harvest.slow_lane import FairLine, SlowLane
 
 MOST_LATER = 512
+LIGHT_HOSTS = 10_000  # that are remembered
 DECODE_S = 0.02  # of time to decode a body on the loop
 PACKED_BYTES = 1 << 20  # of a body: packing more for the archive would hold up the loop
 STORED_BYTE_S = 5e-9  # expected to archive a byte of a large page
@@ -59,6 +61,7 @@ class LargePages:
         self._pack = pack
         self._later: FairLine[Exchange] = FairLine()  # those that wait for room, by domain
         self._hosts: Counter[int] = Counter()  # the same, by host
+        self._light: dict[int, None] = {}  # hosts that brought a light page, the latest last
 
     def __repr__(self) -> str:
         return f"LargePages({len(self)} waiting)"
@@ -71,9 +74,20 @@ class LargePages:
         """True if so many wait that no more should come in."""
         return len(self._later) >= MOST_LATER
 
+    @property
+    def _hurried(self) -> bool:
+        return len(self._later) > MOST_LATER // 2
+
     def holds_back(self, host: int) -> bool:
-        """Return whether a page of the host with this key waits for room."""
-        return host in self._hosts
+        """Return whether a page of the host with this key waits for room, or may be large while many wait."""
+        return host in self._hosts or (self._hurried and host not in self._light)
+
+    def note_light(self, host: int) -> None:
+        """Note that the host with this key brought a light page."""
+        self._light.pop(host, None)
+        self._light[host] = None
+        if len(self._light) > LIGHT_HOSTS:
+            del self._light[next(iter(self._light))]
 
     # --- what is large
 
@@ -113,6 +127,7 @@ class LargePages:
             exchange.body.to_disk()
         self._later.put(exchange, size_bytes, exchange.visit.domain)
         self._hosts[exchange.visit.host] += 1
+        self._light.pop(exchange.visit.host, None)
 
     def open_later(self) -> None:
         """Begin to open the pages that wait, in turn, while there is room for them."""
@@ -221,7 +236,7 @@ class LargePages:
         """Let the slow lane go on; `trim` memory if much was given back in it."""
         if trim:
             self._lane.trimmer.trim()
-        self._lane.go_on(hurry=len(self._later) > MOST_LATER // 2)
+        self._lane.go_on(hurry=self._hurried)
 
 
 def opened(parser: Parser, most_bytes: int, exchange: Exchange) -> Page:
