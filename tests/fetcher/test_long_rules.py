@@ -147,7 +147,7 @@ async def test_many_that_waited_are_not_read_at_once(tmp_path: Path) -> None:
     """Each of them is nearly short: it ends in its first slice. They come while a few very long ones are read."""
     with HostBook(tmp_path / "hosts.sqlite") as book:
         slicer = Slicer(lambda: None, Pace(VirtualClock()).share())
-        rules, held = LongRules(book, slicer, "fyke"), [OriginRules() for _ in range(1_000)]
+        rules, held = LongRules(book, slicer, "fyke"), [OriginRules() for _ in range(700)]
         for number in range(len(held)):
             read(rules, held, book, number, dense(number, 100_000 if number < AT_ONCE else 700))
         before = len(in_memory(held))

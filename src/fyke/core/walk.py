@@ -25,7 +25,7 @@ from operator import gt
 from fyke.core.pace import breathe
 
 MAX_TAGS = 200_000  # comments among them
-MAX_UNITS = 800_000  # of 150 bytes: an element with its text is two, an attribute one
+MAX_UNITS = 500_000  # of 150 bytes: an element with its text is two, an attribute one
 MAX_STEPS = 50_000_000  # through open elements
 MAX_PAIRS = 10_000_000  # of compared attributes
 MAX_ATTRIBUTES = 250  # of a tag

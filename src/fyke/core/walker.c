@@ -5,7 +5,7 @@
 #include "tokens.h"
 
 #define MOST_TAGS 200000
-#define MOST_UNITS 800000
+#define MOST_UNITS 500000
 #define MOST_STEPS 50000000
 #define MOST_PAIRS 10000000
 #define MOST_KINDS 2048

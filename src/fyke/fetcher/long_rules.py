@@ -23,8 +23,8 @@ from fyke.fetcher.robots import RobotsRecord, RobotsState
 LINE_BYTES = 256  # of memory for a line that is read, besides its characters
 LONG_BYTES = 12 << 10  # of memory: a file that takes less is read in `FIRST_STEPS`
 SMALL_BYTES = 4 << 10  # of memory: rules that take less are small
-KEPT_BYTES = 32 << 20  # of memory
-AT_ONCE = 4
+KEPT_BYTES = 16 << 20  # of memory
+AT_ONCE = 2
 
 
 class LongRules:

@@ -6,6 +6,7 @@
 import re
 import unicodedata
 from sys import getsizeof
+from typing import Generic, TypeVar
 
 from fyke.fetcher.robots_lines import Field, Line, product_token
 
@@ -16,6 +17,8 @@ _DELAY = re.compile(
     r"(?:\s*(?:(?P<m>m(?:in(?:ute)?s?)?)|(?P<h>h(?:(?:ou)?rs?)?))\b)?",
     re.IGNORECASE | re.ASCII,
 )
+
+Rule = TypeVar("Rule")
 
 
 class _Speaker:
@@ -33,10 +36,10 @@ class _Speaker:
         self.everyone |= everyone
 
 
-class RobotsGroups:
-    """Reads lines in order and keeps those of our groups, merged (RFC 9309, 2.2.1).
+class RobotsGroups(Generic[Rule]):
+    """Reads lines in order, and tells which rules are of our groups, merged (RFC 9309, 2.2.1).
 
-    Only Allow and Disallow end a run of User-agent lines, as in the standard. Crawl-delay, which is not in it, also
+    The caller puts each rule where `read` says. Only Allow and Disallow end a run of User-agent lines, as in the standard. Crawl-delay, which is not in it, also
     ends the run for itself: files that give several agents a delay each are common.
     """
 
@@ -45,14 +48,15 @@ class RobotsGroups:
         self._ruled = _Speaker()
         self._delayed = _Speaker()
         self.named = False
-        self._ours: list[Line] = []
-        self._everyones: list[Line] = []
+        self._ours: list[Rule] = []
+        self._everyones: list[Rule] = []
         self._our_delay: float | None = None
         self._everyones_delay: float | None = None
         self.sitemaps: dict[str, None] = {}
         self.sitemap_bytes = 0  # of memory
 
-    def read(self, line: Line) -> None:
+    def read(self, line: Line) -> list[Rule] | None:
+        """Take a line. If it makes a rule that may be for us, return the list that the rule belongs to."""
         if line.field is Field.USER_AGENT:
             self._name(product_token(line.value))
         elif line.field is Field.SITEMAP:
@@ -61,11 +65,14 @@ class RobotsGroups:
         elif line.field is Field.CRAWL_DELAY:
             self._delay(line.value)
         else:
-            self._rule(line)
+            return self._rules_of(line)
+        return None
 
     def _name(self, token: str) -> None:
         us = token == self._agent
-        self.named |= us
+        if us and not self.named:
+            self.named = True
+            self._everyones = []
         for speaker in (self._ruled, self._delayed):
             speaker.name(us=us, everyone=token == "*")
 
@@ -74,14 +81,13 @@ class RobotsGroups:
             self.sitemaps[url] = None
             self.sitemap_bytes += getsizeof(url)
 
-    def _rule(self, line: Line) -> None:
+    def _rules_of(self, line: Line) -> list[Rule] | None:
         self._ruled.closed = self._delayed.closed = True
         if not line.value:  # restricts nothing
-            return
+            return None
         if self._ruled.us:
-            self._ours.append(line)
-        elif self._ruled.everyone:
-            self._everyones.append(line)
+            return self._ours
+        return self._everyones if self._ruled.everyone and not self.named else None
 
     def _delay(self, value: str) -> None:
         """Take a Crawl-delay. The longest of several for one agent counts."""
@@ -95,8 +101,8 @@ class RobotsGroups:
             self._everyones_delay = max(delay, self._everyones_delay or 0.0)
 
     @property
-    def lines(self) -> list[Line]:
-        """The Allow and Disallow lines for us."""
+    def rules(self) -> list[Rule]:
+        """The rules for us, in order."""
         return self._ours if self.named else self._everyones
 
     @property

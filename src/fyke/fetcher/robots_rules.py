@@ -207,21 +207,20 @@ class RobotsRules:
         self._sizes: list[int] = []  # of plain patterns, longest first; few, because the file has an end
         self._wild: list[_Wild] = []
 
-    def _take(self, lines: Iterable[Line]) -> Slices[None]:
-        """Take the rules of `lines`, which are all."""
+    def _take(self, rules: Iterable[_RobotsRule]) -> Slices[None]:
+        """Take `rules`, which are all."""
         wild: dict[tuple[str, int, bool], _RobotsRule] = {}
         sizes = set()
         allowing = False
         steps = 0
-        for line in lines:
-            rule = yield from _rule(line)
+        for rule in rules:
             allowing |= rule.allow
             if rule.plain:
                 sizes.add(rule.size)
                 self.size_bytes += _keep(self._plain, rule.pattern, rule)
             else:
                 self.size_bytes += _keep(wild, (rule.pattern, rule.size, rule.to_end), rule)
-            steps += 4 + (len(line.value) >> 8)
+            steps += 2
             if steps >= UNIT:
                 yield steps
                 steps = 0
@@ -253,15 +252,17 @@ class RobotsRules:
     def reading(cls, body: bytes, agent: str) -> "Slices[RobotsRules]":
         """Return the rules of `body` for the product token `agent`, read in slices. Never raises, whatever the
         bytes."""
-        groups = RobotsGroups(agent.lower())
+        groups = RobotsGroups[_RobotsRule](agent.lower())
         is_meant = len(body) <= MAX_BYTES or body.lstrip(_BEFORE_A_PAGE).startswith(b"<")
         steps = len(body) >> 10
         for line in lines_of(body):
             steps += 1
             if line is not None:
-                groups.read(line)
+                rules_of = groups.read(line)
+                if rules_of is not None:
+                    rules_of.append((yield from _rule(line)))
                 is_meant |= line.field is Field.USER_AGENT
-                steps += 3 + (len(line.value) >> 8)
+                steps += 5 + (len(line.value) >> 8)
             if steps >= UNIT:
                 yield steps
                 steps = 0
@@ -270,7 +271,7 @@ class RobotsRules:
             return cls.disallow_all(SILENT)
         rules = cls(crawl_delay_s=groups.delay_s, sitemaps=tuple(groups.sitemaps))
         rules.size_bytes = groups.sitemap_bytes
-        yield from rules._take(groups.lines)
+        yield from rules._take(groups.rules)
         return rules
 
     @classmethod
@@ -287,7 +288,7 @@ class RobotsRules:
     def disallow_all(cls, reason: str) -> "RobotsRules":
         """Return rules that forbid everything; `reason` stands in the verdict in place of a line."""
         rules = cls()
-        whole(rules._take([Line(0, Field.DISALLOW, "/", reason)]))
+        whole(rules._take([whole(_rule(Line(0, Field.DISALLOW, "/", reason)))]))
         return rules
 
     def verdict(self, target: str) -> Verdict:

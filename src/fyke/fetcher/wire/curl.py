@@ -47,7 +47,7 @@ from fyke.fetcher.wire.watchdog import Watchdog
 
 MANY_TIMES = 3  # hosts per connection, from which on connections are closed before they are used again
 TRIM_EACH = 256  # handshakes
-BODIES_BYTES = 48 << 20  # in memory, of all bodies under way or not archived yet; the rest is in files
+BODIES_BYTES = 32 << 20  # in memory, of all bodies under way or not archived yet; the rest is in files
 CLOSED = "the engine was closed"  # the detail of an exchange that `close` broke off
 
 _CLOSED = TransferEnd(Outcome.BROKEN_OFF, CLOSED)
