@@ -178,7 +178,7 @@ def _next_visit(directory: CrawlDirectory, config: Config, at: Locator, rows: li
     record, forever, told = None, False, (no_trust(1), 0.0, 0.0)
     if frontier is not None:
         with frontier:
-            record, forever = frontier.known(at.key), frontier.standing.at > 0
+            record, forever = frontier.known(at.key), frontier.freshness.at > 0
             told = frontier.told(at, float(record["at"]) if record is not None else 0.0)
             where = next((words for words, batches in frontier.places() if _holds(batches, at)), "")
     found = [row for row in rows if row["outcome"] in ("ok", "too_large", "unchanged")]

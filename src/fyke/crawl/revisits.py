@@ -64,7 +64,7 @@ class Revisits:
         if self._plan is None:
             self.next_at = max(self.next_at, now + (PLAN_SHARE - 1) * self._took_s)
             again = self._frontier.again
-            again.standing = again.standing._replace(next_at=self.next_at)
+            again.freshness = again.freshness._replace(next_at=self.next_at)
 
     def _planned(self, now: float) -> Iterator[None]:
         if now >= self._forgive_at:

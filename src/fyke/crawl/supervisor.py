@@ -28,6 +28,7 @@ from typing import Any
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import Division
+from fyke.archive.figures import Figures, HostFigures
 from fyke.archive.statistics import CrawlStatistics, death_key, sum_of_agents
 from fyke.archive.turns import Turns
 from fyke.core import errors
@@ -187,7 +188,7 @@ class Supervisor:
                 self._tell_all(do="begin")
         elif "stands" in said:
             for agent, figures in said["figures"].items():
-                self._known[int(agent)].note(figures)
+                self._known[int(agent)].note(Figures.read(figures))
             for agent, stand in said["stands"].items():
                 self._stands(int(agent), said["round"], Stand(**stand))
         elif "recalled" in said:
@@ -345,7 +346,7 @@ class Supervisor:
         now = time.monotonic()
         memory = sums.memory_bytes + self._memory.read(now) + self._forks.memory.read(now)
         self._peak = max(self._peak, memory)
-        return CrawlStatistics(**{**sums.as_dict(), "memory_bytes": memory})
+        return replace(sums, memory_bytes=memory)
 
     # --- what a person asks for (`fyke.crawl.control.Steered`)
 
@@ -376,22 +377,20 @@ class Supervisor:
         self._tell_all(do="block", host=host, blocked=blocked)
         return f"{host} is blocked" if blocked else f"{host} is no longer blocked; its URLs go on"
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> Figures:
         """Return everything that can be watched."""
-        told = [known.figures for known in self._known if known.figures]
+        told = [known.figures for known in self._known if known.figures is not None]
         statistics = self.statistics()
-        bench = dict(sum((Counter(figures["bench"]) for figures in told), Counter[str]()))
-        return {
-            "at": self._clock.now(),
-            "held": self._held,
-            **statistics.figures(),
-            "bench": bench | {"rest_until": statistics.rest_until},
-            "slowest": heapq.nlargest(
-                SLOWEST, chain(*(one["slowest"] for one in told)), key=lambda host: host["left_s"]
-            ),
-            "blocked": sorted(self._asked.blocked),
-        }
+        bench = dict(sum((Counter(one.bench) for one in told), Counter[str]()))
+        return Figures(
+            at=self._clock.now(),
+            held=self._held,
+            statistics=statistics,
+            bench=bench | {"rest_until": statistics.rest_until},
+            slowest=heapq.nlargest(SLOWEST, chain(*(one.slowest for one in told)), key=lambda host: host.left_s),
+            blocked=sorted(self._asked.blocked),
+        )
 
-    def host_figures(self, host: str) -> dict[str, Any] | None:
+    def host_figures(self, host: str) -> HostFigures | None:
         """Return how `host` stands, if it is among the slowest; only their agents know of others."""
-        return next((one for one in self.figures()["slowest"] if one["host"] == host), None)
+        return next((one for one in self.figures().slowest if one.host == host), None)

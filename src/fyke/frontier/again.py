@@ -31,6 +31,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, URLS, Kind, Mask, keep, numbers, u64, with_column
+from fyke.core.messages import Freshness
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Combine, Values
 from fyke.disk.queue import DiskQueue
@@ -41,7 +42,7 @@ from fyke.frontier.gone import GonePages
 from fyke.frontier.resting import BATCH_ROWS, BELIEVED, Pages, RestingPages, pages_of, those, urls_of
 from fyke.frontier.revisit.belief import Belief, Column, faded, prior
 from fyke.frontier.revisit.calibration import Calibration
-from fyke.frontier.revisit.choice import Choice, Lines, Resting, Standing, Terms
+from fyke.frontier.revisit.choice import Choice, Lines, Resting, Terms
 from fyke.frontier.revisit.signals import EVIDENCE, Trust, added_up, fresh_chance, learned, no_trust, seen, trust
 from fyke.frontier.told import Signals, Told
 from fyke.frontier.weights import Weights
@@ -129,7 +130,7 @@ class Again:
         self._learned = DiskQueue(store, "learned", LEARNED, saved.get("learned"), pack=True)
         self._left = len(self._queue)  # rows not looked at for this level
         self._lines = Lines()
-        self.standing = Standing(*saved.get("standing", ()))
+        self.freshness = Freshness(*saved.get("standing", ()))
         self._calibration = Calibration(saved.get("calibration", (0.0, 0.0, 0.0)))
         self._changes, self._time = saved.get("sums", (0.0, 0.0))  # of all pages: changes seen, and seconds
         self.rows = int(saved.get("rows", 0))  # learned from the table of pages
@@ -192,7 +193,7 @@ class Again:
             yield from self._choose(choice, signals, lists_first=lists and not by_line)
         self._told.settle(signals)
         self._left = len(self._queue)
-        self.standing = choice.standing if by_line else Standing()
+        self.freshness = choice.freshness if by_line else Freshness()
 
     def _rest(self, urls: pa.RecordBatch) -> None:
         """Let known pages rest. Visits that brought nothing are forgotten."""
@@ -379,7 +380,7 @@ class Again:
             "calibration": self._calibration.state(),
             "sums": [self._changes, self._time],
             "rows": self.rows,
-            "standing": list(self.standing),
+            "standing": list(self.freshness),
         }
 
     def close(self) -> None:

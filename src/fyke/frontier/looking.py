@@ -19,6 +19,7 @@ from fyke.core.batches import URLS, u64
 from fyke.core.closing import Closing
 from fyke.core.config import FrontierSection
 from fyke.core.errors import StateDamaged
+from fyke.core.messages import Freshness
 from fyke.core.urls import Locator, key_of, pay_level_domain, split
 from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
@@ -30,7 +31,6 @@ from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
 from fyke.frontier.found import NewLinks
 from fyke.frontier.nameless import domains_in_vain
-from fyke.frontier.revisit.choice import Standing
 from fyke.frontier.revisit.signals import EVIDENCE, Trust, trust
 from fyke.frontier.robots_gate import RECORD
 from fyke.frontier.seen import UrlSeen
@@ -148,9 +148,9 @@ class FrontierSeen(Closing):
         return self._seen().holds(key)
 
     @property
-    def standing(self) -> Standing:
-        """The standing of the resting pages at the last plan."""
-        return Standing(*self._state.get("again", {}).get("standing", ()))
+    def freshness(self) -> Freshness:
+        """How fresh copies were at the last plan."""
+        return Freshness(*self._state.get("again", {}).get("standing", ()))
 
     def known(self, key: int) -> Any | None:
         """Return the history of the page with this key as of the last plan (`again.KNOWN`); None if it has none."""
