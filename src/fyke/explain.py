@@ -36,10 +36,10 @@ from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
 from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState
 from fyke.fetcher.shared_book import ReadBooks
-from fyke.frontier.again import USUAL_S
 from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.gone import GONE_S
 from fyke.frontier.looking import BLOCKED, LEFT_OUT, OVER_QUOTA, YOUNGER, FrontierSeen
+from fyke.frontier.page_history import USUAL_S
 from fyke.frontier.quota import PageLimits
 from fyke.frontier.revisit.belief import Belief, bounds, prior, seen
 from fyke.frontier.revisit.choice import CHANCE, Resting, Terms, due_at

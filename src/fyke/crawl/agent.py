@@ -180,13 +180,13 @@ class Agent:
         if not asked.forever:
             most = asked.share(self.directory.part)
             limited = bool(crawl.pages or crawl.bytes or crawl.for_s)
-            plan = rooms.frontier.plan_again(now, Terms(most=most), first=limited)
+            plan = rooms.frontier.plan_revisits(now, Terms(most=most), first=limited)
             for work in (rooms.learn(), plan):
                 deque(work, maxlen=0)
             rooms.book.forgive()
         rooms.passes.begin(asked, rooms.archive.state()["serial"])
         rooms.limit_pages()
-        self._note("again", number=len(rooms.passes.began), waiting=len(rooms.frontier.again))
+        self._note("again", number=len(rooms.passes.began), waiting=len(rooms.frontier.known_pages))
 
     # -- running ---------------------------------------------------------------------------------
 

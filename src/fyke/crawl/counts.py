@@ -84,7 +84,7 @@ class Counts:
             plugin_failures=dict(self._plugin_failures()),
             deaths=dict(self.deaths),
             again=self.passes.statistics(),
-            freshness=freshness if (freshness := self.frontier.again.freshness).at else None,
+            freshness=freshness if (freshness := self.frontier.known_pages.freshness).at else None,
         )
 
     def _plugin_failures(self) -> Counter[str]:

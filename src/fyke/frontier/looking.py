@@ -25,12 +25,12 @@ from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Values
 from fyke.disk.queue import DiskQueue
-from fyke.frontier.again import ENDED, KNOWN
 from fyke.frontier.asleep import WAITING
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
 from fyke.frontier.found import NewLinks
 from fyke.frontier.nameless import domains_in_vain
+from fyke.frontier.page_history import ENDED, KNOWN
 from fyke.frontier.revisit.signals import EVIDENCE, Trust, trust
 from fyke.frontier.robots_gate import RECORD
 from fyke.frontier.seen import UrlSeen
@@ -153,7 +153,7 @@ class FrontierSeen(Closing):
         return Freshness(*self._state.get("again", {}).get("standing", ()))
 
     def known(self, key: int) -> Any | None:
-        """Return the history of the page with this key as of the last plan (`again.KNOWN`); None if it has none."""
+        """Return the page's history as of the last plan (`page_history.KNOWN`); None if it has none."""
         saved = self._state.get("again", {}).get("known")
         found, record = self._until_closed(Drum(self._store, "known", saved, value=KNOWN, aux=ENDED)).get(key)
         return record if found else None
