@@ -165,13 +165,13 @@ class Frontier:
         self._stages.traps.note_visited(u64(planned, "key"), hosts, u64(planned, "domain"))
         endless = self._stages.traps.probes.have_no_end(hosts)
         self._stages.window.slow.ended(hosts, numbers(planned, "rest_s").tolist(), endless)
-        self._stages.gate.over(u64(ended, "domain"))
+        self._stages.gate.asks.over(u64(ended, "domain"))
         asked = keep(ended, numbers(ended, "rest_s") >= 0)
         self._stages.window.rests(u64(asked, "host").tolist(), numbers(asked, "rest_s").tolist())
 
     def _put_off(self, visits: pa.RecordBatch, now: float) -> None:
         """Take visits back; they wait for room at their host, or asleep."""
-        self._stages.gate.over(u64(visits, "domain"), asked=False)
+        self._stages.gate.asks.over(u64(visits, "domain"), asked=False)
         hosts, host_until = u64(visits, "host"), visits.column("host_until").to_numpy()
         self._stages.window.ended(u64(visits, "key"), hosts)
         rests = dict(zip(hosts.tolist(), host_until.tolist(), strict=True))
@@ -288,7 +288,7 @@ class Frontier:
         their outcomes come, and at most `most_rules` robots.txt files to bring, of kind `RULES`."""
         traps = self._stages.traps
         nothing_else = not len(self._stages.window) and not len(traps)
-        rules = self._stages.gate.wanted(most_rules, now, traps.are_hosts_in_doubt, all_of_a_domain=nothing_else)
+        rules = self._stages.gate.asks.wanted(most_rules, now, traps.are_hosts_in_doubt, all_of_a_domain=nothing_else)
         pages = self._filters.marked(self._refill.visits(now))
         return concat([batch for batch in (rules, pages) if batch.num_rows])
 

@@ -146,7 +146,7 @@ class Stages:
         """Return when the first waiting URL may go on (unix seconds), if all wait for hosts that rest; 0 if some do
         not, or if no URL waits."""
         until = min(self.asleep.wakes_at, self.gate.rests_until)
-        more = self.others_wait or self.gate.held or len(self.traps)
+        more = self.others_wait or self.gate.asks.held or len(self.traps)
         return 0.0 if more or until == math.inf else max(now, until)
 
     def statistics(self) -> FrontierStatistics:

@@ -47,7 +47,7 @@ class Supply:
         ready, gate, traps = self._stages.ready, self._stages.gate, self._stages.traps
         moved = False
         self._let_new(quiet=quiet)
-        while ready.waiting + gate.unchecked < self._ready_rows and gate.asks_waiting < self._sizes.asks:
+        while ready.waiting + gate.unchecked < self._ready_rows and len(gate.asks) < self._sizes.asks:
             batch = self.pull(now, level, dry=dry)
             if batch is None:
                 break
