@@ -119,7 +119,7 @@ class Steering:
 
     def _left_s(self, host: Host, now: float) -> float:
         """Return how long the visits of `host` in memory take at its delay."""
-        return max(0.0, host.rests_until - now) + len(host.visits) * self._fetcher.bench.delay_s(host, 0.0)
+        return max(0.0, host.rests_until - now) + len(host.visits) * self._fetcher.bench.delays.of_host(host, 0.0)
 
     def _host(self, host: Host, now: float) -> HostFigures:
         rest_s = max(0.0, host.rests_until - now)
@@ -138,7 +138,7 @@ class Steering:
             waiting=len(host.visits),
             more_on_disk=self._frontier.overflowed(host.key),
             rest_s=round(rest_s, 3),
-            delay_s=round(self._fetcher.bench.delay_s(host, 0.0), 3),
+            delay_s=round(self._fetcher.bench.delays.of_host(host, 0.0), 3),
             left_s=round(self._left_s(host, now), 3),
             crawl_delay_s=host.crawl_delay_s or 0.0,
             failures=host.failures,
