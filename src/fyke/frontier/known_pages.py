@@ -11,7 +11,7 @@ there is room for; without a bound it queues all. Sitemaps and feeds come first 
 Pages from the queue go through the robots gate like any URL, but not through BEAST: their domain's budget let them
 through once.
 
-`told` has the dates of changes that lists give, `found` the pages that brought links to new ones.
+`list_signals` has the dates of changes that lists give, `new_links` the pages that brought links to new ones.
 
 All is read and written in sequence. The history is merged with the visits since the last plan. A plan reads the beliefs
 of all resting pages, and then reads and writes all their columns (twice in a pass with lists). It goes batch by batch,
@@ -31,13 +31,13 @@ from fyke.disk.operations import Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.domains import Domains
-from fyke.frontier.found import NewLinks
 from fyke.frontier.gone import GonePages
+from fyke.frontier.list_signals import ListSignals, Signals
+from fyke.frontier.new_links import NewLinks
 from fyke.frontier.page_history import Before, PageHistory, Visited
 from fyke.frontier.resting import BATCH_ROWS, BELIEVED, Pages, RestingPages, pages_of, those, urls_of
 from fyke.frontier.revisit.belief import Belief
 from fyke.frontier.revisit.choice import Choice, Lines, Resting, Terms
-from fyke.frontier.told import Signals, Told
 from fyke.frontier.weights import Weights
 
 
@@ -52,8 +52,8 @@ class KnownPages:
         self._domains = domains
         self.weights = Weights()
         self._history = PageHistory(store, memory_bytes, saved)
-        self._told = Told(store, saved.get("told"))
-        self._found = NewLinks(store, memory_bytes, saved.get("found"))
+        self._signals = ListSignals(store, saved.get("told"))
+        self._new_links = NewLinks(store, memory_bytes, saved.get("found"))
         self._queue = DiskQueue(store, "again", URLS, saved.get("queue"), pack=True)
         self._resting = RestingPages(store, saved)
         self._gone = GonePages(store, saved.get("gone"))
@@ -80,7 +80,7 @@ class KnownPages:
         archived contents of their pages, where `copied`. The pages wait for `plan`."""
         self._history.put(ended, copied, copies)
         if self._history.full:
-            self._absorb(self._told.gathered(0.0))
+            self._absorb(self._signals.gathered(0.0))
         self.rows += ended.num_rows
 
     def pass_over(self, rows: int) -> None:
@@ -89,18 +89,18 @@ class KnownPages:
 
     def note(self, dated: pa.RecordBatch) -> None:
         """Note when lists say that pages changed (schema `DATED`); the next plan uses it."""
-        self._told.note(dated)
+        self._signals.note(dated)
 
     def note_new_links(self, pages: U64) -> None:
         """Note that a new URL was found on each of `pages` (uint64[n], with repeats)."""
         if len(self._history):
-            self._found.note(pages[self.knows(pages)])
+            self._new_links.note(pages[self.knows(pages)])
 
     def plan(self, now: float, terms: Terms, *, by_line: bool = False) -> Iterator[None]:
         """Queue the pages that are due at `now` (unix seconds) on these `terms`, those worth most first; `by_line`,
         only as many as there is room for. `get` gives them once the plan was iterated to its end. The caller may pause
         it after each batch, or give it up."""
-        signals = self._told.gathered(now - terms.greatest_s if terms.greatest_s else 0.0)
+        signals = self._signals.gathered(now - terms.greatest_s if terms.greatest_s else 0.0)
         self._absorb(signals)
         self._history.settle_copies()
         for urls in chain(self._gone.due(now), self._queue.drain(BATCH_ROWS) if terms.most is not None else ()):
@@ -115,7 +115,7 @@ class KnownPages:
             yield
         if choice.settle():
             yield from self._choose(choice, signals, lists_first=lists and not by_line)
-        self._told.settle(signals)
+        self._signals.settle(signals)
         self._left = len(self._queue)
         self.freshness = choice.freshness if by_line else Freshness()
 
@@ -125,7 +125,7 @@ class KnownPages:
         records = self._history.records(keys)
         believed: dict[str, Any] = {name: records[name] for name in ("at", "shape", "time")}
         believed["silent"] = np.zeros(len(keys))
-        believed["finds"] = self._found.rates_of(keys).astype(np.float32)
+        believed["finds"] = self._new_links.rates_of(keys).astype(np.float32)
         self._resting.put(pages_of(self._weighed(urls), believed))
 
     def _choose(self, choice: Choice, signals: Signals, *, lists_first: bool) -> Iterator[None]:
@@ -168,13 +168,13 @@ class KnownPages:
             self._lines.visited(u64(visits, "host")[learned.before["visited"] != Visited.NEVER])
             believed: dict[str, Any] = {name: records[name] for name in ("at", "shape", "time")}
             believed["silent"] = visits.column("at").to_numpy() - records["at"]
-            finds = self._found.learn(u64(visits, "key"), learned.again, learned.since)
+            finds = self._new_links.learn(u64(visits, "key"), learned.again, learned.since)
             believed["finds"] = finds.astype(np.float32)
             there = records["visited"] != Visited.GONE
             pages = pages_of(self._weighed(visits.select(URLS.names)), believed)
             self._resting.put(those(pages, there))
             self._gone.put(keep(visits, ~there))
-        self._found.settle()
+        self._new_links.settle()
         self._resting.take_over()
 
     # --- visits
@@ -224,15 +224,15 @@ class KnownPages:
     def state(self) -> dict[str, Any]:
         return {
             **self._history.state(),
-            "told": self._told.state(),
+            "told": self._signals.state(),
             "queue": self._queue.state(),
             **self._resting.state(),
-            "found": self._found.state(),
+            "found": self._new_links.state(),
             "gone": self._gone.state(),
             "rows": self.rows,
             "standing": list(self.freshness),
         }
 
     def close(self) -> None:
-        for part in (self._history, self._told, self._found, self._queue, self._resting, self._gone):
+        for part in (self._history, self._signals, self._new_links, self._queue, self._resting, self._gone):
             part.close()

@@ -28,14 +28,14 @@ from fyke.disk.queue import DiskQueue
 from fyke.frontier.asleep import WAITING
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
-from fyke.frontier.found import NewLinks
+from fyke.frontier.list_signals import ListSignals
 from fyke.frontier.nameless import domains_in_vain
+from fyke.frontier.new_links import NewLinks
 from fyke.frontier.page_history import ENDED, KNOWN
 from fyke.frontier.revisit.signals import EVIDENCE, Trust, trust
 from fyke.frontier.robots_gate import RECORD
 from fyke.frontier.seen import UrlSeen
 from fyke.frontier.star import Star
-from fyke.frontier.told import Told
 from fyke.frontier.traps.waiting import Traps
 
 BLOCKED = "because its host is blocked"  # a place where URLs wait
@@ -47,7 +47,7 @@ TRAPPED = "behind everything else, as a trap"  # a place as well; see `trap`
 LOOKS = 3  # at a crawl that takes another checkpoint each time
 
 _Found = TypeVar("_Found")
-_Closable = TypeVar("_Closable", UrlSeen, Domains, Drum, DiskQueue, NewLinks, Star, Told, Traps)
+_Closable = TypeVar("_Closable", UrlSeen, Domains, Drum, DiskQueue, ListSignals, NewLinks, Star, Traps)
 
 
 def looked_again(look: Callable[[], _Found]) -> _Found:
@@ -163,7 +163,7 @@ class FrontierSeen(Closing):
         `since` (unix seconds), and how many new links a second it brings."""
         state = self._state.get("again", {})
         drum = self._until_closed(Drum(self._store, "evidence", state.get("evidence"), value=EVIDENCE))
-        told = self._until_closed(Told(self._store, state.get("told")))
+        told = self._until_closed(ListSignals(self._store, state.get("told")))
         found = self._until_closed(NewLinks(self._store, self._config.table_memory_bytes, state.get("found")))
         trusted = trust(drum.values_of(np.array([at.host], np.uint64)))
         return trusted, told.of(at.key, since), float(found.rates_of(np.array([at.key], np.uint64))[0])

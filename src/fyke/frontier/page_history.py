@@ -22,11 +22,11 @@ from fyke.disk.drum import Drum
 from fyke.disk.operations import Combine, Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
+from fyke.frontier.list_signals import Signals
 from fyke.frontier.resting import BATCH_ROWS
 from fyke.frontier.revisit.belief import Belief, Column, faded, prior
 from fyke.frontier.revisit.calibration import Calibration
 from fyke.frontier.revisit.signals import EVIDENCE, Trust, added_up, fresh_chance, learned, no_trust, seen, trust
-from fyke.frontier.told import Signals
 
 USUAL_S = 30 * 86400.0  # between changes of an unknown page
 
