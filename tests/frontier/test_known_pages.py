@@ -18,11 +18,11 @@ from fyke.core.messages import Links
 from fyke.disk.queue import DiskQueue
 from fyke.frontier.gone import GONE_S
 from fyke.frontier.known_pages import KnownPages
+from fyke.frontier.list_signals import NEWS
 from fyke.frontier.page_history import COPY, ENDED, News, Visited
 from fyke.frontier.resting import IN_ONE, WITHOUT_FINDS
 from fyke.frontier.revisit.choice import Terms
 from fyke.frontier.sizes import Sizes
-from fyke.frontier.told import NEWS
 from fyke.frontier.weights import Weights
 
 DAY = 86400.0
@@ -301,7 +301,7 @@ def test_a_signal_is_of_no_worth_once_its_page_was_visited(shard: Shard[KnownPag
     plan(shard.stage, 3 * DAY, None)
     learn(shard.stage, ended(taken(shard.stage), Visited.THERE, News.CHANGED, 3 * DAY))
     plan(shard.stage, 4 * DAY, 0)
-    assert len(shard.stage._told.gathered(0.0)) == 0
+    assert len(shard.stage._signals.gathered(0.0)) == 0
     assert shard.stage._history._evidence.values_of(np.array([at(1, 0).host], np.uint64))["announced"][0] == 1
 
 
@@ -362,7 +362,7 @@ def test_pages_that_bring_links_are_visited_more_often_and_none_is_for_those_of_
             shard.restart()
     others = [visits[one] for one in pages if one not in hubs]
     assert min(visits[one] for one in hubs) > 2 * max(others) and min(others) > 0
-    rates = shard.stage._found.rates_of(np.array([keys[one] for one in pages], np.uint64)) * DAY
+    rates = shard.stage._new_links.rates_of(np.array([keys[one] for one in pages], np.uint64)) * DAY
     assert [rate > 0 for rate in rates] == [one in hubs for one in pages]
     assert all(0.5 < rate < 4 for rate in rates if rate)
 
