@@ -401,7 +401,7 @@ def test_only_urls_that_nobody_had_met_count_for_the_page_they_were_found_on(tmp
         crawl.frontier.put_links(Links(rows(pages, via=on), np.zeros(len(pages), np.uint64)))
         for _ in crawl.frontier.plan_revisits(2 * DAY, Terms(most=0)):
             pass
-        return int(again._found._new.values_of(np.array([on], np.uint64))["links"][0])
+        return int(again._new_links._new.values_of(np.array([on], np.uint64))["links"][0])
 
     assert find([(3, 1), (3, 2)], known) == 0  # of its first visit: no plan was made since
     assert find([(3, 2), (3, 3), (3, 4)], known) == 2
