@@ -98,7 +98,7 @@ class Learned(NamedTuple):
 
 
 class PageHistory:
-    """The history of pages, in a store; `state` is that of `state()` at the checkpoint."""
+    """The history of pages, in a store; `saved` has the parts of `state()` at the checkpoint."""
 
     def __init__(self, store: Store, memory_bytes: int, saved: Mapping[str, Any]) -> None:
         self._known = Drum(store, "known", saved.get("known"), value=KNOWN, aux=ENDED, memory_bytes=memory_bytes)
