@@ -14,7 +14,7 @@ from fyke.core.errors import EXIT_INTERRUPTED, EXIT_NO_PAGE, ConfigurationError,
 
 
 @dataclass(frozen=True, slots=True)
-class CrawlOptions:
+class CrawlArguments:
     """The options of `crawl`, as they are typed."""
 
     urls: Annotated[list[str] | None, typer.Argument(help="URLs where the crawl begins.", metavar="URL...")] = None
@@ -123,8 +123,8 @@ def _delays(delay_s: float) -> dict[str, Any]:
 
 
 @app.command()
-@asked_by(CrawlOptions)
-def crawl(asked: CrawlOptions) -> None:
+@asked_by(CrawlArguments)
+def crawl(asked: CrawlArguments) -> None:
     """Crawl from the URLs, or go on with the crawl in the directory.
 
     Ctrl-C stops the crawl within a few seconds, a second Ctrl-C at once. Nothing is lost: the same command goes on.

@@ -48,7 +48,7 @@ def web(
 
 
 @dataclass(frozen=True, slots=True)
-class SimulateOptions:
+class SimulateArguments:
     """The options of `simulate`, as they are typed."""
 
     into: Annotated[
@@ -80,8 +80,8 @@ class SimulateOptions:
 
 
 @app.command()
-@asked_by(SimulateOptions)
-def simulate(asked: SimulateOptions) -> None:
+@asked_by(SimulateArguments)
+def simulate(asked: SimulateArguments) -> None:
     """Try a crawl policy on a virtual web of any size.
 
     The frontier and politeness are the real ones. There is no network, and time is simulated. Ctrl-C stops with a
@@ -115,7 +115,7 @@ def simulate(asked: SimulateOptions) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanOptions:
+class PlanArguments:
     """The options of `plan`, as they are typed."""
 
     pages: Annotated[str, typer.Option(help="Number of pages to crawl: 8e9, 8B, 500M.")] = "8e9"
@@ -147,8 +147,8 @@ class PlanOptions:
 
 
 @app.command()
-@asked_by(PlanOptions)
-def plan(asked: PlanOptions) -> None:
+@asked_by(PlanArguments)
+def plan(asked: PlanArguments) -> None:
     """Size a machine for a crawl, by IRLbot's model.
 
     It says which disk, memory and time the crawl needs. The defaults are the values of the paper (Lee et al., WWW
