@@ -30,7 +30,9 @@ from usage import arguments
 from fyke.core.batches import U64, u64, url_columns
 from fyke.core.memory import memory_bytes
 from fyke.disk.checkpoint import Checkpoint
-from fyke.frontier.again import COPY, ENDED, KNOWN, Again, News, Visited
+from fyke.disk.queue import DiskQueue
+from fyke.frontier.known_pages import KnownPages
+from fyke.frontier.page_history import COPY, ENDED, KNOWN, News, Visited
 from fyke.frontier.revisit.choice import Terms
 from fyke.search.sketch import mixed
 
@@ -68,7 +70,7 @@ def met(numbers: U64) -> pa.RecordBatch:
     return url_columns(url, keys, mixed(hosts), mixed(~hosts), via=via, depth=depth, in_degree=in_degree)
 
 
-def tell(again: Again, urls: pa.RecordBatch, day: int) -> None:
+def tell(again: KnownPages, urls: pa.RecordBatch, day: int) -> None:
     """Report that visits to `urls` ended on this day; every fourth page has changed, and has another copy."""
     keys = u64(urls, "key")
     changed = np.full(len(keys), not day) | ((keys ^ np.uint64(day)) % np.uint64(CHANGED) == 0)
@@ -81,15 +83,21 @@ def tell(again: Again, urls: pa.RecordBatch, day: int) -> None:
     again.learn(pa.RecordBatch.from_arrays(columns, schema=ENDED), changed, copies)
 
 
-def moved(again: Again) -> int:
+def resting(again: KnownPages) -> tuple[DiskQueue, DiskQueue]:
+    """Return the queues of the pages that rest: their beliefs, and the rest of their columns."""
+    return again._resting._beliefs, again._resting._others
+
+
+def moved(again: KnownPages) -> int:
     """Return the bytes read and written so far."""
-    parts = [again._known, again._copies, *again._resting.queues, again._queue, again._learned]
+    history = again._history
+    parts = [history._known, history._copies, *resting(again), again._queue, history._learned]
     return sum(getattr(part.statistics(), name, 0) for part in parts for name in MOVED)
 
 
-def formula(again: Again, pages: int) -> tuple[float, float]:
+def formula(again: KnownPages, pages: int) -> tuple[float, float]:
     """Return the bytes that a plan and the visits before it move, and the part of them that was read just before."""
-    beliefs, others = (queue.size_bytes / len(queue) for queue in again._resting.queues)
+    beliefs, others = (queue.size_bytes / len(queue) for queue in resting(again))
     known, copy = KNOWN.itemsize, COPY.itemsize
     visit = 2 * (ENTRY_BYTES + known + 2 * (beliefs + others) + 8 + known + (ENTRY_BYTES + copy) / CHANGED)
     tables = 16 + known + copy
@@ -103,14 +111,14 @@ def share(pages: int, bytes_moved: float) -> float:
 
 def run(pages: int, folder: Path, memory: int) -> None:
     checkpoint = Checkpoint(folder)
-    again = Again(checkpoint.store, memory)
+    again = KnownPages(checkpoint.store, memory)
     for begin in range(0, pages, BATCH):
         tell(again, met(np.arange(begin, min(pages, begin + BATCH), dtype=np.uint64)), 0)
     print("| day | memory MB | moved GB | formula GB | plan s | rest | wait | disk | without repeats |")
     print("|" + "---|" * 9, flush=True)
     before = 0
     for day in range(1, DAYS + 1):
-        begun, scanned = time.monotonic(), again._resting.queues[0].size_bytes  # which `moved` lacks
+        begun, scanned = time.monotonic(), resting(again)[0].size_bytes  # which `moved` lacks
         deque(again.plan(BEGAN_S + (day + 1) * DAY_S, Terms(3600.0, 30 * DAY_S, most=pages // VISITED)), maxlen=0)
         snapshot = checkpoint.take({"again": again.state()})
         snapshot.make_durable()

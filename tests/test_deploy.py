@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families as families
 
 from crawl.runs import archived, crawl, settings, wait_until
 from crawl.small_site import small_site
+from fyke.archive.statistics import CrawlStatistics
 from fyke.core.errors import ConfigurationError
 from fyke.crawl.exporter import address_of
 from fyke.metrics import CrawlFigures, exposition
@@ -27,7 +28,7 @@ from serve.kit import client
 DEPLOY = Path(__file__).parents[1] / "deploy"
 UNIT = DEPLOY / "fyke@.service"
 CONTAINER = (DEPLOY / "Containerfile").read_text()
-TOLD = {"at": 1.5, "held": True, "statistics": {"pages": 7, "outcomes": {"ok": 7}}, "queues": {"ready": 3}}
+TOLD = CrawlStatistics(pages=7, outcomes={"ok": 7}, queues={"ready": 3})
 
 
 def _of_unit(settings_file: Path, into: Path, port: int) -> list[str]:
@@ -101,7 +102,7 @@ def test_the_board_asks_for_metrics_that_there_are() -> None:
     asked += [one["query"]["query"] for one in board["templating"]["list"] if isinstance(one["query"], dict)]
     told = {
         sample.name
-        for family in families(exposition([CrawlFigures("a", figures=TOLD)]).decode())
+        for family in families(exposition([CrawlFigures("a", statistics=TOLD)]).decode())
         for sample in family.samples
     }
     named = {name for expression in asked for name in re.findall(r"\bfyke_\w+", expression)}

@@ -36,10 +36,10 @@ from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
 from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState
 from fyke.fetcher.shared_book import ReadBooks
-from fyke.frontier.again import USUAL_S
 from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.gone import GONE_S
 from fyke.frontier.looking import BLOCKED, LEFT_OUT, OVER_QUOTA, YOUNGER, FrontierSeen
+from fyke.frontier.page_history import USUAL_S
 from fyke.frontier.quota import PageLimits
 from fyke.frontier.revisit.belief import Belief, bounds, prior, seen
 from fyke.frontier.revisit.choice import CHANCE, Resting, Terms, due_at
@@ -178,7 +178,7 @@ def _next_visit(directory: CrawlDirectory, config: Config, at: Locator, rows: li
     record, forever, told = None, False, (no_trust(1), 0.0, 0.0)
     if frontier is not None:
         with frontier:
-            record, forever = frontier.known(at.key), frontier.standing.at > 0
+            record, forever = frontier.known(at.key), frontier.freshness.at > 0
             told = frontier.told(at, float(record["at"]) if record is not None else 0.0)
             where = next((words for words, batches in frontier.places() if _holds(batches, at)), "")
     found = [row for row in rows if row["outcome"] in ("ok", "too_large", "unchanged")]

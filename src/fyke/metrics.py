@@ -7,20 +7,21 @@ apart by a label. The text is format 0.0.4, which every version of Prometheus re
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+from fyke.archive.statistics import CrawlStatistics
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlFigures:
-    """How the crawl called `name` stands: `figures` as `fyke.crawl.control.Steering.figures` has them."""
+    """How the crawl called `name` stands."""
 
     name: str
     live: bool = True  # whether the crawl itself told them, not its checkpoint
     paused: bool = False
     at: float = 0.0  # unix seconds
-    figures: dict[str, Any] = field(default_factory=dict)
+    statistics: CrawlStatistics = field(default_factory=CrawlStatistics)
 
 
 Read = Callable[[CrawlFigures], float]
@@ -28,7 +29,7 @@ Sample = tuple[dict[str, str], float]  # labels beside the crawl's name, and the
 
 
 def _of(name: str) -> Read:
-    return lambda told: float(told.figures.get("statistics", {}).get(name, 0))
+    return lambda told: float(getattr(told.statistics, name))
 
 
 _COUNTERS: dict[str, tuple[str, Read]] = {
@@ -62,19 +63,10 @@ def _families(crawls: Sequence[CrawlFigures]) -> Iterator[str]:
     for kind, table in (("counter", _COUNTERS), ("gauge", _GAUGES)):
         for name, (said, read) in table.items():
             yield _family(name, kind, said, [({"crawl": told.name}, read(told)) for told in crawls])
-    outcomes, queues = _by_name(crawls, "outcome", _outcomes), _by_name(crawls, "queue", _queues)
+    outcomes = _by_name(crawls, "outcome", lambda told: told.statistics.outcomes)
+    queues = _by_name(crawls, "queue", lambda told: told.statistics.queues)
     yield _family("fyke_outcomes_total", "counter", "Visits by outcome.", outcomes)
     yield _family("fyke_queue_urls", "gauge", "URLs that wait, by queue.", queues)
-
-
-def _outcomes(told: CrawlFigures) -> dict[str, int]:
-    found: dict[str, int] = told.figures.get("statistics", {}).get("outcomes", {})
-    return found
-
-
-def _queues(told: CrawlFigures) -> dict[str, int]:
-    found: dict[str, int] = told.figures.get("queues", {})
-    return found
 
 
 def _by_name(

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from fyke.archive.figures import Figures, HostFigures
 from fyke.archive.orders import connected, ordered
+from fyke.archive.statistics import CrawlStatistics
 from fyke.crawl.control import MOST_LISTENERS, Control
 
 
@@ -23,10 +25,10 @@ class Faulty:
     def block(self, name: str, blocked: bool) -> str:
         return "done"
 
-    def figures(self) -> dict[str, Any]:
-        return {}
+    def figures(self) -> Figures:
+        return Figures(at=0.0, statistics=CrawlStatistics())
 
-    def host_figures(self, name: str) -> dict[str, Any] | None:
+    def host_figures(self, name: str) -> HostFigures | None:
         raise ZeroDivisionError
 
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from fyke.archive.directory import CrawlDirectory
-from fyke.archive.statistics import CrawlStatistics
+from fyke.archive.statistics import CrawlStatistics, PassFound
 from fyke.core.config import CrawlSection
+from fyke.core.messages import Freshness
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import ENDED, REST_TOLD_S, WINDOW_S, Rates, line, panel
 from fyke.crawl.summary import Summary, report
@@ -49,8 +50,8 @@ LARGE = CrawlSection(seeds=["http://www.a-name-that-is-rather-long.example.org/w
         CrawlStatistics, pages=COUNTS, bytes=COUNTS, in_flight=COUNTS, hosts=COUNTS, urls=COUNTS, waiting=COUNTS,
         domains=COUNTS, over_budget=COUNTS, elapsed_s=st.floats(0, 1e7), rest_until=st.sampled_from([0.0, 1100.0]),
         outcomes=st.dictionaries(st.sampled_from(["client_error", "robots_forbade", "timed_out"]), COUNTS),
-        again=st.fixed_dictionaries(dict.fromkeys(("unchanged", "changed", "new", "gone"), COUNTS)),
-        freshness=st.just({}) | st.fixed_dictionaries({"fresh": st.floats(0, 1), "due": COUNTS}),
+        again=st.builds(PassFound, COUNTS, st.just(0.0), unchanged=COUNTS, changed=COUNTS, new=COUNTS, gone=COUNTS),
+        freshness=st.none() | st.builds(Freshness, fresh=st.floats(0, 1), due=COUNTS),
     ),
 )  # fmt: skip
 def test_the_panel_is_whole_in_any_terminal(columns: int, now: CrawlStatistics) -> None:

@@ -149,7 +149,7 @@ def test_the_longest_delay_counts(delays: tuple[float, float, float, float]) -> 
     bench = Workbench(config)
     host = entered(bench, 1)
     host.crawl_delay_s = crawl_delay
-    assert bench.delay_s(host, took) == max(own, min(10 * took, ceiling), crawl_delay)
+    assert bench.delays.of_host(host, took) == max(own, min(10 * took, ceiling), crawl_delay)
 
 
 @given(
@@ -177,11 +177,11 @@ def test_delays_follow_budgets(budgets: list[int], delay_s: float, least_s: floa
     least = min(least_s, delay_s)
     for host, budget in zip(hosts, budgets, strict=True):
         due = delay_s if budget <= 10 else max(least, delay_s * 10 / budget)
-        assert abs(bench.delay_s(host, 1.0) - due) < EPSILON
+        assert abs(bench.delays.of_host(host, 1.0) - due) < EPSILON
     mean = sum(budgets) / len(budgets)
     due = delay_s if mean <= 10 else max(least, delay_s * 10 / mean)
     assert hosts[0].address is not None
-    assert abs(bench.address_delay_s(hosts[0].address) - due) < EPSILON
+    assert abs(bench.delays.of_address(hosts[0].address) - due) < EPSILON
     for host in hosts[1:]:  # they move away: only the first one's domain counts then
         bench.settle(host, f"b{host.key}")
     assert hosts[0].address.mean_budget == budgets[0]

@@ -503,7 +503,7 @@ def test_three_huge_domains_come_out_whole(tmp_path: Path) -> None:
     met = []
     while len(beast):
         while plans.again(ALL):
-            widest = max(widest, beast.statistics()["rounds"], len(beast.queues()) - 3)
+            widest = max(widest, beast.statistics().rounds, len(beast.queues()) - 3)
         urls = beast.get(ALL)
         if urls is not None:
             met.append(u64(urls, "key"))
@@ -521,6 +521,6 @@ def test_what_waits_in_memory_is_no_more_than_its_rows(tmp_path: Path) -> None:
     spam = batch([(SPAM, 4096)], budget=1)
     for number in range(100):
         plans.put(concat([batch([(number, 1)], budget=1), spam]))
-    assert plans.enforcer.statistics()["waiting"] == 101
+    assert plans.enforcer.statistics().waiting == 101
     assert pa.total_allocated_bytes() - before < 8 * spam.nbytes
     shelf.close()

@@ -99,7 +99,7 @@ class Gate(Shard[RobotsGate, Model]):
         return passed
 
     def wanted(self, most: int = 100) -> list[str]:
-        origins = [split(url).origin for url in texts(self.stage.wanted(most, self.now))]
+        origins = [split(url).origin for url in texts(self.stage.asks.wanted(most, self.now))]
         assert len(origins) <= most
         assert self.model.asked.isdisjoint(origins)
         assert len(set(origins)) == len(origins)
@@ -327,7 +327,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     hosts = [f"http://h{number}.example:80" for number in range(1000)]
     gate.stage.put(url_batch([locate(f"{host.removesuffix(':80')}/") for host in hosts]), gate.now)
     assert not any(urls.num_rows for urls in gate.stage.merge(gate.now))
-    assert gate.stage.wanted(10_000, gate.now, all_of_a_domain=True).num_rows == 1000
+    assert gate.stage.asks.wanted(10_000, gate.now, all_of_a_domain=True).num_rows == 1000
     for host in hosts:
         gate.stage.learn_rules(host, Rules.OPEN, gate.now + FAR, gate.now)
         assert len(gate.stage._lately) <= 50
@@ -345,19 +345,21 @@ def test_of_a_domain_with_many_hosts_few_begin_until_visits_there_end(gate: Gate
     """Also over a restart; other domains do not wait for it."""
     gate.stage.put(url_batch([locate(f"http://h{number}.many.example/") for number in range(500)]), gate.now)
     gate.turn()
-    asked = gate.stage.wanted(1000, gate.now)
+    asked = gate.stage.asks.wanted(1000, gate.now)
     assert asked.num_rows == FIRST
-    assert gate.stage.wanted(1000, gate.now).num_rows == 0
+    assert gate.stage.asks.wanted(1000, gate.now).num_rows == 0
     gate.put([4])
     gate.turn()
-    assert [split(url).origin for url in texts(gate.stage.wanted(1000, gate.now))] == [ORIGINS[4]], "another domain"
+    assert [split(url).origin for url in texts(gate.stage.asks.wanted(1000, gate.now))] == [ORIGINS[4]], (
+        "another domain"
+    )
     gate.save()
     gate.restart()
     gate.turn()
-    begun = Counter(texts(gate.stage.wanted(1000, gate.now)))
+    begun = Counter(texts(gate.stage.asks.wanted(1000, gate.now)))
     for _ in range(600):
-        gate.stage.over(u64(asked, "domain")[:1])
-        begun.update(texts(gate.stage.wanted(1000, gate.now)))
+        gate.stage.asks.over(u64(asked, "domain")[:1])
+        begun.update(texts(gate.stage.asks.wanted(1000, gate.now)))
     assert len(begun) == 501 and set(begun.values()) == {1}, "each is asked for once, and none is forgotten"
 
 
@@ -372,29 +374,31 @@ def test_a_domain_begins_slowly_and_twice_as_many_hosts_each_time(
     gate.stage.put(url_batch([locate(f"http://h{number}.many.example/") for number in range(500)]), gate.now)
     gate.turn()
     for begun in rounds:
-        wanted = [gate.stage.wanted(1000, gate.now, lambda rules: np.full(rules.num_rows, doubted)) for _ in range(8)]
+        wanted = [
+            gate.stage.asks.wanted(1000, gate.now, lambda rules: np.full(rules.num_rows, doubted)) for _ in range(8)
+        ]
         assert sum(batch.num_rows for batch in wanted) == begun
         for batch in wanted:
-            gate.stage.over(u64(batch, "domain"), asked=asked)
+            gate.stage.asks.over(u64(batch, "domain"), asked=asked)
 
 
 def test_a_host_that_is_tried_waits_for_no_other(gate: Gate) -> None:
     """What it shows decides whether the others are worth anything."""
     gate.stage.put(url_batch([locate(f"http://h{number}.many.example/") for number in range(500)]), gate.now)
     gate.turn()
-    gate.stage.wanted(1000, gate.now)
+    gate.stage.asks.wanted(1000, gate.now)
     gate.stage.put(url_batch([locate("http://made-up.many.example/")], kind=Kind.PROBE), gate.now)
     gate.turn()
-    assert [split(url).host for url in texts(gate.stage.wanted(1000, gate.now))] == ["made-up.many.example"]
+    assert [split(url).host for url in texts(gate.stage.asks.wanted(1000, gate.now))] == ["made-up.many.example"]
 
 
 def test_who_begins_and_never_ends_holds_up_nobody_for_long(gate: Gate) -> None:
     gate.stage.put(url_batch([locate(f"http://h{number}.many.example/") for number in range(100)]), gate.now)
     gate.turn()
-    begun = gate.stage.wanted(1000, gate.now).num_rows
+    begun = gate.stage.asks.wanted(1000, gate.now).num_rows
     for _ in range(40):
         gate.advance(HALVED_S)
-        begun += gate.stage.wanted(1000, gate.now).num_rows
+        begun += gate.stage.asks.wanted(1000, gate.now).num_rows
     assert begun == 100
 
 

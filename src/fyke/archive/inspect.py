@@ -49,8 +49,8 @@ class CrawlStatus:
 
     def as_dict(self) -> dict[str, Any]:
         facts = asdict(self)
-        statistics = facts.pop("statistics")
-        return {**facts, **statistics}
+        del facts["statistics"]
+        return {**facts, **self.statistics.as_dict()}
 
 
 def status_of(directory: CrawlDirectory) -> CrawlStatus:

@@ -88,7 +88,7 @@ async def current_status(directory: CrawlDirectory) -> CrawlStatus:
         with suppress(OSError, TimeoutError, ValueError, LookupError, TypeError):
             async with asyncio.timeout(PATIENCE_S), connected(directory.state) as (reader, _):
                 figures = json.loads(await reader.readline())["figures"]
-            status = replace(status, statistics=CrawlStatistics(**figures["statistics"]))
+            status = replace(status, statistics=CrawlStatistics.read(figures["statistics"]))
     return status
 
 

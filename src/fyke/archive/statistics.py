@@ -5,11 +5,27 @@ records of several agents.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
+
+from fyke.core.messages import Freshness
 
 _NO_FAILURES = ("ok", "unchanged", "redirected", "robots_forbade")
+
+
+class PassFound(NamedTuple):
+    """What the last pass over a crawl found so far."""
+
+    number: int  # from 1 on
+    began_at: float  # unix seconds
+    unchanged: int = 0  # pages, as are the next three
+    changed: int = 0
+    new: int = 0
+    gone: int = 0  # a 404 or 410, twice in a row in a crawl that never ends
+    requests: int = 0
+    bytes: int = 0  # of their answers: heads and bodies
+    forever: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +62,8 @@ class CrawlStatistics:
     memory_bytes: int = 0
     plugin_failures: dict[str, int] = field(default_factory=dict)
     deaths: dict[str, int] = field(default_factory=dict)  # of agents' processes that were started again: see `died`
-    again: dict[str, Any] = field(default_factory=dict)  # what the last pass over the crawl found; empty without one
-    freshness: dict[str, Any] = field(default_factory=dict)  # of a crawl that never ends, at its last plan
+    again: PassFound | None = None
+    freshness: Freshness | None = None
 
     @property
     def failed(self) -> int:
@@ -55,11 +71,17 @@ class CrawlStatistics:
         return sum(n for kind, n in self.outcomes.items() if kind not in _NO_FAILURES)
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """Return it as checkpoints, the control socket and `--json` have it."""
+        told = asdict(self)
+        for name in _RECORDS:
+            told[name] = {} if (record := getattr(self, name)) is None else record._asdict()
+        return told
 
-    def figures(self) -> dict[str, Any]:
-        """Return it as those hear it who watch the crawl: whole, and apart what they draw by itself."""
-        return {"statistics": self.as_dict(), "queues": self.queues, "rounds": self.rounds, "edges": self.edges}
+    @classmethod
+    def read(cls, told: Mapping[str, Any]) -> "CrawlStatistics":
+        """Return the statistics that `as_dict` gave, also of an earlier version."""
+        records = {name: record(**told[name]) for name, record in _RECORDS.items() if told.get(name)}
+        return cls(**{**told, **dict.fromkeys(_RECORDS), **records})
 
 
 def death_key(agents: Sequence[int], how: str) -> str:
@@ -69,7 +91,7 @@ def death_key(agents: Sequence[int], how: str) -> str:
 
 def totals_of(states: Iterable[Mapping[str, Any]]) -> CrawlStatistics:
     """Return how a crawl stands, by the checkpoints of its agents."""
-    return sum_of_agents([CrawlStatistics(**state["totals"]) for state in states])
+    return sum_of_agents([CrawlStatistics.read(state["totals"]) for state in states])
 
 
 def sum_of_agents(many: Sequence[CrawlStatistics]) -> CrawlStatistics:
@@ -84,9 +106,9 @@ def sum_of_agents(many: Sequence[CrawlStatistics]) -> CrawlStatistics:
         elif name == "rest_until":  # all hosts rest if every agent with hosts says so
             working = [one.rest_until for one in many if one.hosts or one.in_flight or one.rest_until]
             sums[name] = min(working) if working and all(working) else 0.0
-        elif name in ("again", "freshness"):
-            known = [value for value in values if value]
-            sums[name] = _ADDED[name](known) if known else {}
+        elif name in _RECORDS:
+            known = [value for value in values if value is not None]
+            sums[name] = _ADDED[name](known) if known else None
         elif isinstance(values[0], dict):
             sums[name] = dict(sum(map(Counter, values), Counter[str]()))
         else:
@@ -94,25 +116,26 @@ def sum_of_agents(many: Sequence[CrawlStatistics]) -> CrawlStatistics:
     return CrawlStatistics(**sums)
 
 
-def _added_passes(many: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _added_passes(many: Sequence[PassFound]) -> PassFound:
     """Return what the last pass found, over all agents that began it."""
-    number = max(one["number"] for one in many)
-    last = [one for one in many if one["number"] == number]
-    counts = {name: sum(one[name] for one in last) for name in last[0]}
-    began = {"number": number, "began_at": min(one["began_at"] for one in last), "forever": last[0]["forever"]}
-    return {**counts, **began}
+    number = max(one.number for one in many)
+    last = [one for one in many if one.number == number]
+    sums = PassFound(*(sum(values) for values in zip(*last, strict=True)))
+    return sums._replace(number=number, began_at=min(one.began_at for one in last), forever=last[0].forever)
 
 
-def _added_freshness(many: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _added_freshness(many: Sequence[Freshness]) -> Freshness:
     """Return how fresh the copies of all shards were, each at its last plan."""
-    sums = {name: sum(one[name] for one in many) for name in ("pages", "due", "chosen")}
-    fresh = sum(one["fresh"] * one["pages"] for one in many) / max(1, sums["pages"])
-    return {
-        **sums,
-        "fresh": fresh,
-        "at": max(one["at"] for one in many),
-        "next_at": min(one["next_at"] for one in many),
-    }
+    pages = sum(one.pages for one in many)
+    return Freshness(
+        at=max(one.at for one in many),
+        pages=pages,
+        fresh=sum(one.fresh * one.pages for one in many) / max(1, pages),
+        due=sum(one.due for one in many),
+        chosen=sum(one.chosen for one in many),
+        next_at=min(one.next_at for one in many),
+    )
 
 
-_ADDED = {"again": _added_passes, "freshness": _added_freshness}
+_RECORDS: dict[str, type[PassFound | Freshness]] = {"again": PassFound, "freshness": Freshness}
+_ADDED: dict[str, Callable[[Any], PassFound | Freshness]] = {"again": _added_passes, "freshness": _added_freshness}

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from fyke.cli import crawling, readers, trying  # noqa: F401 - they add their commands, in this order
+from fyke.cli import crawling, owners, readers, trying  # noqa: F401 - they add their commands, in this order
 from fyke.cli.app import app
 from fyke.cli.console import EXIT_PIPE_CLOSED, discard_last_flush
 from fyke.core.errors import (

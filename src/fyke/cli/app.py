@@ -1,7 +1,10 @@
 """The command `fyke` without its commands, and the options that several of them have."""
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -17,6 +20,22 @@ app = typer.Typer(
 )
 Folder = Annotated[Path, typer.Argument(help="The directory of a crawl.", metavar="DIR", readable=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+
+Options = TypeVar("Options")
+
+
+def asked_by(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """Have a command take its many `options` as one value of that dataclass, whose fields are the options."""
+
+    def decorated(command: Callable[[Options], None]) -> Callable[..., None]:
+        @wraps(command)
+        def called(**given: Any) -> None:
+            command(options(**given))
+
+        called.__signature__ = signature(options)  # type: ignore[attr-defined]  # Typer asks for it
+        return called
+
+    return decorated
 
 
 def _version(asked: bool) -> None:

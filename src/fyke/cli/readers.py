@@ -257,19 +257,19 @@ def extract(
             raise ConfigurationError(
                 "--follow adds the crawl's own tables to a database: name the database with --to, give nothing else"
             )
-        made, unreadable, cut = rooms.filling.follow(rooms.directory.CrawlDirectory(directory), to), 0, 0
+        done = rooms.extracting.Extracted(rooms.filling.follow(rooms.directory.CrawlDirectory(directory), to))
     else:
         settings = rooms.config.load(config) if config else rooms.directory.CrawlDirectory(directory).config()
-        made, unreadable, cut = rooms.extracting.extract(directory, settings.extract, out, to, Reporter(stderr=True))
+        done = rooms.extracting.extract(directory, settings.extract, out, to, Reporter(stderr=True))
     if as_json:
-        print_json({"files": made, "unreadable": unreadable, "cut": cut})
+        print_json(done._asdict())
     else:
-        for place, rows in made.items():
+        for place, rows in done.files.items():
             say(f"{place}: {rooms.quantities.counted(rows, 'row')}")
-        if cut:
+        if done.cut:
             more = "the rows and values of each go up to some place in it"
-            say_aside(f"{rooms.quantities.counted(cut, 'page')} with more than is kept: {more}")
-    _complain_of_unreadable(directory, unreadable, "repair the archive, and extract again")
+            say_aside(f"{rooms.quantities.counted(done.cut, 'page')} with more than is kept: {more}")
+    _complain_of_unreadable(directory, done.unreadable, "repair the archive, and extract again")
 
 
 @app.command()

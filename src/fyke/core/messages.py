@@ -13,6 +13,7 @@ Invariant: a message does not change once it is made.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +36,17 @@ class Rules(IntEnum):
     UNREACHABLE = 3  # robots.txt could not be had: nothing may be fetched until it is tried again
     NAMELESS = 4  # as OPEN: the host is gone, because its name has no address
     UNNAMED = 5  # as UNREACHABLE: no name server told its host's address
+
+
+class Freshness(NamedTuple):
+    """How fresh the copies of a crawl that never ends were at its last plan, told by the frontier."""
+
+    at: float = 0.0  # unix seconds; 0: there was no plan
+    pages: int = 0  # that rest
+    fresh: float = 0.0  # share of pages, as believed and corrected by visits
+    due: int = 0
+    chosen: int = 0
+    next_at: float = 0.0  # unix seconds: when the next plan is made
 
 
 ENDED = pa.schema(

@@ -15,6 +15,7 @@ from typing import Any
 
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import division
+from fyke.archive.figures import Figures, HostFigures
 from fyke.archive.lost import require_state
 from fyke.archive.statistics import CrawlStatistics
 from fyke.core.clock import Clock, SystemClock
@@ -179,13 +180,13 @@ class Agent:
         if not asked.forever:
             most = asked.share(self.directory.part)
             limited = bool(crawl.pages or crawl.bytes or crawl.for_s)
-            plan = rooms.frontier.plan_again(now, Terms(most=most), first=limited)
+            plan = rooms.frontier.plan_revisits(now, Terms(most=most), first=limited)
             for work in (rooms.learn(), plan):
                 deque(work, maxlen=0)
             rooms.book.forgive()
         rooms.passes.begin(asked, rooms.archive.state()["serial"])
         rooms.limit_pages()
-        self._note("again", number=len(rooms.passes.began), waiting=len(rooms.frontier.again))
+        self._note("again", number=len(rooms.passes.began), waiting=len(rooms.frontier.known_pages))
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -286,11 +287,11 @@ class Agent:
         self._news.set()
         return f"{host} is no longer blocked; {released:,} of its URLs go on"
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> Figures:
         """Return everything that can be watched."""
         return self._steering.figures(self.statistics(), self._clock.now(), held=self._rooms.fetcher.held)
 
-    def host_figures(self, host: str) -> dict[str, Any] | None:
+    def host_figures(self, host: str) -> HostFigures | None:
         """Return how `host` stands at the workbench, if it is there."""
         return self._steering.host(host, self._clock.now())
 

@@ -58,6 +58,6 @@ def _domain_rows(rooms: Rooms) -> Iterator[pa.RecordBatch]:
             "urls": records["urls"],
             "fetched": records["fetched"],
             "waiting": waiting_urls(records),
-            "host_delay_s": [rooms.bench.domain_delay_s(budget) for budget in budgets.tolist()],
+            "host_delay_s": [rooms.bench.delays.of_domain(budget) for budget in budgets.tolist()],
         }
         yield pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from fyke.archive.asked import AskedLater, host_named
+from fyke.archive.figures import Figures, HostFigures
 from fyke.archive.orders import SOCKET, bound
 from fyke.archive.statistics import CrawlStatistics
 from fyke.core.batches import concat
@@ -97,30 +98,30 @@ class Steering:
         self._post.unblock(key)
         return self._frontier.unblock([key])
 
-    def figures(self, statistics: CrawlStatistics, now: float, *, held: bool) -> dict[str, Any]:
+    def figures(self, statistics: CrawlStatistics, now: float, *, held: bool) -> Figures:
         """Return how the crawl stands: its `statistics`, the workbench, the slowest hosts."""
         bench = self._fetcher.bench.statistics(now)
         waiting = (host for host in self._fetcher.bench if host.visits)
         slowest = heapq.nlargest(SLOWEST, waiting, key=lambda host: self._left_s(host, now))
-        return {
-            "at": now,
-            "held": held,
-            **statistics.figures(),
-            "bench": asdict(bench),
-            "slowest": [self._host(host, now) for host in slowest],
-            "blocked": sorted(self._asked.blocked),
-        }
+        return Figures(
+            at=now,
+            held=held,
+            statistics=statistics,
+            bench=asdict(bench),
+            slowest=[self._host(host, now) for host in slowest],
+            blocked=sorted(self._asked.blocked),
+        )
 
-    def host(self, name: str, now: float) -> dict[str, Any] | None:
+    def host(self, name: str, now: float) -> HostFigures | None:
         """Return how one host stands at the workbench, if it is there."""
         host = self._fetcher.bench.get(host_keys(name)[0])
         return None if host is None else self._host(host, now)
 
     def _left_s(self, host: Host, now: float) -> float:
         """Return how long the visits of `host` in memory take at its delay."""
-        return max(0.0, host.rests_until - now) + len(host.visits) * self._fetcher.bench.delay_s(host, 0.0)
+        return max(0.0, host.rests_until - now) + len(host.visits) * self._fetcher.bench.delays.of_host(host, 0.0)
 
-    def _host(self, host: Host, now: float) -> dict[str, Any]:
+    def _host(self, host: Host, now: float) -> HostFigures:
         rest_s = max(0.0, host.rests_until - now)
         state = "awake"
         if host.name in self._asked.blocked:
@@ -131,19 +132,19 @@ class Steering:
             state = "awaits name or rules"
         elif rest_s:
             state = "resting"
-        return {
-            "host": host.name,
-            "state": state,
-            "waiting": len(host.visits),
-            "more_on_disk": self._frontier.overflowed(host.key),
-            "rest_s": round(rest_s, 3),
-            "delay_s": round(self._fetcher.bench.delay_s(host, 0.0), 3),
-            "left_s": round(self._left_s(host, now), 3),
-            "crawl_delay_s": host.crawl_delay_s or 0.0,
-            "failures": host.failures,
-            "budget": host.budget,
-            "address": host.address.text if host.address else "",
-        }
+        return HostFigures(
+            host=host.name,
+            state=state,
+            waiting=len(host.visits),
+            more_on_disk=self._frontier.overflowed(host.key),
+            rest_s=round(rest_s, 3),
+            delay_s=round(self._fetcher.bench.delays.of_host(host, 0.0), 3),
+            left_s=round(self._left_s(host, now), 3),
+            crawl_delay_s=host.crawl_delay_s or 0.0,
+            failures=host.failures,
+            budget=host.budget,
+            address=host.address.text if host.address else "",
+        )
 
 
 class Steered(Protocol):
@@ -157,9 +158,9 @@ class Steered(Protocol):
 
     def block(self, name: str, blocked: bool) -> str: ...
 
-    def figures(self) -> dict[str, Any]: ...
+    def figures(self) -> Figures: ...
 
-    def host_figures(self, name: str) -> dict[str, Any] | None: ...
+    def host_figures(self, name: str) -> HostFigures | None: ...
 
 
 class Control:
@@ -178,7 +179,7 @@ class Control:
             "seeds": self._seeds,
             "block": lambda order: self._agent.block(host_named(str(order.get("host", ""))), True),
             "unblock": lambda order: self._agent.block(host_named(str(order.get("host", ""))), False),
-            "host": lambda order: self._agent.host_figures(host_named(str(order.get("host", "")))),
+            "host": self._host,
         }
 
     def __repr__(self) -> str:
@@ -224,7 +225,7 @@ class Control:
                 self._send(writer, line)
 
     def _figures(self) -> bytes:
-        return _line({"figures": self._agent.figures()})
+        return _line({"figures": self._agent.figures().as_dict()})
 
     def _send(self, writer: asyncio.StreamWriter, line: bytes) -> None:
         transport = writer.transport
@@ -257,6 +258,10 @@ class Control:
     def _stop(self, order: dict[str, Any]) -> str:
         self._agent.stop()
         return "stopping; the same command resumes the crawl"
+
+    def _host(self, order: dict[str, Any]) -> dict[str, Any] | None:
+        found = self._agent.host_figures(host_named(str(order.get("host", ""))))
+        return None if found is None else found._asdict()
 
     def _seeds(self, order: dict[str, Any]) -> str:
         given = order.get("urls")

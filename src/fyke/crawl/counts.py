@@ -84,7 +84,7 @@ class Counts:
             plugin_failures=dict(self._plugin_failures()),
             deaths=dict(self.deaths),
             again=self.passes.statistics(),
-            freshness=standing._asdict() if (standing := self.frontier.again.standing).at else {},
+            freshness=freshness if (freshness := self.frontier.known_pages.freshness).at else None,
         )
 
     def _plugin_failures(self) -> Counter[str]:

@@ -7,8 +7,9 @@ connection, whatever is sent over it, costs a few kilobytes and one look at the 
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Self
+from typing import Self
 
+from fyke.archive.figures import Figures
 from fyke.core.errors import ConfigurationError
 from fyke.metrics import MEDIA_TYPE, CrawlFigures, exposition
 
@@ -32,7 +33,7 @@ class Exporter:
     `figures` is as `fyke.crawl.control.Steered.figures`.
     """
 
-    def __init__(self, address: str, name: str, figures: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, address: str, name: str, figures: Callable[[], Figures]) -> None:
         self._host, self._port = address_of(address)
         self._name = name
         self._figures = figures
@@ -75,7 +76,7 @@ class Exporter:
         if method != b"GET" or path != b"/metrics":
             return _response("404 Not Found", "text/plain", b"GET /metrics\n")
         now = self._figures()
-        told = CrawlFigures(self._name, True, bool(now["held"]), float(now["at"]), now)
+        told = CrawlFigures(self._name, True, now.held, now.at, now.statistics)
         return _response("200 OK", MEDIA_TYPE, exposition([told]))
 
 

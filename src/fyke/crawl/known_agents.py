@@ -5,10 +5,10 @@ that agents may have never add up to more than the limit.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from fyke.archive.directory import CrawlDirectory, saved_state
+from fyke.archive.figures import Figures
 from fyke.archive.statistics import CrawlStatistics
 
 
@@ -40,20 +40,20 @@ class KnownAgent:
 
     stand: Stand | None = None  # its answer to the question `round`
     round: int = 0
-    figures: dict[str, Any] = field(default_factory=dict)
+    figures: Figures | None = None
     statistics: CrawlStatistics = field(default_factory=CrawlStatistics)
     allowed_pages: int = -1  # pages it may have in all; -1: not known, it has not answered yet
     checkpoints: int = 0
 
-    def note(self, figures: dict[str, Any]) -> None:
+    def note(self, figures: Figures) -> None:
         """Take `figures` as the agent's newest."""
-        self.figures, self.statistics = figures, CrawlStatistics(**figures["statistics"])
+        self.figures, self.statistics = figures, figures.statistics
 
 
 def standing_before(directory: CrawlDirectory, agent: int) -> CrawlStatistics:
     """Return how the agent stood at its last checkpoint, to be shown until it answers."""
     totals = saved_state(CrawlDirectory(directory.path, agent).shard).get("totals", {})
-    return CrawlStatistics(**{**totals, "elapsed_s": 0.0, "memory_bytes": 0, "in_flight": 0})
+    return replace(CrawlStatistics.read(totals), elapsed_s=0.0, memory_bytes=0, in_flight=0)
 
 
 def nobody_reached(stands: Sequence[Stand]) -> bool:

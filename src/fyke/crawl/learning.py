@@ -22,7 +22,8 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import SAME_TEXT
 from fyke.crawl.past import file_number
-from fyke.frontier.again import COPY, ENDED, Again, News, Visited
+from fyke.frontier.known_pages import KnownPages
+from fyke.frontier.page_history import COPY, ENDED, News, Visited
 from fyke.harvest.new_text import NOT_THERE
 
 _COLUMNS = [
@@ -32,9 +33,9 @@ _COLUMNS = [
 _KINDS = {kind.name.lower(): kind for kind in Kind}
 
 
-def learn(again: Again, folder: Path) -> Iterator[None]:
-    """Tell `again` of the rows of the table of pages that it does not know, a batch at a time."""
-    begin, position = again.rows, 0
+def learn(pages: KnownPages, folder: Path) -> Iterator[None]:
+    """Tell `pages` of the rows of the table of pages that it does not know, a batch at a time."""
+    begin, position = pages.rows, 0
     for segment in segments(folder, "pages"):
         rows = segment.rows()
         if rows is not None and position + rows <= begin:
@@ -43,24 +44,24 @@ def learn(again: Again, folder: Path) -> Iterator[None]:
         for batch in segment.batches(_COLUMNS):
             known = min(max(0, begin - position), batch.num_rows)
             position += batch.num_rows
-            _learn(again, batch.slice(known), 0)
+            _learn(pages, batch.slice(known), 0)
             yield
 
 
-def learn_own(again: Again, folder: Path, division: Division, shard: int) -> Iterator[None]:
-    """Do the same among several agents: tell `again` of safe rows of all agents that are of this `shard`."""
+def learn_own(pages: KnownPages, folder: Path, division: Division, shard: int) -> Iterator[None]:
+    """Do the same among several agents: tell `pages` of safe rows of all agents that are of this `shard`."""
     safe = sum(rows_by_part(folder, "pages").values())
-    for part, batch in arrivals_by_agent(folder, "pages", _COLUMNS, again.rows, safe):
-        _learn(again, batch, part, lambda domains: division.shards_of(domains) == shard)
+    for part, batch in arrivals_by_agent(folder, "pages", _COLUMNS, pages.rows, safe):
+        _learn(pages, batch, part, lambda domains: division.shards_of(domains) == shard)
         yield
 
 
-def _learn(again: Again, batch: pa.RecordBatch, part: int, owned: Callable[[U64], Mask] | None = None) -> None:
-    """Tell `again` of visits that the agent `part` made, if their pages are `owned`; only count the others."""
+def _learn(pages: KnownPages, batch: pa.RecordBatch, part: int, owned: Callable[[U64], Mask] | None = None) -> None:
+    """Tell `pages` of visits that the agent `part` made, if their pages are `owned`; only count the others."""
     urls = _urls(batch)
     if owned is not None:
         mine = owned(u64(urls, "domain"))
-        again.pass_over(int((~mine).sum()))
+        pages.pass_over(int((~mine).sum()))
         urls, batch = keep(urls, mine), keep(batch, mine)
     outcomes = np.array(batch.column("outcome").cast(pa.string()).to_pylist(), object)
     status = batch.column("status").to_numpy()
@@ -84,7 +85,7 @@ def _learn(again: Again, batch: pa.RecordBatch, part: int, owned: Callable[[U64]
     at = batch.column("fetched_at").cast(pa.int64()).to_numpy() / 1e6
     columns = (visited.astype(np.uint8), news.astype(np.uint8), at)
     ended = pa.RecordBatch.from_arrays([*urls.columns, *map(pa.array, columns)], schema=ENDED)
-    again.learn(ended, held | forgotten, copies)
+    pages.learn(ended, held | forgotten, copies)
 
 
 def _urls(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -96,7 +96,8 @@ class Member:
             await self._writer.drain()
 
     def _stand(self, order: dict[str, Any]) -> None:
-        figures = {number: agent.figures() for number, agent in self._agents.items()} if order["figures"] else {}
+        agents = self._agents.items() if order["figures"] else ()
+        figures = {number: agent.figures().as_dict() for number, agent in agents}
         for of_another in [*figures.values()][1:]:
             of_another["statistics"]["memory_bytes"] = 0  # counted for the first agent
         stands = {number: asdict(agent.stand()) for number, agent in self._agents.items()}

@@ -152,15 +152,14 @@ def _figures(now: CrawlStatistics, rates: tuple[float, float], across: int) -> T
             (f"{now.over_budget:,}", "over budget"),
             (f"{now.without_rules:,}", "await robots"),
         ]
-    if now.freshness:
-        again, freshness = now.again, now.freshness
+    if now.freshness is not None and now.again is not None:
         figures += [
-            (share_text(freshness["fresh"]), "fresh"),
-            (f"{freshness['due']:,}", "due"),
-            (f"{again['changed']:,}", "changed"),
-            (f"{again['unchanged']:,}", "unchanged"),
-            (f"{again['new']:,}", "new"),
-            (f"{again['gone']:,}", "gone"),
+            (share_text(now.freshness.fresh), "fresh"),
+            (f"{now.freshness.due:,}", "due"),
+            (f"{now.again.changed:,}", "changed"),
+            (f"{now.again.unchanged:,}", "unchanged"),
+            (f"{now.again.new:,}", "new"),
+            (f"{now.again.gone:,}", "gone"),
         ]
     if across == 1:
         figures = [figure for figure in figures if figure[1] not in ("MB/s", "links found", "archived", "await robots")]

@@ -235,7 +235,7 @@ class Rooms:
         config, prepared, loop = self._config, self._prepared, asyncio.get_running_loop()
         self.named_sitemaps = NamedSitemaps(saved.get("sitemaps", {}))
         self._redirects = Redirects(saved.get("redirects", {}))
-        self._past = Past(self.frontier.again, self._directory.path)
+        self._past = Past(self.frontier.known_pages, self._directory.path)
         self.barn = Barn(
             self.archive,
             self.payloads,
@@ -339,7 +339,7 @@ class Rooms:
                 self.frontier, self.fetcher, self.outbox, self.office, self._past, self._clock, self.rewriting
             )
         if asked_pass is not None and asked_pass.forever:
-            self.frontier.again.weights = self._prepared.weights
+            self.frontier.known_pages.weights = self._prepared.weights
             revisits = Revisits(self.frontier, self.learn, self.book.forgive, self._clock, self._config.revisit)
         new_text = NewText() if self._config.frontier.trap_pages else None
         printing = None if self.rewriting is None else Printing(self._prepared.rules)
@@ -354,12 +354,12 @@ class Rooms:
     def learn(self) -> Iterator[None]:
         """Tell the frontier of visits that ended, batch by batch, and let sitemaps be read once more."""
         self.named_sitemaps.clear()
-        again, folder = self.frontier.again, self._directory.path
+        pages, folder = self.frontier.known_pages, self._directory.path
         if self._seat is None:
             self.pages.flush()
-            yield from learn(again, folder)
+            yield from learn(pages, folder)
         else:
-            yield from learn_own(again, folder, self._seat.division, self._seat.me)
+            yield from learn_own(pages, folder, self._seat.division, self._seat.me)
 
     def _keeper(self, checkpoint: Checkpoint) -> Keeper:
         writers: dict[str, Writer] = {"archive": self.archive, "pages": self.pages, "links": self.links}

@@ -13,15 +13,12 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from fyke.archive.passes import Begun, begun_passes
+from fyke.archive.statistics import PassFound
 from fyke.core.batches import Kind
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import SAME_TEXT, Purpose
 from fyke.harvest.new_text import NOT_THERE
 from fyke.harvest.sheaf import Reaped
-
-# Numbers of pages, where "gone" is a 404 or 410, twice in a row in a crawl that never ends; then of requests, and of
-# bytes of their answers (heads and bodies).
-FOUND = ("unchanged", "changed", "new", "gone", "requests", "bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +117,11 @@ class Passes:
         away = exchange.outcome is Outcome.GONE if self.forever else exchange.status in NOT_THERE
         return "gone" if there and away else ""
 
-    def statistics(self) -> dict[str, Any]:
-        """Return the last pass: its `number` from 1 on, `began_at` (unix seconds), what it found so far (`FOUND`), and
-        whether it goes on `forever`; empty if there was none."""
+    def statistics(self) -> PassFound | None:
+        """Return what the last pass found so far; None if there was none."""
         if not self.began:
-            return {}
-        counts = {name: self._found[name] for name in FOUND}
-        return {"number": len(self.began), "began_at": self.began[-1].at, **counts, "forever": self.forever}
+            return None
+        return PassFound(len(self.began), self.began[-1].at, **self._found, forever=self.forever)
 
     def state(self) -> dict[str, Any]:
         return {"began": self.began, "found": dict(self._found)}

@@ -18,7 +18,8 @@ from fyke.archive.warc_reading import Broken, read_block, read_head, taken_apart
 from fyke.core.batches import U64
 from fyke.core.visits import Earlier, Visit
 from fyke.disk.files import real_path
-from fyke.frontier.again import Again, Visited
+from fyke.frontier.known_pages import KnownPages
+from fyke.frontier.page_history import Visited
 
 _OF_COPY = ("file", "offset", "length", "fingerprint")
 _SERIALS = 22  # bits of the number of an archive file that count the files of one agent
@@ -41,17 +42,17 @@ def file_number(part: int, serial: int) -> int:
 
 
 class Past:
-    """What earlier visits brought: the records that `again` knows, in the archive of `folder`."""
+    """What earlier visits brought: the records of `known`, in the archive of `folder`."""
 
-    def __init__(self, again: Again, folder: Path) -> None:
-        self._again = again
+    def __init__(self, known: KnownPages, folder: Path) -> None:
+        self._known = known
         self._folder = folder
         self._captures = Captures(folder)
         self._files: dict[int, Path] = {}  # by agent and number
         self._lent: dict[int, Earlier] = {}  # by key: for visits that are about to come
 
     def __repr__(self) -> str:
-        return f"Past({self._again!r})"
+        return f"Past({self._known!r})"
 
     def note_known(self, visits: Sequence[Visit]) -> None:
         """Note with each of `visits` what is known of it, without a look at the archive."""
@@ -59,7 +60,7 @@ class Past:
             visit.earlier = self._lent.get(visit.key)
         self._lent.clear()
         keys = np.fromiter((visit.key for visit in visits), np.uint64, len(visits))
-        before = self._again.before(keys) if len(keys) else None
+        before = self._known.before(keys) if len(keys) else None
         if before is None:
             return
         rows = zip(visits, before.visited.tolist(), before.copies, before.at.tolist(), strict=True)
@@ -70,7 +71,7 @@ class Past:
 
     def known(self, keys: U64) -> pa.RecordBatch | None:
         """Return what is known of the pages with `keys` (uint64[n]) that were visited (schema `EARLIER`), if of any."""
-        before = self._again.before(keys) if len(keys) else None
+        before = self._known.before(keys) if len(keys) else None
         met = np.zeros(0, np.bool_) if before is None else before.visited != Visited.NEVER
         if before is None or not met.any():
             return None

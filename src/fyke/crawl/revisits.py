@@ -44,7 +44,7 @@ class Revisits:
         frontier.supply.revisit_share = asked.share
 
     def __repr__(self) -> str:
-        return f"Revisits({self._frontier.again!r}, next plan at {self.next_at:.0f})"
+        return f"Revisits({self._frontier.known_pages!r}, next plan at {self.next_at:.0f})"
 
     def turn(self, now: float) -> None:
         """Go on with the plan that is being made, or begin the next if it is time."""
@@ -63,12 +63,12 @@ class Revisits:
         self._took_s += self._clock.now() - begun
         if self._plan is None:
             self.next_at = max(self.next_at, now + (PLAN_SHARE - 1) * self._took_s)
-            again = self._frontier.again
-            again.standing = again.standing._replace(next_at=self.next_at)
+            known = self._frontier.known_pages
+            known.freshness = known.freshness._replace(next_at=self.next_at)
 
     def _planned(self, now: float) -> Iterator[None]:
         if now >= self._forgive_at:
             self._forgive_at = now + FORGIVEN_S
             self._forgive()
         yield from self._learn()
-        yield from self._frontier.plan_again(now, self._terms, by_line=True)
+        yield from self._frontier.plan_revisits(now, self._terms, by_line=True)

@@ -4,7 +4,7 @@
 """
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +14,8 @@ from rich.console import Console
 
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory
-from fyke.archive.statistics import CrawlStatistics
+from fyke.archive.statistics import CrawlStatistics, PassFound
+from fyke.core.messages import Freshness
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import ENDED, deaths_in_words
 from fyke.progress import print_line
@@ -108,30 +109,29 @@ def _nothing_more(summary: Summary, path: Path) -> str:
 
 def passes(now: CrawlStatistics) -> Iterator[str]:
     """Yield what the last pass found, and how fresh copies are, in lines."""
-    if now.again:
+    if now.again is not None:
         yield f"  {_passed(now.again)}"
-    if now.freshness:
+    if now.freshness is not None:
         yield f"  {_freshness(now.freshness)}"
 
 
-def _passed(again: Mapping[str, Any]) -> str:
-    """Say what a pass found (`Passes.statistics`), in a line."""
-    words = ", ".join(f"{again[name]:,} {name}" for name in ("unchanged", "changed", "new", "gone"))
-    which = f"pass {again['number']:,}"
-    if again.get("forever"):
-        which = f"since {datetime.fromtimestamp(again['began_at']):%Y-%m-%d %H:%M}"
-    return f"{which}: {words}; {counted(again['requests'], 'request')}, {size(again['bytes'])}"
+def _passed(found: PassFound) -> str:
+    """Say what a pass found, in a line."""
+    which = f"pass {found.number:,}"
+    if found.forever:
+        which = f"since {datetime.fromtimestamp(found.began_at):%Y-%m-%d %H:%M}"
+    pages = f"{found.unchanged:,} unchanged, {found.changed:,} changed, {found.new:,} new, {found.gone:,} gone"
+    return f"{which}: {pages}; {counted(found.requests, 'request')}, {size(found.bytes)}"
 
 
-def _freshness(freshness: Mapping[str, Any]) -> str:
+def _freshness(told: Freshness) -> str:
     """Say how fresh copies were at the last plan of a crawl without end, in a line."""
-    late = freshness["due"] - freshness["chosen"]
-    due = f"{freshness['due']:,} due" + (f", {late:,} more than there is time for now" if late else "")
-    then = f"{datetime.fromtimestamp(freshness['next_at']):%Y-%m-%d %H:%M:%S}"
-    if not freshness["pages"]:
+    late = told.due - told.chosen
+    due = f"{told.due:,} due" + (f", {late:,} more than there is time for now" if late else "")
+    then = f"{datetime.fromtimestamp(told.next_at):%Y-%m-%d %H:%M:%S}"
+    if not told.pages:
         return f"no page was fetched before the last plan; next plan at {then}"
-    copies = counted(freshness["pages"], "copy")
-    return f"{share_text(freshness['fresh'])} of {copies} fresh, by estimate; {due}; next plan at {then}"
+    return f"{share_text(told.fresh)} of {counted(told.pages, 'copy')} fresh, by estimate; {due}; next plan at {then}"
 
 
 def _waiting(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""A crawl of several agents: starts their processes, restarts those that die, adds up how they stand, ends it.
+"""A crawl of several agents: adds up how they stand, decides what they do next, and ends it.
 
 It carries no links and fetches nothing. Ten times a second it asks all agents how they stand. If all give the same
 answer twice, and nothing is on its way anywhere, nothing is left: it has them take checkpoints, because outcomes must
 be safe with the agents that made the visits, and the next level begins, or the crawl ends. It holds the crawl's folder,
-has the control socket, and divides a limit of pages among the agents.
+has the control socket, and divides a limit of pages among the agents. `processes` keeps the agents alive.
 
 Invariant: the pages that agents may have never add up to more than the limit. An agent that dies is started again, from
 its checkpoint; pages it was allowed and has not fetched are free again. One that stands still while the crawl is to end
@@ -13,22 +13,18 @@ agent requests anything before all were opened once.
 
 import asyncio
 import heapq
-import json
-import os
-import signal
-import socket
 import time
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import Division
-from fyke.archive.statistics import CrawlStatistics, death_key, sum_of_agents
+from fyke.archive.figures import Figures, HostFigures
+from fyke.archive.statistics import CrawlStatistics, sum_of_agents
 from fyke.archive.turns import Turns
 from fyke.core import errors
 from fyke.core.clock import SystemClock
@@ -38,31 +34,15 @@ from fyke.core.memory import MemoryGauge
 from fyke.core.plugins import named, schemes_of
 from fyke.core.seeds import seeds_of
 from fyke.crawl.control import SLOWEST
-from fyke.crawl.forks import ForkServer, gone, how_ended
+from fyke.crawl.forks import ForkServer, gone
 from fyke.crawl.known_agents import KnownAgent, Stand, allotted, have_their_pages, nobody_reached, standing_before
 from fyke.crawl.loop import Ending
-from fyke.crawl.member import LINE_BYTES, Orders
+from fyke.crawl.member import Orders
+from fyke.crawl.processes import Process, Processes
 
 ROUND_S = 0.1  # between two questions
 BUSY_ROUND_S = 0.4  # the same while all have work and need no allowance of pages
 FIGURES_S = 1.0
-MOST_DEATHS = 20  # of processes with no checkpoint in between, beyond which the crawl gives up
-AGAIN_S = 0.2  # before a dead process is started again
-SILENT_S = 10.0  # after which a process that says nothing is killed, once the crawl is to end
-
-
-@dataclass(eq=False)
-class _Process:
-    """One process, in its present life."""
-
-    agents: list[int]
-    writer: asyncio.StreamWriter | None = None
-    hearing: "asyncio.Task[None] | None" = None
-    begun: bool = False
-    ended: bool = False
-    number: int = 0  # the system's number of the process
-    heard_at: float = 0.0  # when it last said something, by the monotonic clock
-    deaths: Counter[str] = field(default_factory=Counter)  # as in `CrawlStatistics`
 
 
 class Supervisor:
@@ -75,16 +55,14 @@ class Supervisor:
         self._forks = forks
         self._directory = directory
         self._config = config
-        self._orders = orders
         self._forever = orders.asked_pass is not None and orders.asked_pass.forever
         self._clock = SystemClock(orders.clock)
         self._hours = HostHours(config.politeness.hours, config.site)
         self._hours.wall_ahead_s = self._clock.wall_ahead_s
         count = min(processes, of.agents)
-        self._processes = [_Process(list(range(first, of.agents, count))) for first in range(count)]
         self._known = [KnownAgent(statistics=standing_before(directory, agent)) for agent in range(of.agents)]
-        for process in self._processes:
-            process.deaths = sum((Counter(self._known[agent].statistics.deaths) for agent in process.agents), Counter())
+        dealt = [list(range(first, of.agents, count)) for first in range(count)]
+        self._processes = Processes(directory, [self._process(agents) for agents in dealt], orders, forks, self._clock)
         self._asked = AskedLater(directory.state)
         self._schemes = schemes_of(named(config.plugins, "protocols"))
         self._turns = Turns(directory.path)
@@ -93,12 +71,9 @@ class Supervisor:
         self._idle: tuple[Any, ...] | None = None  # what all said the last time that nothing moved
         self._checkpoint_at: tuple[Any, ...] | None = None  # what all said when checkpoints were last asked for
         self._ending: Ending | None = None
-        self._failure: errors.FykeError | None = None
         self._no_forks: errors.FykeError | None = None  # what the crawl ends with, once it was stopped
         self._held = self._all_began = False
-        self._deaths = 0
         self._began = time.monotonic()
-        self._answered = asyncio.Event()
         self._memory = MemoryGauge()
         self._peak = 0
 
@@ -109,97 +84,43 @@ class Supervisor:
         self._asked.keep()
         for part in self._directory.parts:
             self._turns.add(part.part, saved_state(part.shard))
-        for process in self._processes:
-            await self._start(process)
+        await self._processes.__aenter__()
         self._forks.watch(self._end_without_forks)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._forks.unwatch()
-        for process in self._processes:
-            process.ended = True
-            if process.writer is not None and not process.writer.transport.is_closing():
-                process.writer.write_eof()  # the members end at once
-        hearing = [process.hearing for process in self._processes if process.hearing is not None]
-        if hearing:
-            await asyncio.wait(hearing)
+        await self._processes.__aexit__()
 
-    # --- processes
+    def _process(self, agents: list[int]) -> Process:
+        return Process(agents, sum((Counter(self._known[agent].statistics.deaths) for agent in agents), Counter()))
 
-    async def _start(self, process: _Process) -> None:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            orders = replace(self._orders, deaths=dict(process.deaths)).written()
-            self._forks.start(theirs, self._directory.path, process.agents, orders)
-        process.begun = process.ended = False
+    # --- what agents say
+
+    def _take(self) -> None:
+        """Take what the agents said since the last time."""
+        taken = self._processes.take()
+        for process, said in taken:
+            if "begun" in said:
+                self._begin(process)
+            elif "stands" in said:
+                for agent, figures in said["figures"].items():
+                    self._known[int(agent)].note(Figures.read(figures))
+                for agent, stand in said["stands"].items():
+                    self._stands(int(agent), said["round"], Stand(**stand))
+            elif "recalled" in said:
+                self._known[said["agent"]].allowed_pages -= said["recalled"]
+        self._all_began |= self._processes.all_begun
+        if self._all_began and any("begun" in said for _, said in taken):
+            self._processes.tell_all(do="begin")
+
+    def _begin(self, process: Process) -> None:
+        """Know nothing of the agents that `process` has just opened, and tell them what holds."""
         for agent in process.agents:
             self._known[agent] = replace(self._known[agent], stand=None, round=0, allowed_pages=-1, checkpoints=0)
-        reader, process.writer = await asyncio.open_connection(sock=ours, limit=LINE_BYTES)
-        process.hearing = asyncio.create_task(self._hear(process, reader))
-
-    async def _hear(self, process: _Process, reader: asyncio.StreamReader) -> None:
-        """Take what one process says, until it is gone; then start another in its place."""
-        status: int | None = None
-        with suppress(ConnectionError):
-            while line := await reader.readline():
-                with suppress(json.JSONDecodeError):  # half a line, from a process that died
-                    said = json.loads(line)
-                    status = said.get("exit", status)
-                    self._heard(process, said)
-        assert process.writer is not None
-        process.begun = False
-        process.writer.close()
-        if process.ended or self._failure is not None:
-            return
-        try:
-            self._note_death(process, how_ended(status))
-        except errors.FykeError as error:
-            self._failure = error
-            self._answered.set()
-            return
-        await asyncio.sleep(AGAIN_S)
-        if not process.ended:
-            await self._start(process)
-
-    def _note_death(self, process: _Process, how: str) -> None:
-        """Note that a process died, and `how`. Raises AgentFailed if that happens again and again, or DiskFull."""
-        self._directory.log(self._clock.now(), "died", agents=process.agents, how=how)
-        self._deaths += 1
-        process.deaths[death_key(process.agents, how)] += 1
-        first = self._known[process.agents[0]]
-        first.statistics = replace(first.statistics, deaths=dict(process.deaths))
-        if self._deaths > MOST_DEATHS:
-            raise errors.AgentFailed(
-                f"the process of agent {process.agents[0]} ended {MOST_DEATHS} times without a checkpoint, at last by"
-                f" {how}: see the system's log for the cause (too little memory?); fyke crawl --into"
-                f" {self._directory.path} goes on from the last checkpoint"
-            )
-
-    def _heard(self, process: _Process, said: dict[str, Any]) -> None:
-        process.heard_at = time.monotonic()
-        if "begun" in said:
-            process.begun, process.number = True, said["process"]
-            self._tell(process, do="hold", held=self._held)
-            if self._ending is not None:
-                self._tell(process, do="stop", ending=self._ending.value)
-            self._all_began |= all(process.begun for process in self._processes)
-            if self._all_began:
-                self._tell_all(do="begin")
-        elif "stands" in said:
-            for agent, figures in said["figures"].items():
-                self._known[int(agent)].note(figures)
-            for agent, stand in said["stands"].items():
-                self._stands(int(agent), said["round"], Stand(**stand))
-        elif "recalled" in said:
-            known = self._known[said["agent"]]
-            known.allowed_pages -= said["recalled"]
-        elif "error" in said:
-            kind: type[errors.FykeError] = getattr(errors, said["kind"], errors.AgentFailed)
-            self._failure = self._failure or kind.__new__(kind, said["error"])  # some have another constructor
-            process.ended = True
-        elif "ended" in said:
-            process.ended = True
-        self._answered.set()
+        self._processes.tell(process, do="hold", held=self._held)
+        if self._ending is not None:
+            self._processes.tell(process, do="stop", ending=self._ending.value)
 
     def _stands(self, agent: int, number: int, stand: Stand) -> None:
         known = self._known[agent]
@@ -207,43 +128,33 @@ class Supervisor:
             known.allowed_pages = stand.pages + max(0, stand.pages_left)
         if stand.checkpoints != known.checkpoints:
             known.checkpoints = stand.checkpoints
-            self._deaths = 0
+            self._processes.went_forward()
             self._turns.add(agent, saved_state(CrawlDirectory(self._directory.path, agent).shard))
         known.stand, known.round = stand, number
-
-    def _tell(self, process: _Process, **order: Any) -> None:
-        writer = process.writer
-        if writer is not None and process.begun and not (process.ended or writer.transport.is_closing()):
-            writer.write(json.dumps(order).encode() + b"\n")
-
-    def _tell_all(self, **order: Any) -> None:
-        for process in self._processes:
-            self._tell(process, **order)
 
     # --- the crawl
 
     async def run(self) -> Ending:
         """Run the agents until the crawl ends. Raises what the agents failed with."""
         asked = self._config.crawl
-        while not all(process.ended for process in self._processes):
-            if self._failure is not None:
-                raise self._failure
-            for process in self._processes:
-                if process.hearing is not None and process.hearing.done():
-                    process.hearing.result()  # raises the error of starting it again
+        while not self._processes.all_ended:
+            if self._processes.failure is not None:
+                raise self._processes.failure
             self._round += 1
             figures = time.monotonic() >= self._figures_at
             if figures:
                 self._figures_at = time.monotonic() + FIGURES_S
-            self._tell_all(do="stand", round=self._round, figures=figures)
+            self._processes.tell_all(do="stand", round=self._round, figures=figures)
             await self._pause()
-            self._kill_silent()
+            self._take()
+            if self._ending is not None:
+                self._processes.kill_silent(self._stopped_at)
             if self._ending is None and asked.for_s and time.monotonic() - self._began >= asked.for_s:
                 self.stop(Ending.TIME)
             stands = [known.stand for known in self._known if known.stand is not None and known.round == self._round]
             if self._ending is None and len(stands) == len(self._known):
                 self._judge(stands)
-        if (failure := self._failure or self._no_forks) is not None:
+        if (failure := self._processes.failure or self._no_forks) is not None:
             raise failure
         for part in self._directory.parts:
             self._turns.add(part.part, saved_state(part.shard))
@@ -254,29 +165,19 @@ class Supervisor:
             self._no_forks = gone(self._directory.path)
             self.stop()
 
-    def _kill_silent(self) -> None:
-        """Kill processes that are to end and stand still."""
-        if self._ending is None:
-            return
-        now = time.monotonic()
-        for process in self._processes:
-            if process.begun and not process.ended and now - max(process.heard_at, self._stopped_at) > SILENT_S:
-                process.begun = False
-                with suppress(ProcessLookupError):
-                    os.kill(process.number, signal.SIGKILL)
-
     async def _pause(self) -> None:
         """Wait for a round, or until there is a failure, or all processes have ended."""
         busy = not self._config.crawl.pages and all(known.stand and not known.stand.idle for known in self._known)
         until = time.monotonic() + (BUSY_ROUND_S if busy else ROUND_S)
         while (left := until - time.monotonic()) > 0:
-            self._answered.clear()
+            self._take()
+            self._processes.news.clear()
             try:
                 async with asyncio.timeout(left):
-                    await self._answered.wait()
+                    await self._processes.news.wait()
             except TimeoutError:
                 return
-            if self._failure is not None or all(process.ended for process in self._processes):
+            if self._processes.failure is not None or self._processes.all_ended:
                 return
 
     def _judge(self, stands: list[Stand]) -> None:
@@ -299,7 +200,7 @@ class Supervisor:
         taken = tuple(stand.checkpoints for stand in stands)
         if self._checkpoint_at is None:
             self._checkpoint_at = taken
-            self._tell_all(do="checkpoint")
+            self._processes.tell_all(do="checkpoint")
         elif all(now > then for now, then in zip(taken, self._checkpoint_at, strict=True)):
             if not any(stand.unsafe_letters for stand in stands):
                 self._done(stands)
@@ -318,7 +219,7 @@ class Supervisor:
     def _done(self, stands: list[Stand]) -> None:
         """Go a level down, or end the crawl: only URLs of deeper levels or blocked hosts are left, and all is safe."""
         if any(stand.later for stand in stands):
-            self._tell_all(do="descend", level=max(stand.level for stand in stands) + 1)
+            self._processes.tell_all(do="descend", level=max(stand.level for stand in stands) + 1)
             self._idle = None
         else:
             self.stop(Ending.BLOCKED if any(stand.blocked for stand in stands) else Ending.FINISHED)
@@ -326,11 +227,8 @@ class Supervisor:
     def _allow(self, limit: int) -> None:
         """Let agents that have visits begin pages. Each is asked first in turn, so that none starves."""
         for agent, pages in allotted(self._known, limit, self._round % len(self._known)):
-            process = next(process for process in self._processes if agent in process.agents)
-            if pages:
-                self._tell(process, do="allow", agent=agent, pages=pages)
-            else:
-                self._tell(process, do="recall", agent=agent)
+            order = {"do": "allow", "pages": pages} if pages else {"do": "recall"}
+            self._processes.tell(self._processes.of(agent), agent=agent, **order)
 
     # --- what is told
 
@@ -345,20 +243,20 @@ class Supervisor:
         now = time.monotonic()
         memory = sums.memory_bytes + self._memory.read(now) + self._forks.memory.read(now)
         self._peak = max(self._peak, memory)
-        return CrawlStatistics(**{**sums.as_dict(), "memory_bytes": memory})
+        return replace(sums, memory_bytes=memory, deaths=dict(self._processes.deaths))
 
     # --- what a person asks for (`fyke.crawl.control.Steered`)
 
     def hold(self, held: bool) -> None:
         """Start no request while `held`."""
         self._held = held
-        self._tell_all(do="hold", held=held)
+        self._processes.tell_all(do="hold", held=held)
 
     def stop(self, ending: Ending = Ending.STOPPED) -> None:
         """End soon, so that the crawl can be resumed."""
         if self._ending is None:
             self._ending, self._stopped_at = ending, time.monotonic()
-            self._tell_all(do="stop", ending=ending.value)
+            self._processes.tell_all(do="stop", ending=ending.value)
 
     def add_seeds(self, urls: Iterable[str]) -> int:
         """Take `urls` as seeds from now on; return how many were new. Raises BadUrl, and takes none."""
@@ -366,32 +264,30 @@ class Supervisor:
         found = [seed for seed in dict.fromkeys(seeds_of(urls, self._schemes)) if seed.url not in known]
         if found:
             self._asked.add_seeds(seed.url.decode() for seed in found)
-            self._tell_all(do="seeds", urls=[seed.url.decode() for seed in found])
+            self._processes.tell_all(do="seeds", urls=[seed.url.decode() for seed in found])
         return len(found)
 
     def block(self, host: str, blocked: bool) -> str:
         """Request nothing more of `host`, or go on with it; return what was done, in words."""
         if not self._asked.block(host, blocked) and blocked:
             return f"{host} was already blocked"
-        self._tell_all(do="block", host=host, blocked=blocked)
+        self._processes.tell_all(do="block", host=host, blocked=blocked)
         return f"{host} is blocked" if blocked else f"{host} is no longer blocked; its URLs go on"
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> Figures:
         """Return everything that can be watched."""
-        told = [known.figures for known in self._known if known.figures]
+        told = [known.figures for known in self._known if known.figures is not None]
         statistics = self.statistics()
-        bench = dict(sum((Counter(figures["bench"]) for figures in told), Counter[str]()))
-        return {
-            "at": self._clock.now(),
-            "held": self._held,
-            **statistics.figures(),
-            "bench": bench | {"rest_until": statistics.rest_until},
-            "slowest": heapq.nlargest(
-                SLOWEST, chain(*(one["slowest"] for one in told)), key=lambda host: host["left_s"]
-            ),
-            "blocked": sorted(self._asked.blocked),
-        }
+        bench = dict(sum((Counter(one.bench) for one in told), Counter[str]()))
+        return Figures(
+            at=self._clock.now(),
+            held=self._held,
+            statistics=statistics,
+            bench=bench | {"rest_until": statistics.rest_until},
+            slowest=heapq.nlargest(SLOWEST, chain(*(one.slowest for one in told)), key=lambda host: host.left_s),
+            blocked=sorted(self._asked.blocked),
+        )
 
-    def host_figures(self, host: str) -> dict[str, Any] | None:
+    def host_figures(self, host: str) -> HostFigures | None:
         """Return how `host` stands, if it is among the slowest; only their agents know of others."""
-        return next((one for one in self.figures()["slowest"] if one["host"] == host), None)
+        return next((one for one in self.figures().slowest if one.host == host), None)

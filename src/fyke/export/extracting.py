@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,14 @@ DATABASES = ("postgresql://", "postgres://", "duckdb:")
 OTHERWISE = "name another folder with --out"
 ROWS_AT_ONCE = 10_000
 _CONTENT = np.dtype([("content", "<u8"), ("row", "<u8"), ("copy", "?")])  # content: of a page, key and fingerprint
+
+
+class Extracted(NamedTuple):
+    """What was made."""
+
+    files: dict[str, int]  # rows of each table, by its file or place in a database
+    unreadable: int = 0  # pages
+    cut: int = 0  # pages that have more than is kept
 
 
 class ArchivedPages:
@@ -194,12 +202,11 @@ class _Filling:
 
 def extract(
     directory: Path, sections: Sequence[ExtractSection], out: Path | None, to: str, console: Console
-) -> tuple[dict[str, int], int, int]:
+) -> Extracted:
     """Make the tables of `sections` from the archive of the crawl in `directory`.
 
-    `to` is one of `FORMATS`, for files below `out`, or a database as in `databases`. Returns the number of rows of each
-    table, by its place, and the numbers of pages that could not be read and that have more than is kept. Raises
-    ConfigurationError, MissingExtra, NotACrawl, StateDamaged, DiskFull, DirectoryError.
+    `to` is one of `FORMATS`, for files below `out`, or a database as in `databases`. Raises ConfigurationError,
+    MissingExtra, NotACrawl, StateDamaged, DiskFull, DirectoryError.
     """
     where = _target(directory, out, to)
     if not sections:
@@ -222,7 +229,7 @@ def extract(
             for table in filling:
                 table.add(page)
             cut += page.cut
-    return {table.place: table.count for table in filling}, pages.unreadable, cut
+    return Extracted({table.place: table.count for table in filling}, pages.unreadable, cut)
 
 
 def _target(directory: Path, out: Path | None, to: str) -> ExtractTarget:

@@ -57,7 +57,7 @@ class FaultDesk:
             host.heard(exchange.visit.parts.origin, answered=outcome.answered)
         if self._is_of_origin(host, exchange):
             host.port_failures += not has_own_port(exchange.visit.parts)
-            took_s = exchange.duration_s + self._bench.delay_s(host, exchange.duration_s)
+            took_s = exchange.duration_s + self._bench.delays.of_host(host, exchange.duration_s)
             host.gives_way_until = now + ORIGINS_SHARE * took_s
             return asked_s or 0.0
         host.failures = self._policy.failures(outcome, host.failures, tries)

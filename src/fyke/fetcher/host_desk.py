@@ -85,9 +85,9 @@ class HostDesk:
 
     def note_request(self, host: Host, now: float) -> None:
         """Note that a request to `host` is about to begin, so that it rests afterwards whenever the process dies."""
-        least = [(host.name, self._bench.delay_s(host, 0.0))]
+        least = [(host.name, self._bench.delays.of_host(host, 0.0))]
         if host.address is not None and host.address.busy:
-            least.append((address_name(host.address.text), self._bench.address_delay_s(host.address)))
+            least.append((address_name(host.address.text), self._bench.delays.of_address(host.address)))
         self._rests.note_book(self._book.writes, now)
         self._rests.begin(least, now)
 

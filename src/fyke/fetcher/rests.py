@@ -26,7 +26,7 @@ from fyke.core.clock import BOOT_ID
 from fyke.core.config import PolitenessSection
 from fyke.disk.files import Opened, damaged, write_all, writing
 from fyke.disk.sealed import LOST_WRITES, journal_lines, sealed_line, unsealed_line
-from fyke.fetcher.workbench import download_rest_s
+from fyke.fetcher.delays import download_rest_s
 
 BOOKED_WAIT_S = 5.0  # a longer rest of a host is written into the host book
 MOST_LINES = 4096

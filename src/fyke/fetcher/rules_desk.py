@@ -254,7 +254,7 @@ class RulesDesk:
     def follow(self, hop: Visit, now: float) -> None:
         """Let `hop`, to which a redirect led, wait at its host, if that comes to it soon."""
         host = self._hosts.host(hop.parts.host, now)
-        rest_s = max(host.rests_until - now, self._bench.delay_s(host, 0.0))
+        rest_s = max(host.rests_until - now, self._bench.delays.of_host(host, 0.0))
         if sum(visit.led for visit in host.visits) < soon_visits(rest_s, MOST_LED):
             self._bench.add(host, hop, first=True)
         else:

@@ -4,13 +4,8 @@ Visits wait here in one FIFO a host. A host may be asked when its delay has pass
 it shares its server's address, that address must be free too. The caller asks `next(now)`, fetches one visit of the
 host that is returned, and calls `finished`.
 
-The rule is Mercator's (section 3.2 and its successor's k x download time) and IRLbot's (section 6.1, host and server
-limits together). After a request a host rests for the longest of its own delay, its Crawl-delay, `delay_factor` times
-the download's duration (up to a ceiling), and the server's Retry-After. The delays of host and address are those of a
-domain with the default budget. They shrink in proportion to a larger budget, down to a floor, so that a giant's URLs
-are fetched as fast as its budget lets them in. For an address the mean budget of its domains counts.
-Differs: an address with a delay is asked one thing at a time, and rests from the end of the request. If it rested from
-the start, a delayed packet could shorten the gap that the server sees.
+How long they rest is said by `delays`. An address with a delay is asked one thing at a time, and rests from the end of
+the request. If it rested from the start, a delayed packet could shorten the gap that the server sees.
 
 Invariant: every host that has visits and is not busy, parked or queued at its address is in the heap exactly once. No
 clock is read here.
@@ -26,15 +21,11 @@ from fyke.core.config import PolitenessSection
 from fyke.core.hours import HostHours
 from fyke.core.messages import SOON_S, soon_visits
 from fyke.core.visits import Purpose, Visit
+from fyke.fetcher.delays import Delays
 from fyke.fetcher.host import Address, Host
 
 FORGET_AFTER_S = SOON_S
 MOST_VISITS = 1 << 20  # of one host; more than the frontier hands out
-
-
-def download_rest_s(config: PolitenessSection, duration_s: float) -> float:
-    """Return the seconds that a host rests because of a download that took `duration_s`."""
-    return min(config.delay_factor * duration_s, config.max_delay_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +58,7 @@ class Workbench:
         the day in which hosts may be asked; None means all."""
         self._config = config
         self._hours = hours
-        self._own_delay_s = own_delay_s
-        self._default_budget = default_budget_urls
+        self.delays = Delays(config, default_budget_urls, own_delay_s)
         self._hosts: dict[int, Host] = {}
         self._addresses: dict[str, Address] = {}
         self._heap: list[tuple[float, int, Host | Address]] = []
@@ -143,7 +133,7 @@ class Workbench:
         if address is None or not self._config.address_delay_s:
             return host
         if address.busy or address.due > now or address.waiting:
-            wait_s = len(address.waiting) * self.address_delay_s(address)
+            wait_s = len(address.waiting) * self.delays.of_address(address)
             if wait_s > SOON_S:  # too many share it: this host sleeps until the others had their turn
                 host.due = now + wait_s
                 self.crowded.append(host)
@@ -223,40 +213,18 @@ class Workbench:
         """End the request to `host`, which took `duration_s`. The host rests for at least `wait_s`."""
         self.busy -= 1
         host.busy = False
-        host.due = now + max(wait_s, self.delay_s(host, duration_s))
+        host.due = now + max(wait_s, self.delays.of_host(host, duration_s))
         address = host.address
         if address is not None and address.busy:
             address.busy = False
-            own_s = self._own_delay_s(host.name)
-            address.due = now + (self.address_delay_s(address) if own_s is None else own_s)
+            own_s = self.delays.own_s(host.name)
+            address.due = now + (self.delays.of_address(address) if own_s is None else own_s)
             if address.waiting:
                 self._push(address.due, address)
         if host.visits or host.due - now <= FORGET_AFTER_S:
             self.enqueue(host)
         else:
             self._forget(host)
-
-    def delay_s(self, host: Host, duration_s: float) -> float:
-        """Return the seconds that `host` rests after a download that took `duration_s`."""
-        crawl_delay_s = host.crawl_delay_s or 0.0
-        own_s = self._own_delay_s(host.name)
-        if own_s is not None:
-            return max(own_s, crawl_delay_s)
-        return max(self.domain_delay_s(host.budget), download_rest_s(self._config, duration_s), crawl_delay_s)
-
-    def address_delay_s(self, address: Address) -> float:
-        """Return the seconds that `address` rests after a request."""
-        return self._scaled(self._config.address_delay_s, self._config.min_address_delay_s, address.mean_budget)
-
-    def _scaled(self, delay_s: float, least_s: float, budget: float) -> float:
-        """Return `delay_s` x B0 / B, at least `least_s` but never more than `delay_s` (IRLbot, section 6.1)."""
-        if budget <= self._default_budget:
-            return delay_s
-        return max(min(least_s, delay_s), delay_s * self._default_budget / budget)
-
-    def domain_delay_s(self, budget: int) -> float:
-        """Return the least seconds between two requests to a host of a domain with `budget`."""
-        return self._scaled(self._config.host_delay_s, self._config.min_host_delay_s, budget)
 
     def park(self, host: Host) -> None:
         """Take `host` out of the order until `unpark`: its name or rules are not known yet."""
@@ -293,7 +261,7 @@ class Workbench:
         domain = host.domain_key
         if domain not in address.members:
             address.members[domain] = 0
-            address.budgets[domain] = host.budget or self._default_budget
+            address.budgets[domain] = host.budget or self.delays.default_budget_urls
             address.budget_total += address.budgets[domain]
         address.members[domain] += 1
         host.address = address

@@ -26,7 +26,7 @@ Invariant: a URL that was put is in exactly one queue, or was got.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,14 @@ CARRIED = 8  # URLs read again for each that is let through, at most: the paper'
 _BARRED, _OVER, _ROUNDS = range(3)  # lanes: without a budget, over it, and from the third on one for each round
 _SLOT = 1 << 32  # one round
 _MOVED_ROWS = 4096
+
+
+class EnforcerStatistics(NamedTuple):
+    """Rows that wait."""
+
+    rounds: int
+    waiting: int  # URLs in them
+    over_budget: int
 
 
 class Enforcer(Protocol):
@@ -76,7 +84,7 @@ class Enforcer(Protocol):
 
     def queues(self) -> Sequence[DiskQueue]: ...
 
-    def statistics(self) -> Mapping[str, int]: ...
+    def statistics(self) -> EnforcerStatistics: ...
 
     def state(self) -> dict[str, Any]: ...
 
@@ -125,8 +133,8 @@ class Backlog:
     def queues(self) -> Sequence[DiskQueue]:
         return [self._queue]
 
-    def statistics(self) -> Mapping[str, int]:
-        return {"rounds": 1, "waiting": len(self), "over_budget": 0}
+    def statistics(self) -> EnforcerStatistics:
+        return EnforcerStatistics(rounds=1, waiting=len(self), over_budget=0)
 
     def state(self) -> dict[str, Any]:
         return {"backlog": self._queue.state()}
@@ -162,7 +170,7 @@ class Beast:
         self._barred = self._queue("over-barred")  # the part of QF whose domains have no budget at all
 
     def __repr__(self) -> str:
-        over = self.statistics()["over_budget"]
+        over = self.statistics().over_budget
         return f"{type(self).__name__}({len(self)} waiting, {over} over budget, {self._width} rounds)"
 
     def __len__(self) -> int:
@@ -304,10 +312,9 @@ class Beast:
         """Return all queues, for checkpoints and explanations."""
         return [*self._rounds.values(), self._over, self._again, self._barred]
 
-    def statistics(self) -> Mapping[str, int]:
-        """Return the numbers of rounds, of URLs in them, and of URLs over budget."""
+    def statistics(self) -> EnforcerStatistics:
         over = len(self._over) + len(self._again) + len(self._barred)
-        return {"rounds": self._width, "waiting": len(self) - over, "over_budget": over}
+        return EnforcerStatistics(self._width, len(self) - over, over)
 
     def state(self) -> dict[str, Any]:
         return {

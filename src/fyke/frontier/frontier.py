@@ -89,7 +89,7 @@ class Frontier:
             store, config, order, filters, host_delay_s=host_delay_s, opened_at=opened_at, saved=saved, sizes=sizes,
             sites=sites,
         )  # fmt: skip
-        self.again, self.domains, self.star, self.left_out = at.again, at.domains, at.star, at.left_out
+        self.known_pages, self.domains, self.star, self.left_out = at.known_pages, at.domains, at.star, at.left_out
         self._placing = Placing(at, sizes)
         ready_rows = sizes.ready if isinstance(order, BreadthFirst) else sizes.ordered
         round_s = config.default_budget_urls * host_delay_s
@@ -149,7 +149,7 @@ class Frontier:
             self._stages.gate.learn_rules(origin.decode(), Rules(rules), until, now)
         if outcomes.put_off.num_rows:
             self._put_off(outcomes.put_off, now)
-        self.again.note(outcomes.dated)
+        self.known_pages.note(outcomes.dated)
 
     def learn(self, judged: pa.RecordBatch) -> Steps[None]:
         """Learn from pages that were read for new text (schema `JUDGED`)."""
@@ -165,13 +165,13 @@ class Frontier:
         self._stages.traps.note_visited(u64(planned, "key"), hosts, u64(planned, "domain"))
         endless = self._stages.traps.probes.have_no_end(hosts)
         self._stages.window.slow.ended(hosts, numbers(planned, "rest_s").tolist(), endless)
-        self._stages.gate.over(u64(ended, "domain"))
+        self._stages.gate.asks.over(u64(ended, "domain"))
         asked = keep(ended, numbers(ended, "rest_s") >= 0)
         self._stages.window.rests(u64(asked, "host").tolist(), numbers(asked, "rest_s").tolist())
 
     def _put_off(self, visits: pa.RecordBatch, now: float) -> None:
         """Take visits back; they wait for room at their host, or asleep."""
-        self._stages.gate.over(u64(visits, "domain"), asked=False)
+        self._stages.gate.asks.over(u64(visits, "domain"), asked=False)
         hosts, host_until = u64(visits, "host"), visits.column("host_until").to_numpy()
         self._stages.window.ended(u64(visits, "key"), hosts)
         rests = dict(zip(hosts.tolist(), host_until.tolist(), strict=True))
@@ -255,7 +255,7 @@ class Frontier:
     def _advance(self) -> Steps[None]:
         """Merge the URLs found with those seen. New ones go on to their domain's budget."""
         for unique in self._stages.seen.merge():
-            self.again.met(u64(unique, "via"))
+            self.known_pages.note_new_links(u64(unique, "via"))
             self._stages.traps.probes.note_found(u64(unique, "host"), u64(unique, "domain"))
             yield
             for start in range(0, unique.num_rows, self._sizes.batch):  # a merge may return millions
@@ -288,7 +288,7 @@ class Frontier:
         their outcomes come, and at most `most_rules` robots.txt files to bring, of kind `RULES`."""
         traps = self._stages.traps
         nothing_else = not len(self._stages.window) and not len(traps)
-        rules = self._stages.gate.wanted(most_rules, now, traps.are_hosts_in_doubt, all_of_a_domain=nothing_else)
+        rules = self._stages.gate.asks.wanted(most_rules, now, traps.are_hosts_in_doubt, all_of_a_domain=nothing_else)
         pages = self._filters.marked(self._refill.visits(now))
         return concat([batch for batch in (rules, pages) if batch.num_rows])
 
@@ -306,15 +306,15 @@ class Frontier:
             self.supply.make_ready(urls)
         return count
 
-    def plan_again(self, now: float, terms: Terms, *, by_line: bool = False, first: bool = False) -> Iterator[None]:
-        """Plan visits to known pages, as `Again.plan` does: level by level if the crawl has levels, and before new
+    def plan_revisits(self, now: float, terms: Terms, *, by_line: bool = False, first: bool = False) -> Iterator[None]:
+        """Plan visits to known pages, as `KnownPages.plan` does: level by level if the crawl has levels, and before new
         pages if `first`."""
         if self._stages.seen.pending:  # links found at first visits must not count as new links of known pages
             whole(self._advance())
         if not by_line:
             self.resume()
         self.supply.plan(known_first=first, by_line=by_line)
-        yield from self.again.plan(now, terms, by_line=by_line)
+        yield from self.known_pages.plan(now, terms, by_line=by_line)
         self.level = 0
 
     def take_back(self, urls: pa.RecordBatch) -> None:
@@ -359,7 +359,7 @@ class Frontier:
     @property
     def later_urls(self) -> int:
         """Number of URLs that wait for pages nearer to the seeds to be done, or for their next visit."""
-        return len(self._stages.later) + len(self.again)
+        return len(self._stages.later) + len(self.known_pages)
 
     @property
     def blocked_urls(self) -> int:

@@ -1,6 +1,6 @@
 """Pages that were away at two visits in a row. Some come back, so each is asked for once more after `GONE_S`.
 
-A part of `again`, which puts them here as it learns of their visits, and takes out those that are due for a plan.
+A part of `known_pages`, which puts them here as it learns of their visits, and takes out those that are due for a plan.
 """
 
 from collections.abc import Iterator, Mapping

@@ -19,23 +19,23 @@ from fyke.core.batches import URLS, u64
 from fyke.core.closing import Closing
 from fyke.core.config import FrontierSection
 from fyke.core.errors import StateDamaged
+from fyke.core.messages import Freshness
 from fyke.core.urls import Locator, key_of, pay_level_domain, split
 from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
 from fyke.disk.operations import Values
 from fyke.disk.queue import DiskQueue
-from fyke.frontier.again import ENDED, KNOWN
 from fyke.frontier.asleep import WAITING
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
-from fyke.frontier.found import NewLinks
+from fyke.frontier.list_signals import ListSignals
 from fyke.frontier.nameless import domains_in_vain
-from fyke.frontier.revisit.choice import Standing
+from fyke.frontier.new_links import NewLinks
+from fyke.frontier.page_history import ENDED, KNOWN
 from fyke.frontier.revisit.signals import EVIDENCE, Trust, trust
 from fyke.frontier.robots_gate import RECORD
 from fyke.frontier.seen import UrlSeen
 from fyke.frontier.star import Star
-from fyke.frontier.told import Told
 from fyke.frontier.traps.waiting import Traps
 
 BLOCKED = "because its host is blocked"  # a place where URLs wait
@@ -47,7 +47,7 @@ TRAPPED = "behind everything else, as a trap"  # a place as well; see `trap`
 LOOKS = 3  # at a crawl that takes another checkpoint each time
 
 _Found = TypeVar("_Found")
-_Closable = TypeVar("_Closable", UrlSeen, Domains, Drum, DiskQueue, NewLinks, Star, Told, Traps)
+_Closable = TypeVar("_Closable", UrlSeen, Domains, Drum, DiskQueue, ListSignals, NewLinks, Star, Traps)
 
 
 def looked_again(look: Callable[[], _Found]) -> _Found:
@@ -148,12 +148,12 @@ class FrontierSeen(Closing):
         return self._seen().holds(key)
 
     @property
-    def standing(self) -> Standing:
-        """The standing of the resting pages at the last plan."""
-        return Standing(*self._state.get("again", {}).get("standing", ()))
+    def freshness(self) -> Freshness:
+        """How fresh copies were at the last plan."""
+        return Freshness(*self._state.get("again", {}).get("standing", ()))
 
     def known(self, key: int) -> Any | None:
-        """Return the history of the page with this key as of the last plan (`again.KNOWN`); None if it has none."""
+        """Return the page's history as of the last plan (`page_history.KNOWN`); None if it has none."""
         saved = self._state.get("again", {}).get("known")
         found, record = self._until_closed(Drum(self._store, "known", saved, value=KNOWN, aux=ENDED)).get(key)
         return record if found else None
@@ -163,7 +163,7 @@ class FrontierSeen(Closing):
         `since` (unix seconds), and how many new links a second it brings."""
         state = self._state.get("again", {})
         drum = self._until_closed(Drum(self._store, "evidence", state.get("evidence"), value=EVIDENCE))
-        told = self._until_closed(Told(self._store, state.get("told")))
+        told = self._until_closed(ListSignals(self._store, state.get("told")))
         found = self._until_closed(NewLinks(self._store, self._config.table_memory_bytes, state.get("found")))
         trusted = trust(drum.values_of(np.array([at.host], np.uint64)))
         return trusted, told.of(at.key, since), float(found.rates_of(np.array([at.key], np.uint64))[0])

@@ -2,8 +2,8 @@
 
 IRLbot (Lee et al., WWW 2008), section 4.3 and Figure 2: a Drum `RobotsCache`, a Drum `RobotsRequested`, the queue
 `waiting` of URLs without known rules, and the queue `asks` of origins whose robots.txt the fetcher is to bring, each
-once. The frontier puts URLs in and takes out those that passed or were refused. The fetcher takes asks (`wanted`) and
-tells the answers (`learn_rules`). Differs from the paper:
+once. The frontier puts URLs in, takes out those that passed or were refused, and tells the fetcher's answers
+(`learn_rules`). Differs from the paper:
 
 - A record says when it ends and whether everything, something or nothing may be fetched. The lines of the rules stay in
   the host book and are judged at the moment of the request, which may be days later: they may be no older than a day
@@ -12,22 +12,20 @@ tells the answers (`learn_rules`). Differs from the paper:
 - Rules belong to an origin, scheme, host and port (RFC 9309, section 2.3), not to a host.
 - A bounded set of origins met lately stands in front: a crawl of few hosts never waits for a merge.
 - `waiting` is read again when answers came, not round and round. The answers are in memory, and take no merge.
-- Few hosts of a domain are asked at a time (`fyke.frontier.newcomers`). The others are `held`, except for made-up
-  hosts, by which probes find out whether the domain has a host for every name (`fyke.frontier.traps.probes`). If name
-  after name of a domain has no address, they wait longer (`fyke.frontier.nameless`).
+- Not every origin is asked at once (`fyke.frontier.asks`).
 
 Invariant: a URL that was put is waiting, or came out once, passed or refused.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, concat, keep, numbers, u64
+from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, keep, numbers
 from fyke.core.messages import Rules
 from fyke.core.sorting import nth_of_each
 from fyke.core.urls import key_of
@@ -35,8 +33,8 @@ from fyke.disk.drum import Drum
 from fyke.disk.operations import Answers, Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
-from fyke.frontier.nameless import ORIGINS, Nameless, domain_of, robots_of
-from fyke.frontier.newcomers import Newcomers
+from fyke.frontier.asks import Asks
+from fyke.frontier.nameless import ORIGINS, domain_of
 from fyke.frontier.origins import origin_keys, origins_of
 from fyke.frontier.sizes import SIZES, Sizes
 
@@ -44,10 +42,7 @@ RECORD = np.dtype([("state", "<u1"), ("expires_at", "<u4")])  # unix seconds
 ASKED = np.dtype("<u4")  # when, in unix seconds
 PATIENCE_S = 3600  # after which an origin is asked for again, because its answer may be lost
 MOST_NEWS = 1024
-MOST_TRIALS = 1024
 MEANS = {Rules.NAMELESS: Rules.OPEN, Rules.UNNAMED: Rules.UNREACHABLE}  # for the URLs of the origin
-InDoubt = Callable[[pa.RecordBatch], Mask]  # for which of some visits (schema `URLS`) made-up hosts are feared
-HELD_ROWS = 64  # held origins looked at in a turn
 RECHECK_ROW_S = 5e-6  # assumed cost of reading a row of `waiting` again: 1e-6 measured, more with many origins
 RECHECK_SHARE = 4  # rechecks take one part in this many of the time, at most
 URGENT_RECHECK_SHARE = 2  # the same when visits run low
@@ -80,13 +75,7 @@ class RobotsGate:
             store, "robots-requested", saved.get("requested"), value=ASKED, aux=ORIGINS, memory_bytes=memory_bytes
         )
         self._waiting = DiskQueue(store, "robots-waiting", URLS, saved.get("waiting"))
-        self._asks = DiskQueue(store, "robots-asks", ORIGINS, saved.get("asks"))
-        self._held = DiskQueue(store, "robots-held", ORIGINS, saved.get("held"))
-        self._nameless = Nameless(store, saved.get("nameless"))
-        self._newcomers = Newcomers()
-        self._trials: set[int] = set()  # origins of hosts that probes ask: they are not held
-        self._looked = 0  # held origins looked at since a visit was over
-        self._unreached: list[int] = []  # domains of origins not reached since the last `wanted`
+        self.asks = Asks(store, saved)
         self._lately: dict[int, tuple[int, float]] = {}
         # Answers go into the cache after its next merge: URLs that wait for it were checked before the answers came.
         self._news: dict[int, tuple[int, int, bool]] = {key: tuple(rest) for key, *rest in saved.get("news", [])}
@@ -117,23 +106,14 @@ class RobotsGate:
         return self._cache.pending + len(self._news)
 
     @property
-    def asks_waiting(self) -> int:
-        """Number of origins whose robots.txt nobody has begun to bring."""
-        return len(self._asks)
-
-    @property
-    def held(self) -> int:
-        """Number of origins that wait for others of their domain."""
-        return len(self._held)
-
-    @property
     def rests_until(self) -> float:
         """Time when the first URL here may go on, if all wait for answers from servers, or for hosts of their domain; 0
         if not, and infinite if no URL waits."""
-        if self.unchecked or self.asks_waiting or self._left > 0 or (self._is_answered and len(self._waiting)):
+        if self.unchecked or len(self.asks) or self._left > 0 or (self._is_answered and len(self._waiting)):
             return 0.0
-        lost_at = math.inf if len(self._nameless) else self._lost_at
-        return min(self._due, self._nameless.due, lost_at) if len(self._waiting) else math.inf
+        nameless = self.asks.nameless
+        lost_at = math.inf if len(nameless) else self._lost_at
+        return min(self._due, nameless.due, lost_at) if len(self._waiting) else math.inf
 
     # --- URLs
 
@@ -144,8 +124,7 @@ class RobotsGate:
         passed, unsure = self._sort_out(urls, states)
         if unsure.any():
             self._check(keys[unsure], keep(urls, unsure))
-            if len(self._trials) < MOST_TRIALS:
-                self._trials.update(keys[unsure & (numbers(urls, "kind") == Kind.PROBE)].tolist())
+            self.asks.try_hosts(keys[unsure & (numbers(urls, "kind") == Kind.PROBE)].tolist())
         return passed
 
     def _remembered(self, keys: U64, now: float) -> tuple[npt.NDArray[np.uint8], Mask]:
@@ -227,59 +206,15 @@ class RobotsGate:
             if new.any():
                 done.update(answers.keys[new].tolist())
                 asked.append(answers.keys[new])
-                self._asks.put(keep(answers.aux, new))
+                self.asks.put(keep(answers.aux, new))
             yield EMPTY
         for keys in asked:
             self._requested.update(keys, np.full(len(keys), self._asked_at, ASKED))
 
-    def wanted(
-        self,
-        most: int,
-        now: float,
-        in_doubt: InDoubt = lambda rules: np.zeros(rules.num_rows, np.bool_),
-        *,
-        all_of_a_domain: bool = False,
-    ) -> pa.RecordBatch:
-        """Return robots.txt files to bring now (schema `URLS`, kind `RULES`), `most` at most; each is handed out once.
-        `in_doubt` says which of them are at domains whose hosts bring little. `all_of_a_domain`: nothing else is left
-        to fetch, so no host waits for others of its domain."""
-        wanted = []
-        if self._unreached:
-            self.over(np.array(self._unreached, np.uint64), asked=False)
-            self._unreached.clear()
-        if self._newcomers.forget(now):
-            self._looked = 0
-        for queue in (self._asks, self._held):
-            if most <= 0 or (queue is self._held and self._looked >= len(queue) and not all_of_a_domain):
-                continue
-            if (batch := queue.get(most if queue is self._asks else min(most, HELD_ROWS))) is not None:
-                wanted.append(self._begin(self._nameless.admit(batch, now), in_doubt, anyway=all_of_a_domain))
-                most -= wanted[-1].num_rows
-        if (batch := self._nameless.get(most, now)) is not None:
-            wanted.append(self._begin(batch, in_doubt, anyway=all_of_a_domain))
-        return concat(wanted)
-
-    def _begin(self, asked: pa.RecordBatch, in_doubt: InDoubt, *, anyway: bool) -> pa.RecordBatch:
-        """Return the robots.txt files (schema `URLS`) of the origins that begin now; the others are held."""
-        rules = robots_of(asked)
-        trials = self._trials.intersection(asked.column("key").to_pylist())
-        begun = self._newcomers.begin(rules, in_doubt) | anyway
-        begun |= np.isin(u64(asked, "key"), np.fromiter(trials, np.uint64, len(trials)))
-        self._trials -= trials
-        self._held.put(keep(asked, ~begun))
-        self._looked = 0 if begun.any() else self._looked + asked.num_rows
-        return keep(rules, begun)
-
-    def over(self, domains: U64, *, asked: bool = True) -> None:
-        """Note that visits to these domains (uint64[n], with repeats) are over, or, if not `asked`, that their hosts
-        could not be asked."""
-        if self._newcomers.over(domains, asked=asked):
-            self._looked = 0
-
     def learn_rules(self, origin: str, rules: Rules, expires_at: float, now: float) -> None:
         """Note that the rules of `origin` are `rules` until `expires_at`; if UNREACHABLE, it is tried again then."""
         if rules is not Rules.UNREACHABLE:
-            self._nameless.tell(domain_of(origin), found=rules not in MEANS)
+            self.asks.nameless.tell(domain_of(origin), found=rules not in MEANS)
         rules, key = MEANS.get(rules, rules), key_of(origin.encode())
         end = int(min(max(math.ceil(expires_at), 0), 2**32 - 1))
         self._news[key] = (int(rules), end, end < now + self._patience_s)
@@ -289,7 +224,7 @@ class RobotsGate:
             self._lately[key] = (rules, end)
             self._is_answered = True
         else:
-            self._unreached.append(domain_of(origin))
+            self.asks.note_unreached(domain_of(origin))
             self._due = min(self._due, end)
 
     def _make_room(self, origins: int) -> None:
@@ -354,15 +289,13 @@ class RobotsGate:
         self._checks_all, self._is_answered = is_due, False
         if is_due:
             self._due, self._lost_at = math.inf, now + self._patience_s
-            self._nameless.renew(now - self._patience_s)
+            self.asks.nameless.renew(now - self._patience_s)
         self._left = len(self._waiting)
         return True
 
     def resume(self) -> None:
         """Go on after a restart: unanswered origins are asked for again, as `waiting` is checked."""
-        self._asks.destroy()
-        self._held.destroy()
-        self._nameless.destroy()
+        self.asks.forget()
         self._due = self._opened_at
 
     def refused(self) -> pa.RecordBatch:
@@ -387,14 +320,12 @@ class RobotsGate:
             "cache": self._cache.state(),
             "requested": self._requested.state(),
             "waiting": self._waiting.state(),
-            "asks": self._asks.state(),
-            "held": self._held.state(),
-            "nameless": self._nameless.state(),
+            **self.asks.state(),
             "checking": self._checking,
             "asked_at": self._asked_at,
             "news": [[key, *news] for key, news in self._news.items()],
         }
 
     def close(self) -> None:
-        for owned in (self._cache, self._requested, self._waiting, self._asks, self._held, self._nameless):
+        for owned in (self._cache, self._requested, self._waiting, self.asks):
             owned.close()

@@ -17,13 +17,13 @@ from fyke.core.plugins import CrawlOrder
 from fyke.core.site import SiteSection
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
-from fyke.frontier.again import Again
 from fyke.frontier.asleep import Asleep
 from fyke.frontier.beast import Backlog, Beast, Enforcer, NaiveEnforcer
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.budgets import budget_function
 from fyke.frontier.domains import Domains
 from fyke.frontier.filters import Filters
+from fyke.frontier.known_pages import KnownPages
 from fyke.frontier.left_out import LeftOut
 from fyke.frontier.quota import Quota
 from fyke.frontier.ready import Ready
@@ -34,11 +34,10 @@ from fyke.frontier.star import Star
 from fyke.frontier.traps.waiting import Traps
 from fyke.frontier.window import Window
 
-# The stages with files, by their names in a checkpoint; `rounds` are called "beast" there.
-_KEPT = (
-    "left_out", "seen", "later", "star", "domains", "again", "backlog", "gate", "ready", "blocked", "asleep", "traps",
-    "quota",
-)  # fmt: skip
+# The stages with files by their names in a checkpoint, where two have another name than here.
+_KEPT = {name: name for name in (
+    "left_out", "seen", "later", "star", "domains", "backlog", "gate", "ready", "blocked", "asleep", "traps", "quota",
+)} | {"again": "known_pages", "beast": "rounds"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ class Stages:
         if kind == Enforcement.NONE:
             self.backlog.take_over(self.rounds)
         self.beast: Enforcer = self.backlog if kind == Enforcement.NONE else self.rounds
-        self.again = Again(store, memory, saved.get("again"), self.domains)
+        self.known_pages = KnownPages(store, memory, saved.get("again"), self.domains)
         self.traps = Traps(store, config.trap_pages, saved.get("traps"), probes=config.probes)
         self.gate = RobotsGate(store, memory, opened_at, saved.get("gate"), sizes)
         self.ready = Ready(store, order, saved.get("ready"))
@@ -125,14 +124,14 @@ class Stages:
         """True if no URL waits, except deeper than the present level, for a budget, for a blocked host, or beyond a
         limit of pages. URLs that are out do not wait."""
         asleep = len(self.gate) or len(self.asleep) or len(self.traps)
-        return self.again.spent and not (self._on_its_way or asleep)
+        return self.known_pages.spent and not (self._on_its_way or asleep)
 
     @property
     def others_wait(self) -> bool:
         """True if a URL is out or waits, except for traps, and URLs that wait for a host that rests, for an answer
         about robots.txt, for other hosts of their domain, or as in `nothing_waits_at_level`."""
         near = self._on_its_way or len(self.window)
-        return bool(near or not self.again.spent or self.gate.rests_until == 0)
+        return bool(near or not self.known_pages.spent or self.gate.rests_until == 0)
 
     @property
     def _on_its_way(self) -> bool:
@@ -147,7 +146,7 @@ class Stages:
         """Return when the first waiting URL may go on (unix seconds), if all wait for hosts that rest; 0 if some do
         not, or if no URL waits."""
         until = min(self.asleep.wakes_at, self.gate.rests_until)
-        more = self.others_wait or self.gate.held or len(self.traps)
+        more = self.others_wait or self.gate.asks.held or len(self.traps)
         return 0.0 if more or until == math.inf else max(now, until)
 
     def statistics(self) -> FrontierStatistics:
@@ -157,11 +156,11 @@ class Stages:
             unique=len(self.seen),
             unchecked=self.seen.pending,
             later=len(self.later),
-            again=len(self.again),
+            again=len(self.known_pages),
             unweighed=self.domains.unchecked_urls,
-            rounds=enforced["rounds"],
-            waiting=enforced["waiting"] + backlog,
-            over_budget=enforced["over_budget"],
+            rounds=enforced.rounds,
+            waiting=enforced.waiting + backlog,
+            over_budget=enforced.over_budget,
             without_rules=self.gate.waiting,
             ready=self.ready.waiting,
             spilled=self.ready.spilled,
@@ -177,8 +176,8 @@ class Stages:
 
     def state(self) -> dict[str, Any]:
         """Return everything that a restart needs; nothing found stays in memory only."""
-        return {**{name: getattr(self, name).state() for name in _KEPT}, "beast": self.rounds.state()}
+        return {saved: getattr(self, name).state() for saved, name in _KEPT.items()}
 
     def close(self) -> None:
-        for name in (*_KEPT, "rounds"):
+        for name in _KEPT.values():
             getattr(self, name).close()

@@ -47,7 +47,7 @@ class Supply:
         ready, gate, traps = self._stages.ready, self._stages.gate, self._stages.traps
         moved = False
         self._let_new(quiet=quiet)
-        while ready.waiting + gate.unchecked < self._ready_rows and gate.asks_waiting < self._sizes.asks:
+        while ready.waiting + gate.unchecked < self._ready_rows and len(gate.asks) < self._sizes.asks:
             batch = self.pull(now, level, dry=dry)
             if batch is None:
                 break
@@ -79,7 +79,7 @@ class Supply:
     def make_ready(self, urls: pa.RecordBatch) -> None:
         """Make `urls` ready, because they passed every stage. New ones may wait behind known pages."""
         if self._new_waits and urls.num_rows:
-            known = self._stages.again.knows(u64(urls, "key"))
+            known = self._stages.known_pages.knows(u64(urls, "key"))
             self._stages.backlog.put(keep(urls, ~known), NO_KEYS)
             urls = keep(urls, known)
         self._stages.ready.put(urls)
@@ -91,15 +91,15 @@ class Supply:
         ready URLs go back: known pages wait among the planned ones, new URLs beside them, or behind them if
         `known_first`."""
         self._known_first = self._new_waits = known_first
-        again, backlog = self._stages.again, self._stages.backlog
+        pages, backlog = self._stages.known_pages, self._stages.backlog
         for urls in () if by_line else self._stages.ready.drain(self._sizes.batch):
-            known = again.knows(u64(urls, "key"))
-            again.wait(keep(urls, known))
+            known = pages.knows(u64(urls, "key"))
+            pages.wait(keep(urls, known))
             backlog.put(keep(urls, ~known), NO_KEYS)
 
     def next_level(self) -> None:
         """Begin another level, which has known pages of its own."""
-        self._stages.again.next_level()
+        self._stages.known_pages.next_level()
         self._new_waits = self._known_first
 
     def _let_new(self, *, quiet: bool) -> None:
@@ -107,7 +107,7 @@ class Supply:
         if self._new_waits and quiet:
             at = self._stages
             busy = len(at.ready) or len(at.window) or at.gate.rests_until == 0
-            self._new_waits = bool(busy or not at.again.spent)
+            self._new_waits = bool(busy or not at.known_pages.spent)
 
     def pull(self, now: float, level: int | None, *, dry: bool) -> pa.RecordBatch | None:
         """Return the next URLs: pages that are visited again have their share, while new ones wait too."""
@@ -121,7 +121,7 @@ class Supply:
         return self._new(now, level, dry=dry) if known_first else self._known(level)
 
     def _known(self, level: int | None) -> pa.RecordBatch | None:
-        return self._stages.again.get(self._sizes.batch, level)
+        return self._stages.known_pages.get(self._sizes.batch, level)
 
     def _new(self, now: float, level: int | None, *, dry: bool) -> pa.RecordBatch | None:
         if self._new_waits:

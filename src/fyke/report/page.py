@@ -6,7 +6,6 @@ an older file stays until then.
 """
 
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
@@ -190,7 +189,7 @@ def _tiles(found: Survey, status: CrawlStatus) -> list[tuple[str, str]]:
     """Return the numbers at the top, each with what it counts."""
     totals, now = found.totals, status.statistics
     lasted_s = now.total_s or totals.end_s - totals.begin_s
-    return [
+    tiles = [
         (count_text(totals.pages), "pages fetched whole"),
         (bytes_text(totals.body_bytes), "received"),
         (count_text(found.hosts.hosts), "hosts visited"),
@@ -199,18 +198,11 @@ def _tiles(found: Survey, status: CrawlStatus) -> list[tuple[str, str]]:
         (count_text(now.waiting) if status.checkpoint else "unknown", "URLs still waiting"),
         (time_text(lasted_s), "of crawling"),
         (number(totals.pages / lasted_s) if lasted_s else "0", "pages a second"),
-        *_freshness(now.freshness),
     ]
-
-
-def _freshness(freshness: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the tiles of a crawl that never ends, if it is one."""
-    if not freshness:
-        return []
-    return [
-        (share_text(freshness["fresh"]), "of copies believed fresh"),
-        (count_text(freshness["due"]), "due for a visit"),
-    ]
+    if now.freshness is not None:
+        tiles.append((share_text(now.freshness.fresh), "of copies believed fresh"))
+        tiles.append((count_text(now.freshness.due), "due for a visit"))
+    return tiles
 
 
 def _settings(config: Config) -> list[tuple[str, Any]]:

@@ -5,7 +5,7 @@ here are part of the OpenAPI document. Invariant: every answer is as the documen
 too: `{"error": "…"}`.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -177,7 +177,7 @@ class _Endpoints:
     def status(self) -> list[StatusResponse]:
         """Return the state of each crawl."""
         return [
-            StatusResponse(crawl.name, str(crawl.path), crawl.indexed, **asdict(crawl.watch.latest))
+            StatusResponse(crawl.name, str(crawl.path), crawl.indexed, **crawl.watch.latest.as_dict())
             for crawl in self._shelf
         ]
 

@@ -8,7 +8,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -129,10 +128,11 @@ class Dashboard:
         with suppress(FykeError):  # no checkpoint yet: nothing is known
             domain = one_domain(crawl.directory, pay_level_domain(name))
         status = 200 if known or live or visits.rows else 404
+        figures = crawl.watch.latest.figures
         return self._pages.page(
             "host.html", status, crawl=crawl, latest=crawl.watch.latest, host=name, known=known, live=live,
             visits=visits, rules=rules_of(crawl.directory, name, visits), domain=domain,
-            blocked=name in crawl.watch.latest.figures.get("blocked", []),
+            blocked=figures is not None and name in figures.blocked,
         )  # fmt: skip
 
     # --- events
@@ -160,7 +160,7 @@ class Dashboard:
                 latest = waiting.result()
                 if latest is None:
                     return
-                told = {**asdict(latest), "words": state(latest.state)}
+                told = {**latest.as_dict(), "words": state(latest.state)}
                 yield f"event: standing\ndata: {json.dumps(told)}\n\n"
                 waiting = asyncio.ensure_future(anext(changes, None))
         finally:

@@ -10,11 +10,12 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory
+from fyke.archive.figures import Figures
 from fyke.archive.inspect import status_of
 from fyke.archive.orders import block, connected, ordered
 from fyke.core.errors import FykeError, NotACrawl
@@ -74,7 +75,12 @@ class CrawlState:
     pages_s: float = 0.0
     bytes_s: float = 0.0
     trouble: str = ""  # why nothing is known
-    figures: dict[str, Any] = field(default_factory=dict)  # as `fyke.crawl.control.Steering.figures` has them
+    figures: Figures | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as browsers and programs read it."""
+        told = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {**told, "figures": {} if self.figures is None else self.figures.as_dict()}
 
 
 class Watch:
@@ -117,22 +123,21 @@ class Watch:
         """Hear the crawl until it ends the stream. Raises OSError if no crawl listens."""
         async with connected(self._directory.state) as (reader, _):
             while line := await asyncio.wait_for(reader.readline(), SILENCE_S):
-                self._heard(json.loads(line)["figures"])
+                self._heard(Figures.read(json.loads(line)["figures"]))
 
-    def _heard(self, figures: dict[str, Any]) -> None:
-        statistics = figures["statistics"]
-        at, pages, size_bytes = float(figures["at"]), int(statistics["pages"]), int(statistics["bytes"])
+    def _heard(self, figures: Figures) -> None:
+        now = figures.statistics
+        at, pages, size_bytes = figures.at, now.pages, now.bytes
         self._lately = [one for one in self._lately if at - RATE_S <= one[0] < at] or self._lately[-1:]
         self._lately.append((at, pages, size_bytes))
         began, pages_then, bytes_then = self._lately[0]
         if began == at:  # a rate takes two
             return
         pages_s, bytes_s = (pages - pages_then) / (at - began), (size_bytes - bytes_then) / (at - began)
-        state = "paused" if figures["held"] else "running"
+        state = "paused" if figures.held else "running"
         self._tell(CrawlState(state, True, at, round(pages_s, 2), round(bytes_s, 1), "", figures))
-        awake = statistics["hosts"] - statistics["hosts_asleep"]
-        memory = statistics["memory_bytes"]
-        self.history.add(HistoryPoint(at, pages_s, bytes_s, statistics["waiting"], awake, memory))
+        awake = now.hosts - now.hosts_asleep
+        self.history.add(HistoryPoint(at, pages_s, bytes_s, now.waiting, awake, now.memory_bytes))
 
     def _tell(self, latest: CrawlState) -> None:
         self.latest = latest
@@ -154,13 +159,8 @@ class Watch:
         looked = status.checkpoint, status.state
         if looked == self._looked and not self.latest.live:
             return looked, self.latest
-        figures = {
-            "at": status.taken_at,
-            "held": False,
-            **status.statistics.figures(),
-            "slowest": [],
-            "blocked": AskedLater(self._directory.state).blocked,
-        }
+        blocked = AskedLater(self._directory.state).blocked
+        figures = Figures(at=status.taken_at, statistics=status.statistics, blocked=blocked)
         return looked, CrawlState(status.state, False, status.taken_at, figures=figures)
 
     async def order(self, what: str, **more: Any) -> tuple[bool, Any]:

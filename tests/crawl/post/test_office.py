@@ -27,8 +27,9 @@ from fyke.disk.store import Store
 from fyke.fetcher.names import Resolution, Resolver
 from fyke.fetcher.refusals import PORTION
 from fyke.fetcher.rests import Rests
-from fyke.frontier.again import COPY, Again, News, Visited
-from fyke.frontier.again import ENDED as VISITED
+from fyke.frontier.known_pages import KnownPages
+from fyke.frontier.page_history import COPY, News, Visited
+from fyke.frontier.page_history import ENDED as VISITED
 from fyke.frontier.revisit.choice import Terms
 
 TWO = Division(2, 2)
@@ -51,7 +52,7 @@ class Offices:
         self.clock = VirtualClock()
         for me in range(2):
             (folder / f"again{me}").mkdir()
-        self.again = [Again(Store(folder / f"again{me}"), 1 << 20) for me in range(2)]
+        self.again = [KnownPages(Store(folder / f"again{me}"), 1 << 20) for me in range(2)]
         self.past = [Past(again, folder) for again in self.again]
         self.offices = [self._opened(me, folder / str(me)) for me in range(2)]
         for _ in range(4):  # until both have met

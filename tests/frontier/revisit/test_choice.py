@@ -94,7 +94,7 @@ def test_the_worthiest_of_what_is_due_are_chosen_as_far_as_there_is_room(
         mine = pages.host == host
         if (taken & mine).any() and (due & ~taken & mine).any():
             assert worths[due & ~taken & mine].max() <= 2**0.25 * max(worths[taken & mine].min(), 2**-10) * 1.001
-    assert (choice.standing.due, choice.standing.chosen) == (due.sum(), taken.sum())
+    assert (choice.freshness.due, choice.freshness.chosen) == (due.sum(), taken.sum())
 
 
 @settings(max_examples=40, deadline=None)

@@ -40,10 +40,10 @@ def test_a_crawl_that_never_ends_keeps_up(tmp_path):
     with opened(tmp_path, wanted) as simulation:  # goes on where it was
         simulate(simulation, 3000)
         crawl = simulation.simulation
-        seen, standing = crawl.copies.seen(crawl.clock.now()), crawl.frontier.again.standing
+        seen, believed = crawl.copies.seen(crawl.clock.now()), crawl.frontier.known_pages.freshness
     assert seen.pages > 500 and seen.revisits > 300
     assert 0.75 < seen.fresh <= 1 and 0.05 < seen.changed / seen.revisits < 0.95
-    assert abs(standing.fresh - seen.fresh) < 0.2
+    assert abs(believed.fresh - seen.fresh) < 0.2
 
 
 def test_lists_say_what_their_kind_says():

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fyke.core.batches import U64, Mask
+from fyke.core.messages import Freshness
 from fyke.frontier.revisit.belief import Belief, Column
 from fyke.frontier.revisit.calibration import Calibration
 from fyke.frontier.revisit.finds import finding
@@ -59,17 +60,6 @@ class Resting(NamedTuple):
     signals: Column  # of changes since `at`
     weight: Column
     finds: Column  # new links a second
-
-
-class Standing(NamedTuple):
-    """The standing of the resting pages at the last plan."""
-
-    at: float = 0.0  # unix seconds; 0: there was no plan
-    pages: int = 0
-    fresh: float = 0.0  # share of pages, as believed and corrected by visits
-    due: int = 0
-    chosen: int = 0
-    next_at: float = 0.0  # unix seconds: when the next plan is made
 
 
 class Room(NamedTuple):
@@ -121,8 +111,8 @@ class Choice:
         self._fresh = 0.0
 
     @property
-    def standing(self) -> Standing:
-        return Standing(self._now, self._pages, self._fresh / max(1, self._pages), self._due, self._chosen)
+    def freshness(self) -> Freshness:
+        return Freshness(self._now, self._pages, self._fresh / max(1, self._pages), self._due, self._chosen)
 
     def count(self, resting: Resting) -> None:
         """Count these resting pages in the first pass."""

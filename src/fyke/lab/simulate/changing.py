@@ -22,7 +22,8 @@ from fyke.core.messages import DATED
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Visit, batch_of
 from fyke.crawl.past import Past
-from fyke.frontier.again import COPY, ENDED, Again, News, Visited
+from fyke.frontier.known_pages import KnownPages
+from fyke.frontier.page_history import COPY, ENDED, News, Visited
 from fyke.lab.simulate import texts
 from fyke.lab.simulate.chance import F64, I64, dice, high, spread
 from fyke.lab.simulate.domain_sizes import DomainSizes
@@ -163,13 +164,13 @@ class Lists:
 
 
 class Copies:
-    """A crawl's copies of `pages`, reported to `again`."""
+    """A crawl's copies of `pages`, reported to `known`."""
 
-    def __init__(self, pages: Pages, lists: Lists, again: Again, saved: dict[str, Any]) -> None:
+    def __init__(self, pages: Pages, lists: Lists, known: KnownPages, saved: dict[str, Any]) -> None:
         self._pages = pages
         self._lists = lists
-        self._again = again
-        self._past = Past(again, Path())
+        self._known = known
+        self._past = Past(known, Path())
         self._below = int(saved.get("below", 1 << 64))  # pages with lower keys are sampled
         self._sampled: dict[str, int] = dict(saved.get("sampled", {}))  # versions of copies, by URL
         self._revisits, self._changed = saved.get("counts", (0, 0))
@@ -196,7 +197,7 @@ class Copies:
         news = np.where(same, News.SAME, np.where(came, News.CHANGED, News.NONE)).astype(np.uint8)
         columns = [np.full(len(visits), Visited.THERE, np.uint8), news, np.full(len(visits), now)]
         rows = pa.RecordBatch.from_arrays([*batch_of(visits).columns, *map(pa.array, columns)], schema=ENDED)
-        self._again.learn(rows, came, copies)
+        self._known.learn(rows, came, copies)
         self._sample(visits, versions, came)
         return [Outcome.UNCHANGED if one else outcome for one, outcome in zip(same.tolist(), outcomes, strict=True)]
 
@@ -206,7 +207,7 @@ class Copies:
             visit = visits[row]
             visit.kind = Kind.LISTING
             if visit.earlier is not None and visit.earlier.at:
-                self._again.note(self._lists.told(int(domain[row]), visit.earlier.at, now))
+                self._known.note(self._lists.told(int(domain[row]), visit.earlier.at, now))
 
     def _sample(self, visits: Sequence[Visit], versions: I64, came: np.typing.NDArray[np.bool_]) -> None:
         for visit, version, there in zip(visits, versions.tolist(), came.tolist(), strict=True):

@@ -81,7 +81,7 @@ def _freshness(simulation: Simulation) -> dict[str, Any]:
         "revisits": seen.revisits,
         "changed_share": seen.changed / max(1, seen.revisits),
         "fresh": seen.fresh,
-        "believed_fresh": simulation.frontier.again.standing.fresh,
+        "believed_fresh": simulation.frontier.known_pages.freshness.fresh,
         "stale": seen.stale,
     }
 

@@ -91,7 +91,7 @@ class Simulation:
             return None
         pages = Pages(spec.seed, spec.change_days, spec.bursty_share, START)
         lists = Lists(spec.seed, pages, self.web.domains, spec.listed_share)
-        return Copies(pages, lists, self.frontier.again, saved)
+        return Copies(pages, lists, self.frontier.known_pages, saved)
 
     def __repr__(self) -> str:
         return f"Simulation({self.tally.totals.pages} pages in {self.virtual_s:.0f} s, {self.frontier!r})"

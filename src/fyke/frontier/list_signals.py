@@ -56,7 +56,7 @@ class Signals:
 NONE = Signals(pa.RecordBatch.from_pylist([], TOLD))
 
 
-class Told:
+class ListSignals:
     """Signals on disk: those noted since the last plan, and older ones that are not spent."""
 
     def __init__(self, store: Store, state: Mapping[str, Any] | None = None) -> None:
@@ -65,7 +65,7 @@ class Told:
         self._waiting = DiskQueue(store, "told", TOLD, saved.get("waiting"))
 
     def __repr__(self) -> str:
-        return f"Told({len(self._news)} new, {len(self._waiting)} waiting)"
+        return f"ListSignals({len(self._news)} new, {len(self._waiting)} waiting)"
 
     def note(self, dated: pa.RecordBatch) -> None:
         """Note the dates (schema `DATED`) that lists give of pages. Beyond `MOST` they are dropped."""

@@ -16,12 +16,13 @@ from frontier.small_web import Crawl, small_web
 from fyke.core.batches import Kind, texts
 from fyke.core.messages import Links
 from fyke.disk.queue import DiskQueue
-from fyke.frontier.again import COPY, ENDED, Again, News, Visited
 from fyke.frontier.gone import GONE_S
+from fyke.frontier.known_pages import KnownPages
+from fyke.frontier.list_signals import NEWS
+from fyke.frontier.page_history import COPY, ENDED, News, Visited
 from fyke.frontier.resting import IN_ONE, WITHOUT_FINDS
 from fyke.frontier.revisit.choice import Terms
 from fyke.frontier.sizes import Sizes
-from fyke.frontier.told import NEWS
 from fyke.frontier.weights import Weights
 
 DAY = 86400.0
@@ -36,16 +37,16 @@ def ended(pages: Sequence[Page], visited: int, news: int, when: float, kind: int
     return pa.RecordBatch.from_arrays([*urls.columns, *map(pa.array, columns)], schema=ENDED)
 
 
-def learn(again: Again, batch: pa.RecordBatch) -> None:
+def learn(again: KnownPages, batch: pa.RecordBatch) -> None:
     again.learn(batch, np.zeros(batch.num_rows, bool), np.zeros(batch.num_rows, COPY))
 
 
-def plan(again: Again, now: float, most: int | None) -> None:
+def plan(again: KnownPages, now: float, most: int | None) -> None:
     for _ in again.plan(now, Terms(most=most)):
         pass
 
 
-def taken(again: Again, count: int = 1000, level: int | None = None) -> list[Page]:
+def taken(again: KnownPages, count: int = 1000, level: int | None = None) -> list[Page]:
     found: list[Page] = []
     while len(found) < count and (urls := again.get(count - len(found), level)) is not None:
         found += [page(url) for url in texts(urls)]
@@ -63,11 +64,11 @@ class Model:
     gone: set[Page] = field(default_factory=set)
 
 
-class Pages(Shard[Again, Model]):
+class Pages(Shard[KnownPages, Model]):
     """Twenty pages that are visited, told, planned, in any order."""
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(directory, lambda store, state: Again(store, 20_000, state), Model())
+        super().__init__(directory, lambda store, state: KnownPages(store, 20_000, state), Model())
         self.every = {(number % 3, number) for number in range(20)}
         learn(self.stage, ended(sorted(self.every), Visited.THERE, News.CHANGED, DAY))
         self.model.told = set(self.every)
@@ -149,13 +150,13 @@ def test_each_page_is_in_one_place(tmp_path_factory: Any, steps: list[str]) -> N
 
 
 @pytest.fixture
-def shard(tmp_path: Path) -> Iterator[Shard[Again, None]]:
-    shard = Shard(tmp_path, lambda store, state: Again(store, 1 << 20, state), None)
+def shard(tmp_path: Path) -> Iterator[Shard[KnownPages, None]]:
+    shard = Shard(tmp_path, lambda store, state: KnownPages(store, 1 << 20, state), None)
     yield shard
     shard.close()
 
 
-def test_the_oldest_of_equal_pages_come_first_and_lists_before_all(shard: Shard[Again, None]) -> None:
+def test_the_oldest_of_equal_pages_come_first_and_lists_before_all(shard: Shard[KnownPages, None]) -> None:
     for number in range(30):
         learn(shard.stage, ended([(1, number)], Visited.THERE, News.CHANGED, DAY * (number + 1)))
     learn(shard.stage, ended([(2, 0), (2, 1)], Visited.THERE, News.CHANGED, DAY * 30, Kind.LISTING))
@@ -165,7 +166,7 @@ def test_the_oldest_of_equal_pages_come_first_and_lists_before_all(shard: Shard[
     assert sorted(found[2:]) == [(1, number) for number in range(10)]
 
 
-def test_who_waited_in_vain_rests_as_it_did_before(shard: Shard[Again, None]) -> None:
+def test_who_waited_in_vain_rests_as_it_did_before(shard: Shard[KnownPages, None]) -> None:
     """Of twenty pages that were planned, a pass of five visits has those that change."""
     pages = [(1, number) for number in range(20)]
     for day in range(1, 6):
@@ -184,7 +185,7 @@ def test_who_waited_in_vain_rests_as_it_did_before(shard: Shard[Again, None]) ->
     assert set(taken(shard.stage)) == set(pages[:15])
 
 
-def test_pages_that_change_are_visited_sooner_and_none_is_forgotten(shard: Shard[Again, None]) -> None:
+def test_pages_that_change_are_visited_sooner_and_none_is_forgotten(shard: Shard[KnownPages, None]) -> None:
     every = [(number, 0) for number in range(40)]
     busy = set(every[::8])
     learn(shard.stage, ended(every, Visited.THERE, News.CHANGED, DAY))
@@ -199,7 +200,7 @@ def test_pages_that_change_are_visited_sooner_and_none_is_forgotten(shard: Shard
     assert min(seldom) >= 8
 
 
-def test_a_page_that_is_too_deep_waits_for_its_level(shard: Shard[Again, None]) -> None:
+def test_a_page_that_is_too_deep_waits_for_its_level(shard: Shard[KnownPages, None]) -> None:
     for depth in (2, 0, 1):
         batch = ended([(depth, 0)], Visited.THERE, News.CHANGED, DAY)
         place = batch.schema.get_field_index("depth")
@@ -212,7 +213,7 @@ def test_a_page_that_is_too_deep_waits_for_its_level(shard: Shard[Again, None]) 
     assert not len(shard.stage)
 
 
-def test_what_was_visited_is_known_with_its_copy(shard: Shard[Again, None]) -> None:
+def test_what_was_visited_is_known_with_its_copy(shard: Shard[KnownPages, None]) -> None:
     keys = np.array([at(1, 0).key, at(1, 1).key, at(1, 2).key], np.uint64)
     assert shard.stage.before(keys) is None
     copies = np.zeros(2, COPY)
@@ -229,7 +230,7 @@ def test_what_was_visited_is_known_with_its_copy(shard: Shard[Again, None]) -> N
 
 
 def test_a_page_that_was_never_seen_again_is_believed_to_be_like_others_of_its_domain(
-    shard: Shard[Again, None],
+    shard: Shard[KnownPages, None],
 ) -> None:
     busy, quiet = [(1, number) for number in range(20)], [(2, number) for number in range(20)]
     learn(shard.stage, ended([*busy, *quiet], Visited.THERE, News.CHANGED, DAY))
@@ -253,8 +254,8 @@ def test_known_pages_have_their_share_of_what_is_handed_out_while_new_ones_wait(
     frontier = crawl.frontier
     frontier.supply.revisit_share = share
     known, new = [(1, number) for number in range(400)], [(2, number) for number in range(400)]
-    learn(frontier.again, ended(known, Visited.THERE, News.CHANGED, DAY))
-    plan(frontier.again, 2 * DAY, None)
+    learn(frontier.known_pages, ended(known, Visited.THERE, News.CHANGED, DAY))
+    plan(frontier.known_pages, 2 * DAY, None)
     frontier._stages.backlog.put(rows(new), np.zeros(0, np.uint64))
     came = []
     while (batch := frontier.supply.pull(crawl.now, None, dry=True)) is not None:
@@ -264,12 +265,12 @@ def test_known_pages_have_their_share_of_what_is_handed_out_while_new_ones_wait(
     crawl.close()
 
 
-def note(again: Again, pages: Sequence[Page], when: float) -> None:
+def note(again: KnownPages, pages: Sequence[Page], when: float) -> None:
     keys = np.array([at(*one).key for one in pages], np.uint64)
     again.note(pa.RecordBatch.from_arrays([pa.array(keys), pa.array(np.full(len(pages), when))], schema=NEWS))
 
 
-def test_lists_that_proved_true_bring_visits_and_others_do_not(shard: Shard[Again, None]) -> None:
+def test_lists_that_proved_true_bring_visits_and_others_do_not(shard: Shard[KnownPages, None]) -> None:
     """Domain 1 announces its changes, 2 says each day that all has changed; both change alike."""
     rng = np.random.default_rng(3)
     honest, lying = [(1, number) for number in range(40)], [(2, number) for number in range(40)]
@@ -294,17 +295,17 @@ def test_lists_that_proved_true_bring_visits_and_others_do_not(shard: Shard[Agai
     assert honest[7] in found and sum(one in honest for one in found) == 1
 
 
-def test_a_signal_is_of_no_worth_once_its_page_was_visited(shard: Shard[Again, None]) -> None:
+def test_a_signal_is_of_no_worth_once_its_page_was_visited(shard: Shard[KnownPages, None]) -> None:
     learn(shard.stage, ended([(1, 0)], Visited.THERE, News.CHANGED, DAY))
     note(shard.stage, [(1, 0)], 2 * DAY)
     plan(shard.stage, 3 * DAY, None)
     learn(shard.stage, ended(taken(shard.stage), Visited.THERE, News.CHANGED, 3 * DAY))
     plan(shard.stage, 4 * DAY, 0)
-    assert len(shard.stage._told.gathered(0.0)) == 0
-    assert shard.stage._evidence.values_of(np.array([at(1, 0).host], np.uint64))["announced"][0] == 1
+    assert len(shard.stage._signals.gathered(0.0)) == 0
+    assert shard.stage._history._evidence.values_of(np.array([at(1, 0).host], np.uint64))["announced"][0] == 1
 
 
-def visits_of_days(again: Again, pages: Sequence[Page], days: int, a_day: int) -> dict[Page, int]:
+def visits_of_days(again: KnownPages, pages: Sequence[Page], days: int, a_day: int) -> dict[Page, int]:
     """How often each of `pages`, which change each fourth day, is visited when there is time for so many visits."""
     learn(again, ended(pages, Visited.THERE, News.CHANGED, DAY))
     visits = dict.fromkeys(pages, 0)
@@ -317,7 +318,7 @@ def visits_of_days(again: Again, pages: Sequence[Page], days: int, a_day: int) -
     return visits
 
 
-def test_heavy_pages_are_visited_more_often_and_light_ones_too(shard: Shard[Again, None]) -> None:
+def test_heavy_pages_are_visited_more_often_and_light_ones_too(shard: Shard[KnownPages, None]) -> None:
     pages = [(number % 5, number) for number in range(40)]
     heavy = pages[::8]
     keys = np.array([at(*one).key for one in heavy], np.uint64)
@@ -329,7 +330,7 @@ def test_heavy_pages_are_visited_more_often_and_light_ones_too(shard: Shard[Agai
 
 def test_pages_of_domains_that_many_link_to_are_visited_more_often(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path, small_web(1))
-    domains, again = crawl.frontier.domains, crawl.frontier.again
+    domains, again = crawl.frontier.domains, crawl.frontier.known_pages
     again.weights = Weights(by_in_degree=True)
     domains.add(np.array([at(1, 0).domain], np.uint64), in_degree=50)
     pages = [(number % 5, number) for number in range(40)]
@@ -340,12 +341,12 @@ def test_pages_of_domains_that_many_link_to_are_visited_more_often(tmp_path: Pat
 
 
 def test_pages_that_bring_links_are_visited_more_often_and_none_is_for_those_of_its_first_visit(
-    shard: Shard[Again, None],
+    shard: Shard[KnownPages, None],
 ) -> None:
     pages = [(number % 5, number) for number in range(40)]
     hubs = pages[::8]
     keys = {one: at(*one).key for one in pages}
-    shard.stage.met(np.array([*keys.values()] * 9, np.uint64))  # nothing is known yet
+    shard.stage.note_new_links(np.array([*keys.values()] * 9, np.uint64))  # nothing is known yet
     learn(shard.stage, ended(pages, Visited.THERE, News.CHANGED, DAY))
     visits, last = dict.fromkeys(pages, 0), dict.fromkeys(pages, 1)
     for day in range(2, 62):
@@ -353,7 +354,7 @@ def test_pages_that_bring_links_are_visited_more_often_and_none_is_for_those_of_
         for one in taken(shard.stage):
             visits[one] += 1
             if one in hubs:  # two new links a day
-                shard.stage.met(np.array([keys[one]] * (2 * (day - last[one])), np.uint64))
+                shard.stage.note_new_links(np.array([keys[one]] * (2 * (day - last[one])), np.uint64))
             last[one] = day
             learn(shard.stage, ended([one], Visited.THERE, News.CHANGED, day * DAY))
         if day == 30:
@@ -361,13 +362,15 @@ def test_pages_that_bring_links_are_visited_more_often_and_none_is_for_those_of_
             shard.restart()
     others = [visits[one] for one in pages if one not in hubs]
     assert min(visits[one] for one in hubs) > 2 * max(others) and min(others) > 0
-    rates = shard.stage._found.rates_of(np.array([keys[one] for one in pages], np.uint64)) * DAY
+    rates = shard.stage._new_links.rates_of(np.array([keys[one] for one in pages], np.uint64)) * DAY
     assert [rate > 0 for rate in rates] == [one in hubs for one in pages]
     assert all(0.5 < rate < 4 for rate in rates if rate)
 
 
 @pytest.mark.parametrize(("name", "when"), [("resting", WITHOUT_FINDS), ("rests", IN_ONE)])
-def test_pages_that_rested_in_an_earlier_version_rest_on(shard: Shard[Again, None], name: str, when: pa.Schema) -> None:
+def test_pages_that_rested_in_an_earlier_version_rest_on(
+    shard: Shard[KnownPages, None], name: str, when: pa.Schema
+) -> None:
     pages = [(1, number) for number in range(20)]
     learn(shard.stage, ended(pages, Visited.THERE, News.CHANGED, DAY))
     plan(shard.stage, 2 * DAY, 0)
@@ -381,7 +384,7 @@ def test_pages_that_rested_in_an_earlier_version_rest_on(shard: Shard[Again, Non
     old = DiskQueue(shard.checkpoint.store, name, when)
     old.put(rested.combine_chunks().to_batches()[0])
     state = {part: of for part, of in shard.stage.state().items() if part not in ("beliefs", "others", "found", "told")}
-    again = Again(shard.checkpoint.store, 1 << 20, {**state, name: old.state()})
+    again = KnownPages(shard.checkpoint.store, 1 << 20, {**state, name: old.state()})
     assert again.resting == 20
     plan(again, 3 * DAY, 5)
     assert (len(again), again.resting) == (5, 15)
@@ -391,14 +394,14 @@ def test_pages_that_rested_in_an_earlier_version_rest_on(shard: Shard[Again, Non
 
 def test_only_urls_that_nobody_had_met_count_for_the_page_they_were_found_on(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path, small_web(1))
-    again, known, unknown = crawl.frontier.again, at(1, 0).key, at(2, 0).key
+    again, known, unknown = crawl.frontier.known_pages, at(1, 0).key, at(2, 0).key
     learn(again, ended([(1, 0)], Visited.THERE, News.CHANGED, DAY))
 
     def find(pages: Sequence[Page], on: int) -> int:
         crawl.frontier.put_links(Links(rows(pages, via=on), np.zeros(len(pages), np.uint64)))
-        for _ in crawl.frontier.plan_again(2 * DAY, Terms(most=0)):
+        for _ in crawl.frontier.plan_revisits(2 * DAY, Terms(most=0)):
             pass
-        return int(again._found._new.values_of(np.array([on], np.uint64))["links"][0])
+        return int(again._new_links._new.values_of(np.array([on], np.uint64))["links"][0])
 
     assert find([(3, 1), (3, 2)], known) == 0  # of its first visit: no plan was made since
     assert find([(3, 2), (3, 3), (3, 4)], known) == 2

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frontier.shard import Shard
-from fyke.frontier import told
-from fyke.frontier.told import NEWS, Told
+from fyke.frontier import list_signals
+from fyke.frontier.list_signals import NEWS, ListSignals
 
 KEYS = np.arange(1, 9, dtype=np.uint64)
 
@@ -28,7 +28,7 @@ steps = st.lists(st.one_of(said, st.integers(1, 40), st.sampled_from(["plan", "s
 @given(steps=steps)
 def test_each_page_has_the_dates_that_are_later_than_all_before(tmp_path_factory: Any, steps: list[Any]) -> None:
     """A number is the time of a visit to all pages; until the next plan nothing that was noted counts."""
-    shard = Shard(tmp_path_factory.mktemp("told"), lambda store, state: Told(store, state), ([], {}, 0.0))
+    shard = Shard(tmp_path_factory.mktemp("told"), lambda store, state: ListSignals(store, state), ([], {}, 0.0))
     news, model, visited = shard.model
     shard.save()
     for step in steps:
@@ -59,8 +59,8 @@ def test_each_page_has_the_dates_that_are_later_than_all_before(tmp_path_factory
 
 
 def test_old_ones_go_and_memory_is_bounded(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(told, "MOST", 100)
-    shard = Shard(tmp_path, lambda store, state: Told(store, state), None)
+    monkeypatch.setattr(list_signals, "MOST", 100)
+    shard = Shard(tmp_path, lambda store, state: ListSignals(store, state), None)
     shard.stage.note(dated([(key, key) for key in range(1, 1001)]))
     shard.stage.note(dated([(1, 5000)]))  # more than is kept
     signals = shard.stage.gathered(500.0)
