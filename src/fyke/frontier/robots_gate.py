@@ -46,6 +46,7 @@ PATIENCE_S = 3600  # after which an origin is asked for again, because its answe
 MOST_NEWS = 1024
 MOST_TRIALS = 1024
 MEANS = {Rules.NAMELESS: Rules.OPEN, Rules.UNNAMED: Rules.UNREACHABLE}  # for the URLs of the origin
+Divert = Callable[[pa.RecordBatch], pa.RecordBatch]  # takes some of the URLs, returns the others
 InDoubt = Callable[[pa.RecordBatch], Mask]  # for which of some visits (schema `URLS`) made-up hosts are feared
 HELD_ROWS = 64  # held origins looked at in a turn
 RECHECK_ROW_S = 5e-6  # assumed cost of reading a row of `waiting` again: 1e-6 measured, more with many origins
@@ -174,9 +175,9 @@ class RobotsGate:
         """True if enough waits for a merge."""
         return self._cache.full or self._requested.full or len(self._news) >= MOST_NEWS
 
-    def merge(self, now: float) -> Iterator[pa.RecordBatch]:
+    def merge(self, now: float, divert: Divert = lambda urls: urls) -> Iterator[pa.RecordBatch]:
         """Check all waiting URLs. Yields those that pass, for each lot, even if there are none. URLs without rules
-        wait, and their origins are asked for."""
+        wait, and their origins are asked for, unless `divert` takes them: settings may refuse them since a restart."""
         self._allow_again()
         self._checking = 0
         for answers in self._cache.merge():
@@ -186,8 +187,9 @@ class RobotsGate:
             self._remember(answers.keys, states, records["expires_at"])
             passed, unsure = self._sort_out(answers.aux, states)
             if unsure.any():
-                self._waiting.put(keep(answers.aux, unsure))
-                self._ask(answers.keys[states == Rules.UNKNOWN], keep(answers.aux, states == Rules.UNKNOWN))
+                unknown = divert(keep(answers.aux, states == Rules.UNKNOWN))
+                self._waiting.put(concat([unknown, keep(answers.aux, states == Rules.UNREACHABLE)]))
+                self._ask(unknown)
                 retries = records["expires_at"][states == Rules.UNREACHABLE]
                 self._due = min(self._due, float(retries.min(initial=2**32 - 1)))
                 self._lost_at = min(self._lost_at, now + self._patience_s)
@@ -205,12 +207,11 @@ class RobotsGate:
 
     # --- asking
 
-    def _ask(self, keys: U64, urls: pa.RecordBatch) -> None:
-        if len(keys):
-            unique, first = np.unique(keys, return_index=True)
-            origins = origins_of(urls.take(pa.array(first)))
-            asked = pa.record_batch([pa.array(unique), pa.array(origins, pa.binary())], schema=ORIGINS)
-            self._requested.check(unique, aux=asked)
+    def _ask(self, urls: pa.RecordBatch) -> None:
+        if urls.num_rows:
+            unique, first = np.unique(origin_keys(urls), return_index=True)
+            origins = pa.array(origins_of(urls.take(pa.array(first))), pa.binary())
+            self._requested.check(unique, aux=pa.record_batch([pa.array(unique), origins], schema=ORIGINS))
 
     def _settle_asks(self, now: float) -> Iterator[pa.RecordBatch]:
         """Queue the origins that were not asked for lately, to have their rules brought. Yields empty batches alone."""
@@ -360,9 +361,8 @@ class RobotsGate:
 
     def resume(self) -> None:
         """Go on after a restart: unanswered origins are asked for again, as `waiting` is checked."""
-        self._asks.destroy()
-        self._held.destroy()
-        self._nameless.destroy()
+        for asked in (self._asks, self._held, self._nameless):
+            asked.destroy()
         self._due = self._opened_at
 
     def refused(self) -> pa.RecordBatch:
