@@ -90,7 +90,10 @@ def test_preformatted_lines_are_paragraphs(template: Template, between: str) -> 
     words = [sentence(dice, 40) for _ in range(3)]
     for _ in range(10):
         broken = between.join(
-            "".join(word + dice.choice([" ", " ", "\n", "\n  ", "\n\t\t", " \n"]) for word in part.split()).rstrip()
+            "".join(
+                word + dice.choice([" ", " ", "\n", "\n  ", "\n\t\t", " \n", "<br>", "<div></div>"])
+                for word in part.split()
+            ).rstrip()
             for part in words
         )
         assert article_of(template(f"<div><pre>{broken}</pre></div>", dice)) == "\n".join(words)

@@ -43,6 +43,7 @@ _SENTENCE_END = re.compile(r"[.!?…]\s")
 _MARK = "fyke-card"
 _ARTICLE, _REPEATED = ("\x02", "\x03"), ("\x04", "\x05")  # as signs in a text
 _SIGNS = re.compile(r"([\x02-\x05])")
+_LINES = "br, div, p, li"  # that end a line in preformatted text
 _BROKEN = re.compile(r"(?<!\n)\n[ \t]*+(?=\S)")
 
 
@@ -69,6 +70,8 @@ def mark_parts(tree: HTMLTree) -> bool:
         return False
     _drop_cards(body)
     for pre in reversed(body.query_selector_all("pre")[:]):  # before holders are found: this removes its elements
+        for line in pre.query_selector_all(_LINES)[:]:
+            line.parent.insert_before(tree.create_text_node("\n"), line)
         pre.text = _BROKEN.sub(" ", pre.text or "")
     holders = _Counted(body)
     article = holders.article()
