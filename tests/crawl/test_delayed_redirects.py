@@ -9,7 +9,8 @@ import pytest
 
 from commands import in_process
 from crawl.raw_answers import raw_server
-from crawl.runs import begin, crawl, settings
+from crawl.runs import begin, crawl, settings, wait_until
+from crawl.test_hours import stands
 
 HOME, TARGET, *SENDERS = HOSTS = [f"127.0.18.{number}" for number in range(1, 7)]
 WAITS = dict(zip(SENDERS, [2, 4, 6, 3600], strict=True))
@@ -53,7 +54,8 @@ def test_no_target_is_asked_before_its_redirect_allows_it(tmp_path: Path, agents
         web.origins = dict(zip(HOSTS, server.origins, strict=True))
         with begin(into, config, server.seeds[0]) as killed:
             server.wait_until_asked(len(HOSTS) * 2 + 1)
-            time.sleep(0.8)
+            before = stands(into).get("checkpoint", 0)
+            wait_until(lambda: stands(into).get("checkpoint", 0) > before + 1)
             killed.kill()
         run = crawl(into, config)
         assert run.summary["ending"] == "resting", run.errors
