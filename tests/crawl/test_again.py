@@ -293,6 +293,27 @@ def test_a_token_is_no_change(tmp_path: Path) -> None:
     assert [row["url"][-2:] for row in csv.DictReader(out.read_text().splitlines())] == ["p2"]
 
 
+def test_a_page_that_changes_back_has_changed(tmp_path: Path) -> None:
+    """For the summary, the table, exports and search, though its links are known and not read again."""
+    into, config = tmp_path / "crawl", settings(tmp_path)
+    with small_site(2) as site:
+        for word, said in (("first", "new"), ("second", "changed"), ("first", "changed")):
+            site.answers["/p1"] = 200, {"Content-Type": "text/html"}, f"<p>{word}</p><a href=/>up</a>".encode()
+            between = datetime.now(UTC).isoformat()
+            found = crawl(into, config, site.url, *(() if said == "new" else ["--again"])).summary
+            assert said == "new" or found["again"][said] == 1
+    rows = read_table(into, "pages", ["url", "outcome", "duplicate", "fingerprint"]).to_pylist()
+    first, second, third = (row for row in rows if row["url"].endswith("p1"))
+    assert {row["outcome"] for row in (first, second, third)} == {"ok"}
+    assert [row["duplicate"] for row in (first, second, third)] == [False, False, True]
+    assert first["fingerprint"] == third["fingerprint"] != second["fingerprint"]
+    out = tmp_path / "changes.csv"
+    assert fyke("export", str(into), "--to", "csv", "--changes", "--since", between, "--out", str(out)).returncode == 0
+    assert [row["url"][-2:] for row in csv.DictReader(out.read_text().splitlines())] == ["p1"]
+    assert fyke("index", str(into)).returncode == 0
+    assert "p1" in fyke("search", str(into), "first").stdout and "p1" not in fyke("search", str(into), "second").stdout
+
+
 def token_page(site: SmallSite, name: str, said: str) -> Answer:
     count = site.asked[name]
     body = f"<title>one</title><p>text {said.format(count)}</p><input type=hidden value={count}>"

@@ -1,5 +1,6 @@
 """When a crawl is told to stop, and what it says was left out."""
 
+import os
 import re
 import threading
 from pathlib import Path
@@ -13,6 +14,15 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.reading import read_table
 from fyke.core.config import literal
 from fyke.explain import why
+
+WISHES = """
+import numpy as np
+
+
+class Wishes:
+    def accept(self, urls):
+        return np.array([not url.endswith(b"{}") for url in urls.column("url").to_pylist()])
+"""
 
 
 @pytest.fixture
@@ -107,6 +117,24 @@ def test_a_rule_that_is_edited_holds_for_links_found_before(agents: int, tmp_pat
         assert waited
         resume([])
         assert set(archived(into)) == every and len(archived(into)) == len(every)
+
+
+@pytest.mark.parametrize("agents", [1, 2])
+def test_a_plug_in_with_other_code_is_an_edited_rule(
+    agents: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its earlier code left out comes back, and is not counted any more; nothing is asked anew otherwise."""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    into, config = tmp_path / "there", settings(tmp_path, plugins={"filters": ["wishes:Wishes"]})
+    with small_site(pages=40) as site:
+        for refused, already in (("p7", False), ("p7", True), ("nothing", False)):
+            (tmp_path / "wishes.py").write_text(WISHES.format(refused))
+            run = crawl(into, config, site.url, "--agents", str(agents))
+            assert run.summary["ending"] == "finished" and run.summary["already"] is already, run.errors
+            left = refused == "p7"
+            assert (f"{site.url}p7" in archived(into)) is not left
+            assert run.summary["left_out"] == ({"Wishes": 1} if left else {})
+    assert sorted(archived(into)) == sorted(site.all_urls())
 
 
 @pytest.mark.parametrize("agents", [1, 2])

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from frontier.shard import Shard, at, pages, rows
 from fyke.core.batches import U64, u64
-from fyke.frontier.asleep import LEVELS, STEP_S, WAITING, Asleep
+from fyke.core.messages import DELAYED
+from fyke.frontier.asleep import LEVELS, MOST_DELAYED, STEP_S, WAITING, Asleep
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.filters import Filters
 from fyke.frontier.left_out import LeftOut
@@ -84,6 +85,43 @@ def test_each_wakes_once_at_its_time(tmp_path_factory: pytest.TempPathFactory, s
                     safe = roused
                     crawl.restart()
         wake(roused)
+    crawl.close()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.dictionaries(st.integers(1, 9), st.floats(0.1, 90_000.0)),
+    st.lists(st.integers(0, 9), min_size=1, max_size=20),
+    st.floats(0.0, 100_000.0),
+    st.booleans(),
+)
+def test_a_redirect_that_asks_to_wait_delays_its_target_alone(
+    tmp_path_factory: pytest.TempPathFactory, waits: dict[int, float], via: list[int], passed_s: float, restarts: bool
+) -> None:
+    """Until its time, also if all are roused; a URL first named by another page waits for no redirect."""
+    crawl = bed(tmp_path_factory.mktemp("delayed"))
+    delayed = [{"via": of, "domain": 0, "until": 1e9 + wait_s} for of, wait_s in waits.items()]
+    crawl.stage.delay(pa.RecordBatch.from_pylist(delayed, DELAYED), 1e9)
+    if restarts:
+        crawl.save()
+        crawl.restart()
+    found, now = {(n, n): waits.get(of, 0.0) for n, of in enumerate(via)}, 1e9 + passed_s
+    free = {page for page, wait_s in found.items() if 1e9 + wait_s <= now}
+    assert set(pages(crawl.stage.divert(rows(found, via=via), now))) == free
+    crawl.stage.rouse()
+    roused = list(crawl.stage.woken(now))
+    assert {page for batch in roused for page in pages(batch)} == found.keys() - free
+    assert not any(crawl.stage.divert(batch, now).num_rows for batch in roused)
+    crawl.close()
+
+
+def test_of_redirects_that_ask_to_wait_the_oldest_are_forgotten(tmp_path: Path) -> None:
+    crawl = bed(tmp_path)
+    redirects = [{"via": via, "domain": 0, "until": 2e9} for via in range(1, MOST_DELAYED + 3)]
+    for some in (redirects[:9], redirects[9:]):
+        crawl.stage.delay(pa.RecordBatch.from_pylist(some, DELAYED), 1e9)
+    found = [(via, via) for via in range(1, MOST_DELAYED + 3)]
+    assert pages(crawl.stage.divert(rows(found, via=[via for via, _ in found]), 1e9)) == found[:2]
     crawl.close()
 
 

@@ -10,7 +10,7 @@ from frontier.small_web import Crawl, small_web
 from fyke.core.batches import texts, url_batch
 from fyke.core.choices import Scope
 from fyke.core.config import CrawlSection
-from fyke.core.urls import locate
+from fyke.core.urls import locate, split
 from fyke.frontier.sizes import Sizes
 
 SIZES = Sizes(batch=16, ready=10, ordered=20, asks=3)
@@ -70,6 +70,23 @@ def test_what_goes_out_is_wanted_at_that_time(
     crawl.finish()
     assert set(crawl.model.done) == set(crawl.web.distances())
     assert set(crawl.model.done.values()) == {1}
+    crawl.close()
+
+
+@pytest.mark.parametrize("turns", range(2, 14))
+def test_no_robots_txt_is_asked_for_pages_alone_that_a_rule_refuses_now(tmp_path: Path, turns: int) -> None:
+    """They may wait at the robots gate, or for their check there, when the rule comes."""
+    crawl = Crawl(tmp_path, small_web(1), sizes=SIZES)
+    for _ in range(turns):
+        crawl.turn()
+        crawl.fetch()
+    crawl.save()
+    crawl.crawl = CrawlSection(scope=Scope.WEB, deny=["."])
+    crawl.restart()
+    asked: set[str] = set()
+    crawl.finish(lambda: asked.update(crawl.asked))
+    assert asked <= {split(seed).origin for seed in crawl.web.seeds}
+    check_end(crawl)
     crawl.close()
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fyke.search.article import LEAST_CARDS, TextParts, parted
+from fyke.search.article import LEAST_CARDS, MOST_CUT_CHARS, TextParts, parted
 from fyke.search.holders import MOST_NODES
 from fyke.search.main_text import main_text
 from search.test_main_text import page
@@ -82,12 +82,21 @@ def test_a_thread_is_all_of_its_posts() -> None:
     assert found == "\n".join(posts)
 
 
-def test_preformatted_lines_are_paragraphs() -> None:
+@pytest.mark.parametrize("template", [blog, tables, cards, docs])
+@pytest.mark.parametrize("between", ["\n\n", "\n    \n", "\n\n\n\t"])
+def test_preformatted_lines_are_paragraphs(template: Template, between: str) -> None:
+    """Wherever they are broken, and however they are indented, as code is and quotes in a mail."""
     dice = Random(2)
     words = [sentence(dice, 40) for _ in range(3)]
-    broken = ["\n".join(" ".join(part.split()[at : at + 7]) for at in range(0, 40, 7)) for part in words]
-    between = "\n\n"
-    assert article_of(f"<body><div><pre>{between.join(broken)}</pre></div>") == "\n".join(words)
+    for _ in range(10):
+        broken = between.join(
+            "".join(
+                word + dice.choice([" ", " ", "\n", "\n  ", "\n\t\t", " \n", "<br>", "<div></div>"])
+                for word in part.split()
+            ).rstrip()
+            for part in words
+        )
+        assert article_of(template(f"<div><pre>{broken}</pre></div>", dice)) == "\n".join(words)
 
 
 @settings(deadline=None)
@@ -107,6 +116,18 @@ def test_lines_that_are_cut_are_of_other_pages() -> None:
     for cut in ("…", "..."):
         shown = [*said[:2], f"And then they all went {cut}".replace(" …", "…"), *said[2:]]
         assert article_of(f"<body><div>{''.join(f'<p>{line}</p>' for line in shown)}</div>") == "\n".join(said)
+
+
+@pytest.mark.parametrize("template", [blog, tables, cards, docs])
+@pytest.mark.parametrize("wrap", ["<p>{}</p>", "<pre>{}</pre>"])
+@pytest.mark.parametrize("end", ["...", " …"])
+def test_a_text_longer_than_teasers_is_whole_though_it_ends_with_an_ellipsis(
+    template: Template, wrap: str, end: str
+) -> None:
+    dice = Random(3)
+    said = " ".join(sentence(dice) for _ in range(20)).rstrip(".") + end
+    assert len(said) > MOST_CUT_CHARS
+    assert article_of(template(f"<div>{wrap.format(said)}</div>", dice)) == said
 
 
 def test_a_page_of_headings_that_lead_elsewhere_keeps_them() -> None:

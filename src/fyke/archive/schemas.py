@@ -36,7 +36,12 @@ PAGES = pa.schema(
         _field("content_bytes", pa.uint64(), "Bytes of the decoded body; 0 if it was not opened, as that of an error."),
         _field("digest", pa.string(), "Payload digest in the archive, sha1: and Base32; empty without a record."),
         _field("fingerprint", pa.uint64(), "xxh3-64 of the decoded body; 0 if it was not read."),
-        _field("duplicate", pa.bool_(), "Whether the same body was read before, at another URL or another visit."),
+        _field(
+            "duplicate",
+            pa.bool_(),
+            "Whether its links were not read, because the same body was read before: at another URL, or at this one, as"
+            " of a page that changed and changed back. Compare `fingerprint` to find copies.",
+        ),
         _field(
             "noindex",
             pa.bool_(),

@@ -82,6 +82,13 @@ DATED = pa.schema(
         ("at", pa.float64()),  # unix seconds: when the page changed, by a list
     ]
 )
+DELAYED = pa.schema(
+    [
+        ("via", pa.uint64()),  # key of a URL that redirects and asks to wait
+        ("domain", pa.uint64()),  # of the target
+        ("until", pa.float64()),  # unix seconds: the target is not asked before because of this redirect
+    ]
+)
 PRINTED = pa.schema(
     [
         ("key", pa.uint64()),  # of a page whose host has rewrite rules
@@ -95,6 +102,7 @@ NONE_ENDED = pa.RecordBatch.from_pylist([], ENDED)
 NONE_LEARNED = pa.RecordBatch.from_pylist([], LEARNED)
 NONE_JUDGED = pa.RecordBatch.from_pylist([], JUDGED)
 NONE_DATED = pa.RecordBatch.from_pylist([], DATED)
+NONE_DELAYED = pa.RecordBatch.from_pylist([], DELAYED)
 NONE_PRINTED = pa.RecordBatch.from_pylist([], PRINTED)
 NONE_PUT_OFF = pa.RecordBatch.from_pylist([], PUT_OFF)
 
@@ -130,6 +138,7 @@ class Outcomes:
     - `JUDGED`: ended visits whose pages were read for new text.
     - `DATED`: when pages changed, by lists.
     - `PRINTED`: the content of pages whose host has rewrite rules.
+    - `DELAYED`: redirects that ask to wait. They come no later than the links to their targets.
     """
 
     ended: pa.RecordBatch = field(default_factory=lambda: NONE_ENDED)
@@ -138,6 +147,7 @@ class Outcomes:
     judged: pa.RecordBatch = field(default_factory=lambda: NONE_JUDGED)
     dated: pa.RecordBatch = field(default_factory=lambda: NONE_DATED)
     printed: pa.RecordBatch = field(default_factory=lambda: NONE_PRINTED)
+    delayed: pa.RecordBatch = field(default_factory=lambda: NONE_DELAYED)
 
 
 def code_of(outcome: Outcome) -> int:

@@ -6,14 +6,18 @@ that raises costs its page and is counted by name. It never widens the crawl: a 
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import xxhash
 
 from fyke.core.batches import U64, Mask
 from fyke.core.config import PluginsSection
@@ -35,7 +39,8 @@ class UrlFilter(Protocol):
         """Return which rows of `urls` (schema `fyke.core.batches.URLS`) may be fetched: bool[n].
 
         Must be a pure function of URL, kind and depth: it is asked again by `fyke why`, for a URL that is met twice,
-        and before a URL is fetched.
+        and before a URL is fetched. If the file with its code changes, the next run takes it for an edited rule: what
+        it refused is asked about anew.
         """
         ...
 
@@ -132,6 +137,14 @@ def named(plugins: PluginsSection, kind: str) -> list[Any]:
     Raises PluginError.
     """
     return [load_plugin(reference, kind, _KINDS[kind]) for reference in getattr(plugins, kind)]
+
+
+def code_of(plugin: object) -> str:
+    """Return a digest of the file that has the code of `plugin`; empty if there is no such file."""
+    path = getattr(sys.modules.get(type(plugin).__module__), "__file__", None)
+    with suppress(OSError):
+        return xxhash.xxh3_64_hexdigest(Path(path).read_bytes()) if path else ""
+    return ""
 
 
 def load_plugin(reference: str, kind: str, protocol: type) -> Any:

@@ -18,6 +18,7 @@ from fyke.core.visits import Purpose
 from fyke.crawl.barn import Barn
 from fyke.crawl.outbox import Outbox
 from fyke.crawl.printing import Printing
+from fyke.fetcher.faults import retry_after
 from fyke.fetcher.returns import Fetched
 from fyke.harvest.harvest import Harvest
 from fyke.harvest.link_groups import NOT_FOLLOWED
@@ -123,20 +124,23 @@ class Gathering:
         return replace(links, fixed=(pointers.link_kind == LinkKind.REDIRECT)[pointers.kind != NOT_FOLLOWED])
 
     def _tell(self, reaped: Reaped, outbox: Outbox) -> bool:
-        visit, outcome = reaped.exchange.visit, reaped.exchange.outcome
+        exchange, visit, outcome = reaped.exchange, reaped.exchange.visit, reaped.exchange.outcome
         if visit.purpose is not Purpose.ROBOTS:
+            answered_at = exchange.started_at + exchange.duration_s
+            if reaped.redirect_to and (asked_s := retry_after(exchange, answered_at)):
+                outbox.put_delayed(visit, locate(reaped.redirect_to), answered_at + asked_s)
             outbox.put_ended(visit, outcome)
             page = visit.purpose is Purpose.PAGE
             printed = self._printing.of(visit, outcome, reaped.page) if self._printing and page else None
             if printed is not None:
                 outbox.put_printed(printed)
-            if self._new_text is not None and is_judged(reaped.exchange):
+            if self._new_text is not None and is_judged(exchange):
                 fresh = self._new_text.fresh(reaped.page)
                 if outcome in REDIRECTS:
                     outbox.put_judged(visit, False if self._leads_nowhere(visit.url, reaped.redirect_to) else None)
                 elif fresh is not None:
                     outbox.put_judged(visit, fresh)
-        begun = outcome is Outcome.OK or (outcome is Outcome.UNCHANGED and reaped.exchange.status != 304)
+        begun = outcome is Outcome.OK or (outcome is Outcome.UNCHANGED and exchange.status != 304)
         return visit.purpose is Purpose.PAGE and begun and not reaped.is_page
 
     def _leads_nowhere(self, url: str, target: str | None) -> bool:

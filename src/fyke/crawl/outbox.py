@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from fyke.core.batches import U64, Kind, Mask, numbers, u64
 from fyke.core.messages import (
+    DELAYED,
     NONE_DATED,
     NONE_PRINTED,
     Links,
@@ -36,6 +37,7 @@ from fyke.core.messages import (
     put_off_batch,
 )
 from fyke.core.outcomes import Outcome
+from fyke.core.urls import Locator
 from fyke.core.visits import Visit
 
 MESSAGE_ROWS = 4096  # links, enough for a message
@@ -113,6 +115,7 @@ class Outbox:
         self._stale = 0  # judged visits without new text
         self._dated: list[pa.RecordBatch] = []
         self._printed: list[pa.RecordBatch] = []
+        self._delayed: list[dict[str, float]] = []
         self.links = 0  # put in so far, sent or not
 
     def __repr__(self) -> str:
@@ -175,6 +178,11 @@ class Outbox:
         well."""
         self._printed.append(printed)
 
+    def put_delayed(self, visit: Visit, target: Locator, until: float) -> None:
+        """Put in that `target`, to which `visit` was redirected, is not asked for that before `until` (unix
+        seconds)."""
+        self._delayed.append({"via": visit.key, "domain": target.domain, "until": until})
+
     def put_learned(self, origin: str, rules: Rules, until: float) -> None:
         """Put in what the robots.txt of `origin` says until `until` (unix seconds)."""
         self._learned.append((origin, rules, until))
@@ -210,8 +218,10 @@ class Outbox:
             judged_batch(self._judged),
             pa.concat_batches([NONE_DATED, *self._dated]),
             pa.concat_batches([NONE_PRINTED, *self._printed]),
+            pa.RecordBatch.from_pylist(self._delayed, DELAYED),
         )
         self._learned, self._put_off, self._judged, self._dated, self._printed = [], [], [], [], []
+        self._delayed = []
         self._stale = 0
         return outcomes
 

@@ -3,7 +3,8 @@
 `FaultDesk` asks after every visit whether the URL is tried again, how its host must wait, and whether the failure
 counts towards `politeness.host_failures`, which in a row retire the host. A page that fails again waits longer each
 time. Its host waits no longer for that, because other pages may answer. `retry_after` reads how long a
-server asks us to wait: its host rests for that, with whatever 3xx, 4xx or 5xx it comes. It changes nothing else.
+server asks us to wait: its host rests for that, with whatever 3xx, 4xx or 5xx it comes, and the target of a redirect
+waits as long (`fyke.frontier.asleep`).
 
 Invariant: `FAULTS` has a row for every `Outcome`.
 """

@@ -37,9 +37,10 @@ class _Speaker:
 
 
 class RobotsGroups(Generic[Rule]):
-    """Reads lines in order, and tells which rules are of our groups, merged (RFC 9309, 2.2.1).
+    """Reads lines in order, and tells which rules are of our groups, merged (RFC 9309, 2.2.1). The caller keeps each
+    rule where `read` says.
 
-    The caller puts each rule where `read` says. Only Allow and Disallow end a run of User-agent lines, as in the standard. Crawl-delay, which is not in it, also
+    Only Allow and Disallow end a run of User-agent lines, as in the standard. Crawl-delay, which is not in it, also
     ends the run for itself: files that give several agents a delay each are common.
     """
 

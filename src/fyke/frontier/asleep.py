@@ -9,11 +9,15 @@ times `STEP_S`. Before its first row could be late, a level is read through, and
 they belong by then. So a row moves about as often as there are levels below it, whatever servers ask for, and wakes
 `STEP_S` late at most.
 
+A redirect may ask to wait before its target is requested (RFC 9110, 10.2.3). The target sleeps by itself, from when it
+would go out. It is known by the page it was found on: a URL that others named first waits for no redirect.
+
 Settings may say when hosts wake. When they change, all rows are roused: they come out whatever their time, and the
 fetcher sends back those that must sleep on.
 
 Invariants: a row that was put is here until its time, or until it is roused, and then comes out once. At most
-`MOST_HOSTS` hosts are known to sleep; rows of others are handed out, and come back.
+`MOST_HOSTS` hosts are known to sleep; rows of others are handed out, and come back. Of more than `MOST_DELAYED`
+redirects that ask to wait the oldest are forgotten.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,6 +36,7 @@ WAITING = pa.schema([*URLS, ("until", pa.float64())])  # unix seconds
 STEP_S = 2.0
 LEVELS = 24  # the last is of rows that wake in half a year or later
 MOST_HOSTS = 100_000  # remembered as asleep
+MOST_DELAYED = 10_000
 ROWS = 8192
 MOST_ROWS = 65_536  # read in one turn
 
@@ -48,6 +53,7 @@ class Asleep:
             for n, name in enumerate(names)
         ]
         self._until: dict[int, float] = {}  # of hosts that are known to sleep
+        self._delayed = {int(via): float(until) for via, until in saved.get("delayed", {}).items()}
 
     def __repr__(self) -> str:
         return f"Asleep({len(self)} URLs, {len(self._until)} hosts)"
@@ -73,6 +79,14 @@ class Asleep:
                 self._until.clear()
         self._until.update(hosts)
 
+    def delay(self, delayed: pa.RecordBatch, now: float) -> None:
+        """Let the targets of redirects sleep, each until its time (schema `DELAYED`), once they would go out."""
+        if delayed.num_rows:
+            self._delayed = {via: until for via, until in self._delayed.items() if until > now}
+            self._delayed.update(zip(u64(delayed, "via").tolist(), _until(delayed).tolist(), strict=True))
+            while len(self._delayed) > MOST_DELAYED:
+                del self._delayed[next(iter(self._delayed))]
+
     def put(self, waiting: pa.RecordBatch, now: float) -> None:
         """Let rows (schema `WAITING`) wait, each until its time."""
         if waiting.num_rows:
@@ -81,10 +95,12 @@ class Asleep:
                 self._levels[n].put(keep(waiting, levels == n))
 
     def divert(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
-        """Put those of `urls` aside whose hosts are known to sleep. Returns the others."""
-        if not self._until or not urls.num_rows:
+        """Put those of `urls` aside whose hosts are known to sleep, and delayed targets. Returns the others."""
+        if not (self._until or self._delayed) or not urls.num_rows:
             return urls
         until = np.array([self._until.get(host, 0.0) for host in u64(urls, "host").tolist()])
+        if self._delayed:
+            until = np.maximum(until, [self._delayed.get(via, 0.0) for via in u64(urls, "via").tolist()])
         sleep = until > now
         if sleep.any():
             columns = [*keep(urls, sleep).columns, pa.array(until[sleep])]
@@ -122,6 +138,7 @@ class Asleep:
             "queues": {level.queue.name: level.queue.state() for level in self._levels},
             "earliest": {level.queue.name: level.earliest for level in self._levels if len(level.queue)},
             "roused": {level.queue.name: level.roused for level in self._levels if level.roused},
+            "delayed": {str(via): until for via, until in self._delayed.items()},
         }
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ from fyke.core.batches import NO_KEYS, U64, Kind, Mask, keep, numbers, u64, url_
 from fyke.core.choices import Scope
 from fyke.core.config import CrawlSection
 from fyke.core.errors import ConfigurationError
-from fyke.core.plugins import UrlFilter
+from fyke.core.plugins import UrlFilter, code_of
 from fyke.core.ports import OTHERS_PORTS
 from fyke.core.sorting import among
 from fyke.core.urls import SCHEMES, Locator, split
@@ -186,6 +186,7 @@ class Filters:
         """The `editable`, asked last, may be others when the crawl is resumed."""
         self._filters = [*fixed, *editable]
         self._editable = editable
+        self.edited = [_with_code(wanted) for wanted in editable]  # names, which the next run compares with its own
         self.failures: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()  # refused rows, by the first filter that refused
         self._scope = next((one for one in fixed if isinstance(one, ScopeFilter)), ScopeFilter(Scope.WEB, ()))
@@ -211,11 +212,6 @@ class Filters:
     def reaches(self, target: Locator) -> bool:
         """Return whether the scope holds `target`, be it a seed or not, or is that of the seeds alone."""
         return self._scope.scope is Scope.SEEDS or bool(self._scope.accept(url_batch([target]))[0])
-
-    @property
-    def edited(self) -> list[str]:
-        """Names of the filters that may be others when the crawl is resumed."""
-        return [_name(wanted) for wanted in self._editable]
 
     def accept(
         self, urls: pa.RecordBatch, put_aside: Callable[[pa.RecordBatch], object] = lambda refused: None
@@ -301,6 +297,16 @@ def _name(wanted: UrlFilter) -> str:
     with suppress(Exception):  # a plug-in may raise anything
         return repr(wanted) if named else type(wanted).__name__
     return type(wanted).__name__
+
+
+def _with_code(wanted: UrlFilter) -> str:
+    """Return a filter's name; of a plug-in with a digest of its code, from which `named_in` takes the name."""
+    return _name(wanted) if isinstance(wanted, PatternFilter) else f"{_name(wanted)}\n{code_of(wanted)}"
+
+
+def named_in(edited: str) -> str:
+    """Return the name of the filter that is `edited` under this text."""
+    return edited.partition("\n")[0]
 
 
 def _mask(array: pa.BooleanArray) -> Mask:

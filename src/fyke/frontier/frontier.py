@@ -150,6 +150,7 @@ class Frontier:
         if outcomes.put_off.num_rows:
             self._put_off(outcomes.put_off, now)
         self.known_pages.note(outcomes.dated)
+        self._stages.asleep.delay(outcomes.delayed, now)
 
     def learn(self, judged: pa.RecordBatch) -> Steps[None]:
         """Learn from pages that were read for new text (schema `JUDGED`)."""

@@ -19,7 +19,7 @@ import pyarrow as pa
 from fyke.core.batches import EMPTY, URLS, first_of_each_key, keep, numbers, u64
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
-from fyke.frontier.filters import Filters
+from fyke.frontier.filters import Filters, named_in
 
 NAME = "rules that were added later"
 ROWS = 4096
@@ -36,7 +36,8 @@ class LeftOut:
         self._urls = DiskQueue(store, "withdrawn", URLS, saved.get("urls"), pack=True)
         before = saved.get("rules", filters.edited)
         changed = before != filters.edited
-        self.recounted = frozenset(before if changed else ())  # earlier rules; what they refused is counted anew
+        earlier = map(named_in, before) if changed else ()
+        self.recounted = frozenset(earlier)  # rules; what they refused is counted anew
         self._lately: set[int] = set()
         self._left = [len(self._links), len(self._urls)] if changed else saved.get("left", [0, 0])  # to be asked again
 

@@ -111,7 +111,7 @@ class FrontierSeen(Closing):
             yield "in line, on disk", self._queue(name, rows)
         yield BLOCKED, self._queue("blocked", state.get("blocked"))
         for name, rows in state.get("asleep", {}).get("queues", {}).items():
-            yield "for its host, which rests for long", self._queue(name, rows, WAITING)
+            yield "for its host, which rests for long, or as a redirect asked", self._queue(name, rows, WAITING)
         yield TRAPPED, self._queue("traps", state.get("traps", {}).get("queue"))
         left_out = state.get("left_out", {})
         yield LEFT_OUT, self._queue("left-out", left_out.get("links"))

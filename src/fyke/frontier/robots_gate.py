@@ -18,14 +18,14 @@ Invariant: a URL that was put is waiting, or came out once, passed or refused.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, keep, numbers
+from fyke.core.batches import EMPTY, U64, URLS, Kind, Mask, concat, keep, numbers
 from fyke.core.messages import Rules
 from fyke.core.sorting import nth_of_each
 from fyke.core.urls import key_of
@@ -43,6 +43,7 @@ ASKED = np.dtype("<u4")  # when, in unix seconds
 PATIENCE_S = 3600  # after which an origin is asked for again, because its answer may be lost
 MOST_NEWS = 1024
 MEANS = {Rules.NAMELESS: Rules.OPEN, Rules.UNNAMED: Rules.UNREACHABLE}  # for the URLs of the origin
+Divert = Callable[[pa.RecordBatch], pa.RecordBatch]  # takes some of the URLs, returns the others
 RECHECK_ROW_S = 5e-6  # assumed cost of reading a row of `waiting` again: 1e-6 measured, more with many origins
 RECHECK_SHARE = 4  # rechecks take one part in this many of the time, at most
 URGENT_RECHECK_SHARE = 2  # the same when visits run low
@@ -153,9 +154,9 @@ class RobotsGate:
         """True if enough waits for a merge."""
         return self._cache.full or self._requested.full or len(self._news) >= MOST_NEWS
 
-    def merge(self, now: float) -> Iterator[pa.RecordBatch]:
+    def merge(self, now: float, divert: Divert = lambda urls: urls) -> Iterator[pa.RecordBatch]:
         """Check all waiting URLs. Yields those that pass, for each lot, even if there are none. URLs without rules
-        wait, and their origins are asked for."""
+        wait, and their origins are asked for, unless `divert` takes them: settings may refuse them since a restart."""
         self._allow_again()
         self._checking = 0
         for answers in self._cache.merge():
@@ -165,8 +166,9 @@ class RobotsGate:
             self._remember(answers.keys, states, records["expires_at"])
             passed, unsure = self._sort_out(answers.aux, states)
             if unsure.any():
-                self._waiting.put(keep(answers.aux, unsure))
-                self._ask(answers.keys[states == Rules.UNKNOWN], keep(answers.aux, states == Rules.UNKNOWN))
+                unknown = divert(keep(answers.aux, states == Rules.UNKNOWN))
+                self._waiting.put(concat([unknown, keep(answers.aux, states == Rules.UNREACHABLE)]))
+                self._ask(unknown)
                 retries = records["expires_at"][states == Rules.UNREACHABLE]
                 self._due = min(self._due, float(retries.min(initial=2**32 - 1)))
                 self._lost_at = min(self._lost_at, now + self._patience_s)
@@ -184,12 +186,11 @@ class RobotsGate:
 
     # --- asking
 
-    def _ask(self, keys: U64, urls: pa.RecordBatch) -> None:
-        if len(keys):
-            unique, first = np.unique(keys, return_index=True)
-            origins = origins_of(urls.take(pa.array(first)))
-            asked = pa.record_batch([pa.array(unique), pa.array(origins, pa.binary())], schema=ORIGINS)
-            self._requested.check(unique, aux=asked)
+    def _ask(self, urls: pa.RecordBatch) -> None:
+        if urls.num_rows:
+            unique, first = np.unique(origin_keys(urls), return_index=True)
+            origins = pa.array(origins_of(urls.take(pa.array(first))), pa.binary())
+            self._requested.check(unique, aux=pa.record_batch([pa.array(unique), origins], schema=ORIGINS))
 
     def _settle_asks(self, now: float) -> Iterator[pa.RecordBatch]:
         """Queue the origins that were not asked for lately, to have their rules brought. Yields empty batches alone."""

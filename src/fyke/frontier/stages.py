@@ -57,7 +57,7 @@ class FrontierStatistics:
     spilled: int  # for room at their host
     out: int  # handed out
     blocked: int  # for a person to take the block of their host back
-    asleep: int  # for their host, which rests for long
+    asleep: int  # for their host, which rests for long, or as a redirect asked
     over_quota: int  # beyond the pages that their hosts may have: they do not wait to be fetched
     trapped: int  # behind everything else, because similar pages brought no new text
     barren: int  # barren shapes of URLs

@@ -65,7 +65,7 @@ class Supply:
             self.make_ready(passed)
             moved = True
         if gate.full or (may_merge and gate.unchecked):
-            for checked in gate.merge(now):
+            for checked in gate.merge(now, self._stages.left_out.divert):
                 self.make_ready(checked)
                 yield
             moved = True

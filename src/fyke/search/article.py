@@ -7,8 +7,8 @@ Around an article stand menus, teasers, comments and notices, other ones at each
   or parts of one article: then the article is the element around all of them.
 - *Cards* are left out: headings that lead elsewhere, three or more alike, with what belongs to them. So are lines that
   are cut with an ellipsis.
-- A paragraph of preformatted text becomes one line: a mailing list breaks lines for terminals, its copies break them
-  elsewhere or not at all.
+- A paragraph of preformatted text becomes one line, with its indented lines: a mailing list breaks lines for
+  terminals, its copies break them elsewhere or not at all.
 
 Readability and its kin ask for names and lengths of paragraphs, and look for what is best read. This module looks for
 what is the same wherever it was copied. What search holds is decided by `fyke.search.main_text`.
@@ -30,6 +30,7 @@ ALIKE = 10  # a holder that looks like the largest is a post if it has a tenth o
 LEAST_CARDS = 3
 CARD_WORDS = 60  # on average at most
 FOOT_WORDS = 120  # a holder with fewer that claims a copyright is the foot of a page
+MOST_CUT_CHARS = 800  # of a teaser: about 120 words. A longer text that ends with an ellipsis is whole
 
 _HEADINGS = "h2, h3, h4, h5, h6"
 _MOST_HEADINGS = 500  # each is read with all that is in it
@@ -42,7 +43,8 @@ _SENTENCE_END = re.compile(r"[.!?…]\s")
 _MARK = "fyke-card"
 _ARTICLE, _REPEATED = ("\x02", "\x03"), ("\x04", "\x05")  # as signs in a text
 _SIGNS = re.compile(r"([\x02-\x05])")
-_BROKEN = re.compile(r"(?<!\n)\n(?=\S)")
+_LINES = "br, div, p, li"  # that end a line in preformatted text
+_BROKEN = re.compile(r"(?<!\n)\n[ \t]*+(?=\S)")
 
 
 class TextParts(NamedTuple):
@@ -68,6 +70,8 @@ def mark_parts(tree: HTMLTree) -> bool:
         return False
     _drop_cards(body)
     for pre in reversed(body.query_selector_all("pre")[:]):  # before holders are found: this removes its elements
+        for line in pre.query_selector_all(_LINES)[:]:
+            line.parent.insert_before(tree.create_text_node("\n"), line)
         pre.text = _BROKEN.sub(" ", pre.text or "")
     holders = _Counted(body)
     article = holders.article()
@@ -102,7 +106,11 @@ def drop(body: Element, selector: str) -> None:
 
 def without_cut_lines(text: str) -> str:
     """Return the lines of `text` that are whole. A teaser is cut in a sentence, and ends with an ellipsis."""
-    return "\n".join(line for line in text.split("\n") if not (line.endswith(_CUT) and _in_a_sentence(line)))
+    return "\n".join(line for line in text.split("\n") if not (_is_cut(line) and _in_a_sentence(line)))
+
+
+def _is_cut(text: str) -> bool:
+    return len(text) <= MOST_CUT_CHARS and text.endswith(_CUT)
 
 
 def _in_a_sentence(line: str) -> bool:
@@ -120,7 +128,7 @@ class _Counted:
         self._owned: set[int] = set()  # holders whose text claims a copyright
         holders = Holders()
         for holder, text in holders.texts(body.html):
-            if (said := text.strip()) and not said.endswith(_CUT) and holder < len(self._elements):
+            if (said := text.strip()) and not _is_cut(said) and holder < len(self._elements):
                 self._words[holder] += len(_WORD.findall(said))
                 if _claims(said):
                     self._owned.add(holder)

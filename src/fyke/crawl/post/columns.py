@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from fyke.core.batches import URLS, u64
 from fyke.core.document import Document
-from fyke.core.messages import DATED, ENDED, JUDGED, LEARNED, PRINTED, PUT_OFF, Links, Outcomes
+from fyke.core.messages import DATED, DELAYED, ENDED, JUDGED, LEARNED, PRINTED, PUT_OFF, Links, Outcomes
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Visit, robots_visit
 from fyke.crawl.past import EARLIER
@@ -28,6 +28,7 @@ _PART = struct.Struct("<I")
 MET = URLS.append(pa.field("source", pa.uint64()))  # links, with the domain of each link's page
 PARTS = {  # of `Outcomes`
     "ended": ENDED, "learned": LEARNED, "put_off": PUT_OFF, "judged": JUDGED, "dated": DATED, "printed": PRINTED,
+    "delayed": DELAYED,
 }  # fmt: skip
 Errands = Mapping[int, tuple[int, str, int]]  # by key: the agent that wants it, the origin of the rules, redirects
 Named = Sequence[tuple[str, tuple[str, ...], float]]  # hosts, their addresses, and when these expire

@@ -67,14 +67,21 @@ class Outgoing:
 
     def flush(self) -> None:
         """Put all waiting rows into letters."""
+        for shard, parts in self._outcomes.items():
+            if delayed := parts.pop("delayed", None):
+                self._keep_outcomes(shard, {"delayed": delayed})  # before the links that they are about
         for shard, links in self._links.items():
             self._keep_links(shard, links_of(links))
         for shard, parts in self._outcomes.items():
-            outcomes = Outcomes(**{part: pa.concat_batches(rows) for part, rows in parts.items()})
-            self._mailbag.keep(shard, Mail.OUTCOMES, columns.outcomes_sealed(outcomes))
+            if parts:
+                self._keep_outcomes(shard, parts)
         self._links.clear()
         self._outcomes.clear()
         self.rows = 0
+
+    def _keep_outcomes(self, shard: int, parts: dict[str, list[pa.RecordBatch]]) -> None:
+        outcomes = Outcomes(**{part: pa.concat_batches(rows) for part, rows in parts.items()})
+        self._mailbag.keep(shard, Mail.OUTCOMES, columns.outcomes_sealed(outcomes))
 
     def _keep_links(self, shard: int, links: Links) -> None:
         if links.fixed is not None and links.fixed.any():
