@@ -143,11 +143,12 @@ async def test_what_was_asked_longest_ago_is_forgotten_first(tmp_path: Path, mon
         assert in_memory(held) == [0, 2, 3, 4]
 
 
-async def test_many_that_waited_are_not_read_at_once(tmp_path: Path) -> None:
+async def test_many_that_waited_are_not_read_at_once(tmp_path: Path, monkeypatch) -> None:
     """Each of them is nearly short: it ends in its first slice. They come while a few very long ones are read."""
+    monkeypatch.setattr(long_rules, "KEPT_BYTES", 32 << 20)  # room for all
     with HostBook(tmp_path / "hosts.sqlite") as book:
         slicer = Slicer(lambda: None, Pace(VirtualClock()).share())
-        rules, held = LongRules(book, slicer, "fyke"), [OriginRules() for _ in range(700)]
+        rules, held = LongRules(book, slicer, "fyke"), [OriginRules() for _ in range(1_000)]
         for number in range(len(held)):
             read(rules, held, book, number, dense(number, 100_000 if number < AT_ONCE else 700))
         before = len(in_memory(held))
