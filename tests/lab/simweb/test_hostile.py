@@ -1,14 +1,18 @@
 """What a crawl does among hostile servers, by their own ledger: the rest goes on, and every end has a name."""
 
+import gzip
 import json
 import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from commands import in_process
 from fyke.lab.simweb.hostile import answers, documents, http2, resolving, rules
 from fyke.lab.simweb.hostile.judge import GENTLE, HASTE, Judged, judged
+from fyke.lab.simweb.hostile.script import packed
 from fyke.lab.simweb.hostile.servers import BEHAVIOURS, NORMAL, Cast
 
 NORMAL_HOSTS, NORMAL_PAGES = 10, 21
@@ -164,6 +168,11 @@ def test_what_leads_on_is_followed(tmp_path: Path) -> None:
         assert done.verdicts[name].endswith("ok, status 200"), done.verdicts[name]
         asked = {(host, path) for _, host, path in done.ledger if f"{name}.hostile" in host}
         assert len(asked) > 10, f"{name}: {done.verdicts[name]}"
+
+
+@given(st.binary(max_size=2000), st.integers(0, 50), st.binary(max_size=2000))
+def test_what_is_packed_a_piece_at_a_time_is_gzip(piece: bytes, times: int, first: bytes) -> None:
+    assert gzip.decompress(packed(piece, times, first)) == first + piece * times
 
 
 def test_no_two_behaviours_have_one_name() -> None:
