@@ -210,9 +210,9 @@ def test_kill(tmp_path: Path) -> None:
     with running_web(spec) as web:
         into = tmp_path / "crawl"
         slow = {"host_delay_s": 0.25}
-        config = settings(tmp_path, web, politeness=slow, store={"checkpoint_s": 0.3, "warc_bytes": 700_000})
+        config = settings(tmp_path, web, politeness=slow, store={"checkpoint_s": 0.2, "warc_bytes": 700_000})
         arguments = (*web.seeds, "--scope", "web")
-        kills = sum(crawl_killed(into, config, 0.9 + rng.random() * 1.5, *arguments) for _ in range(25))
+        kills = sum(crawl_killed(into, config, 0.5 + rng.random(), *arguments) for _ in range(25))
         run = crawl(into, config, *arguments)
         assert run.status == 0, run.errors
         assert kills == 25
