@@ -41,6 +41,7 @@ from fyke.frontier.filters import filters_for
 from fyke.lab.simweb.dust import NOTHING, Dust, Session
 from fyke.lab.simweb.dust_server import DustWeb, dust_web
 from fyke.rewrite.learner import rules_of_site
+from fyke.rewrite.learning import Content
 from rewrite.dust_sites import SHOP
 from rewrite.walking import page_of, walked
 
@@ -53,15 +54,20 @@ DECOY = Rule(shape=Shape.DROP_KEY, host=SMALL.host, key="part")
 
 
 @cache
-def right() -> list[Rule]:
-    """The rules that are learned of it."""
-    return rules_of_site(SMALL.host, walked(SMALL))
+def small() -> list[Content]:
+    """All URLs of it."""
+    return walked(SMALL)
 
 
 @cache
+def right() -> list[Rule]:
+    """The rules that are learned of it."""
+    return rules_of_site(SMALL.host, small())
+
+
 def every() -> set[str | None]:
     """Its pages."""
-    return pages_of(SMALL, [page.url for page in walked(SMALL)])
+    return pages_of(SMALL, [page.url for page in small()])
 
 
 @dataclass
@@ -346,7 +352,7 @@ def test_a_crawl_that_is_killed_keeps_counts_and_revocations(tmp_path: Path) -> 
         rules.write_text("")  # a person takes all back: what was put aside is fetched
         last = crawl(into, config, *arguments)
         assert last.status == 0, last.errors
-        assert {page.url for page in walked(SMALL)} <= {url.replace(f":{web.port}", "") for url in archived(into)}
+        assert {page.url for page in small()} <= {url.replace(f":{web.port}", "") for url in archived(into)}
 
 
 def pages_of_web(web: DustWeb, urls: Sequence[str]) -> set[str | None]:
