@@ -198,8 +198,8 @@ def _seconds(pattern: re.Pattern[Any], methods: set[str], attack: tuple[str, str
 
 def _superlinear(pattern: re.Pattern[Any], methods: set[str], attack: tuple[str, str, str], size: int) -> bool:
     """Whether it looks so once: a busy machine disturbs one measurement, and not each."""
-    short = min(_seconds(pattern, methods, attack, size) for _ in range(5))
-    long = min(_seconds(pattern, methods, attack, 4 * size) for _ in range(5))
+    short = min(_seconds(pattern, methods, attack, size) for _ in range(2))
+    long = min(_seconds(pattern, methods, attack, 4 * size) for _ in range(2))
     return long > 8 * short + 2e-4
 
 

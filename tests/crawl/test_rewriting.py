@@ -194,8 +194,9 @@ def test_pages_that_change_at_every_request_revoke_no_rule_that_holds(tmp_path: 
     quiet = replace(SMALL, seed=seed, articles=80, things=120)
     learned = rules_of_site(quiet.host, walked(quiet))
     site = replace(quiet, noise=("token", "advert", "menu"), changing_share=0.008)
-    assert {rule.key for rule in rules_of_site(site.host, walked(site))} >= {"print", "utm"}
-    pages = pages_of(site, [page.url for page in walked(site)])
+    urls = walked(site)
+    assert {rule.key for rule in rules_of_site(site.host, urls)} >= {"print", "utm"}
+    pages = pages_of(site, [page.url for page in urls])
     for rules in (learned, [*learned, DECOY]):
         shard = shard_of(tmp_path / str(len(rules)), rules, site)
         shard.save()
