@@ -229,7 +229,7 @@ def test_killed_passes_lose_no_page_and_visit_none_twice(tmp_path: Path) -> None
         config = settings(tmp_path, politeness={"host_delay_s": 0.05}, store=store)
         begun = crawl(into, config, "--again", "--for", "1s")
         assert begun.summary["ending"] == "time" and begun.summary["again"]["number"] == 1
-        kills = sum(crawl_killed(into, config, 1.2 + rng.random(), "--again") for _ in range(5))
+        kills = sum(crawl_killed(into, config, 0.8 + rng.random(), "--again") for _ in range(5))
         assert kills >= 3
         config = settings(tmp_path, store=store)
         run = crawl(into, config, "--again") if not fyke("status", str(into)).stdout.count("finished") else None

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from fyke.frontier.filters import filters_for
 from fyke.lab.simweb.dust import NOTHING, Dust, Session
 from fyke.lab.simweb.dust_server import DustWeb, dust_web
 from fyke.rewrite.learner import rules_of_site
+from fyke.rewrite.learning import Content
 from rewrite.dust_sites import SHOP
 from rewrite.walking import page_of, walked
 
@@ -48,8 +50,24 @@ SMALL = Dust(
     session=Session("query", "sid"), sessions=1, ignored=(("print", ("1",)), ("utm", ("a", "b"))), index="index.html",
     shuffled=True, missing=4,
 )  # fmt: skip
-RIGHT = rules_of_site(SMALL.host, walked(SMALL))
 DECOY = Rule(shape=Shape.DROP_KEY, host=SMALL.host, key="part")
+
+
+@cache
+def small() -> list[Content]:
+    """All URLs of it."""
+    return walked(SMALL)
+
+
+@cache
+def right() -> list[Rule]:
+    """The rules that are learned of it."""
+    return rules_of_site(SMALL.host, small())
+
+
+def every() -> set[str | None]:
+    """Its pages."""
+    return pages_of(SMALL, [page.url for page in small()])
 
 
 @dataclass
@@ -103,10 +121,10 @@ def pages_of(site: Dust, urls: Sequence[str]) -> set[str | None]:
     return {page_of(site, url) for url in urls}
 
 
-EVERY = pages_of(SMALL, [page.url for page in walked(SMALL)])
-
-
-@given(st.sets(st.sampled_from(RIGHT)), st.lists(st.sampled_from(["save", "kill"]) | st.integers(1, 60), max_size=12))
+@given(
+    st.deferred(lambda: st.sets(st.sampled_from(right()))),
+    st.lists(st.sampled_from(["save", "kill"]) | st.integers(1, 60), max_size=12),
+)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_is_lost_whenever_it_is_killed(
     tmp_path_factory: pytest.TempPathFactory, rules: set[Rule], events: list[str | int]
@@ -124,7 +142,7 @@ def test_nothing_is_lost_whenever_it_is_killed(
     while step(shard, SMALL):
         pass
     shard.save()
-    assert pages_of(SMALL, list(shard.model.fetched)) == EVERY
+    assert pages_of(SMALL, list(shard.model.fetched)) == every()
     rewriter = Rewriter(rules)
     aside = {url for url in counted(shard) if url not in shard.model.fetched}
     assert all(rewriter.rewrite(url).url in shard.model.fetched for url in aside)
@@ -154,12 +172,12 @@ def counted(shard: Shard[Rewriting, Walk]) -> list[str]:
 
 
 def test_a_wrong_rule_is_revoked_and_what_it_put_aside_is_fetched(tmp_path: Path) -> None:
-    shard = shard_of(tmp_path, [*RIGHT, DECOY], SMALL)
+    shard = shard_of(tmp_path, [*right(), DECOY], SMALL)
     shard.save()
     while step(shard, SMALL):
         pass
     assert DECOY.name in shard.stage.revoked
-    assert pages_of(SMALL, list(shard.model.fetched)) == EVERY
+    assert pages_of(SMALL, list(shard.model.fetched)) == every()
     shard.save()
     shard.restart()
     assert DECOY.name in shard.stage.revoked, "also after a restart"
@@ -174,19 +192,20 @@ def test_a_wrong_rule_is_revoked_and_what_it_put_aside_is_fetched(tmp_path: Path
 def test_pages_that_change_at_every_request_revoke_no_rule_that_holds(tmp_path: Path, seed: int) -> None:
     """And one that does not hold is found among them."""
     quiet = replace(SMALL, seed=seed, articles=80, things=120)
-    right = rules_of_site(quiet.host, walked(quiet))
+    learned = rules_of_site(quiet.host, walked(quiet))
     site = replace(quiet, noise=("token", "advert", "menu"), changing_share=0.008)
-    assert {rule.key for rule in rules_of_site(site.host, walked(site))} >= {"print", "utm"}
-    every = pages_of(site, [page.url for page in walked(site)])
-    for rules in (right, [*right, DECOY]):
+    urls = walked(site)
+    assert {rule.key for rule in rules_of_site(site.host, urls)} >= {"print", "utm"}
+    pages = pages_of(site, [page.url for page in urls])
+    for rules in (learned, [*learned, DECOY]):
         shard = shard_of(tmp_path / str(len(rules)), rules, site)
         shard.save()
         while step(shard, site):
             pass
         assert set(shard.stage.revoked) == {rule.name for rule in rules if rule is DECOY}
-        assert pages_of(site, list(shard.model.fetched)) == every
+        assert pages_of(site, list(shard.model.fetched)) == pages
         if DECOY not in rules:
-            assert sum(shard.model.fetched.values()) <= 2 * len(every)
+            assert sum(shard.model.fetched.values()) <= 2 * len(pages)
         shard.close()
 
 
@@ -220,7 +239,7 @@ def test_what_a_rule_made_and_is_not_there_is_fetched_as_it_was(tmp_path: Path) 
 
 
 def test_what_a_rule_put_aside_goes_on_where_the_rule_is_taken_out(tmp_path: Path) -> None:
-    shard = shard_of(tmp_path, RIGHT, SMALL)
+    shard = shard_of(tmp_path, right(), SMALL)
     while step(shard, SMALL):
         pass
     shard.save()
@@ -310,7 +329,7 @@ def test_a_crawl_that_is_killed_keeps_counts_and_revocations(tmp_path: Path) -> 
     """A wrong rule among right ones, and `kill -9` again and again."""
     with dust_web(SMALL) as web:
         rules = tmp_path / "rewrite.toml"
-        rules.write_text(render([*RIGHT, DECOY]))
+        rules.write_text(render([*right(), DECOY]))
         config = run_settings(tmp_path, web, politeness={"host_delay_s": 0.01, "address_delay_s": 0.0})
         into = tmp_path / "crawl"
         arguments = (web.seed, "--rewrite", str(rules))
@@ -334,7 +353,7 @@ def test_a_crawl_that_is_killed_keeps_counts_and_revocations(tmp_path: Path) -> 
         rules.write_text("")  # a person takes all back: what was put aside is fetched
         last = crawl(into, config, *arguments)
         assert last.status == 0, last.errors
-        assert {page.url for page in walked(SMALL)} <= {url.replace(f":{web.port}", "") for url in archived(into)}
+        assert {page.url for page in small()} <= {url.replace(f":{web.port}", "") for url in archived(into)}
 
 
 def pages_of_web(web: DustWeb, urls: Sequence[str]) -> set[str | None]:
@@ -365,11 +384,11 @@ def test_several_agents_lose_nothing(tmp_path: Path) -> None:
     }
     mirror = next(name for name, shard in shards.items() if shard != shards[SMALL.host])
     site = replace(SMALL, aliases=(mirror,))
-    right = rules_of_site(site.host, walked(site))
-    assert any(rule.shape is Shape.HOST and rule.host == mirror for rule in right)
+    learned = rules_of_site(site.host, walked(site))
+    assert any(rule.shape is Shape.HOST and rule.host == mirror for rule in learned)
     with dust_web(site) as web:
         rules = tmp_path / "rewrite.toml"
-        rules.write_text(render([*right, DECOY]))
+        rules.write_text(render([*learned, DECOY]))
         config = run_settings(tmp_path, web, politeness={"host_delay_s": 0.01, "address_delay_s": 0.0})
         into = tmp_path / "crawl"
         arguments = (web.seed, "--scope", "web", "--agents", "2", "--rewrite", str(rules))
@@ -385,7 +404,7 @@ def test_several_agents_lose_nothing(tmp_path: Path) -> None:
         assert DECOY.name in done.summary["revoked"]
         assert not web.missed
         assert sum(done.summary["rewritten"].values()) > len(site.pages())
-        assert {rule.name for rule in right} <= done.summary["rewritten"].keys()
+        assert {rule.name for rule in learned} <= done.summary["rewritten"].keys()
         assert pages_of_web(web, archived(into)) == set(site.pages()) | {NOTHING}
         rules.write_text("")  # a person takes all back: what was put aside is fetched, by whoever has it
         last = crawl(into, config, *arguments)

@@ -1,6 +1,7 @@
 """Bytes mean to us what they mean to a browser, in every encoding that a page may have."""
 
 import codecs
+import json
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -25,7 +26,8 @@ ESCAPES = [b"", b"\x1b$B", b"\x1b$@", b"\x1b(J", b"\x1b(I", b"\x1b(B"]
 PAIRS = [bytes([lead, trail]) for lead in range(0x81, 0xFF) for trail in range(0x40, 0xFF)]
 # Characters that differ: of Big5, two full-width ones, and four that Chromium itself gets wrong.
 DIFFERING = {"big5": 6, "euc-jp": 1, "gb18030": 1}
-_DECODE = "([label, all]) => all.map(bytes => new TextDecoder(label).decode(new Uint8Array(bytes)))"
+_DECODE = """([label, all]) => JSON.stringify(all.split(" ").map(hex => new TextDecoder(label).decode(
+    Uint8Array.from(hex.match(/../g), byte => parseInt(byte, 16)))))"""
 
 
 def sequences(label: str) -> list[bytes]:
@@ -52,7 +54,7 @@ def in_chromium() -> Any:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page()
-        yield lambda label, every: page.evaluate(_DECODE, [label, list(map(list, every))])
+        yield lambda label, every: json.loads(page.evaluate(_DECODE, [label, " ".join(map(bytes.hex, every))]))
         browser.close()
 
 

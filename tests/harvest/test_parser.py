@@ -1,5 +1,6 @@
 """The room as a whole: any bytes give a page, plug-ins harm nothing, links are where they should be."""
 
+import time
 from collections.abc import Callable
 from unittest.mock import Mock
 
@@ -16,6 +17,7 @@ from fyke.core.visits import Exchange, Page
 from fyke.harvest import Parser
 
 Answer = Callable[..., Exchange]
+LONG_S = 20  # of a processor: what else runs on the machine does not stretch it
 
 
 class Counter:
@@ -180,18 +182,20 @@ def test_any_bytes_give_a_page_and_its_links_resolve_to_canonical_urls(
         ("text/xml", "<urlset>" + "<url><loc>" * 20_000),
     ],
 )
-@pytest.mark.timeout(20)
 def test_nothing_a_page_says_makes_it_slow(answer: Answer, media_type: str, content: str) -> None:
+    begun = time.thread_time()
     Parser(requisites=True).parse(answer(media_type=media_type), content.encode())
+    assert time.thread_time() - begun < LONG_S
 
 
-@pytest.mark.timeout(20)
 def test_nothing_a_header_or_link_says_makes_it_slow(answer: Answer) -> None:
+    begun = time.thread_time()
     fields = "\n".join(["Link: " + "<" * 50_000, "Link: <x>" + ";  " * 20_000, "X-Robots-Tag: " + "a:" * 20_000])
     Parser().parse(answer(fields=fields, media_type="text/html;" + " " * 30_000), b"")
     slow = ["\t" * 16_000 + "x", "/a" * 8_000, "/" * 16_000, "../" * 5_000 + " ", "a%20" * 4_000 + " "]
     LinkResolver().resolve([("http://h/a/b", slow)]).locators()
     LinkResolver().resolve([("http://h/" + "/a" * 10_000 + " ", ["x"])]).locators()
+    assert time.thread_time() - begun < LONG_S
 
 
 def test_the_tree_stays_with_a_page_when_somebody_shares_it(answer: Answer) -> None:

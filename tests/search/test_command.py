@@ -12,7 +12,7 @@ import pytest
 
 import commands
 from commands import in_process
-from crawl.runs import begin, crawl, crawl_killed, settings
+from crawl.runs import begin, crawl, killed_at, settings
 from crawl.runs import fyke_here as fyke
 from crawl.small_site import small_site
 from disks import grow, small_disk
@@ -107,12 +107,11 @@ def test_a_crawl_that_was_killed(tmp_path: Path) -> None:
     """What the crawl had not made safe it fetches again; the index has never seen it."""
     into = tmp_path / "crawl"
     with small_site(pages=150, page_bytes=400) as site:
-        store = {"checkpoint_s": 0.7}
-        slow = settings(tmp_path, politeness={"address_delay_s": 0.06}, store=store)
-        for _ in range(2):
-            assert crawl_killed(into, slow, 3.0, site.url)
-            if (into / "tables").is_dir():
-                indexed(into)
+        store = {"checkpoint_s": 0.3}
+        slow = settings(tmp_path, politeness={"address_delay_s": 0.03}, store=store)
+        for rows in (15, 45):
+            killed_at(begin(into, slow, site.url), into, "pages", rows)
+            indexed(into)
         assert crawl(into, settings(tmp_path, store=store), site.url).status == 0
     done = indexed(into)
     assert done.documents == read_table(into, "pages").num_rows == 150

@@ -88,7 +88,10 @@ async def test_a_callback_that_takes_long_ends_nothing(authority, monkeypatch):
     monkeypatch.setattr(Slot, "write", slowly)
     body = b"x" * 4 * PIECE_BYTES
     page = saying(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body), *[body[:PIECE_BYTES]] * 4)
-    async with web(page, ssl=tls(issuer, "site.test", "http/1.1")) as server, Client(ca_file=ca_file) as client:
+    async with (
+        web(page, ssl=tls(issuer, "site.test", "http/1.1")) as server,
+        Client(ca_file=ca_file, timeout_s=100) as client,
+    ):
         answer = await client.get(server.url().replace("http:", "https:"))
         assert (answer.outcome, answer.body.size) == (Outcome.OK, len(body)), answer.detail
 

@@ -3,7 +3,7 @@
 import gzip
 import random
 
-from fyke.lab.simweb.hostile.script import PAGE, Behaviour, Many, Numbered, Script, Step, head, to, whole
+from fyke.lab.simweb.hostile.script import PAGE, Behaviour, Many, Numbered, Script, Step, head, packed, to, whole
 
 _MB = 1 << 20
 _LOC = b"<url><loc>http://%HOST%:%PORT%/%N%</loc></url>"
@@ -19,8 +19,8 @@ def _xml(*body: Step, kind: str = "application/xml") -> Script:
 
 
 _ENTITIES = b"".join(b'<!ENTITY e%d "%s">' % (n, b"&e%d;" % (n - 1) * 10) for n in range(1, 12))
-_PACKED_XML = gzip.compress(_URLSET + b"<url><loc>/a</loc></url>" * (2 << 20), 9)
-_PACKED_DEPTH = gzip.compress(b"<a>" * (20 << 20), 9)
+_PACKED_XML = packed(b"<url><loc>/a</loc></url>" * (1 << 15), 64, _URLSET)
+_PACKED_DEPTH = packed(b"<a>" * (1 << 18), 80)
 _NOISE = random.Random(1).randbytes(_MB)
 _MANY = b" ".join(b"x%d" % number for number in range(240))  # attributes
 _FONTS = b"".join(b"<font size=%d><p>" % number for number in range(60_000))  # a megabyte
@@ -109,7 +109,7 @@ _HEAVY: dict[str, Script] = {  # large, but within the limits: the sum over many
         _URLSET, Numbered(b"<url><loc>http://%HOST%:%PORT%/%N%</loc></url>", 49_999), Many(b" " * 1000, 46_000)
     ),
     "sitemap-of-depth": whole(
-        gzip.compress(_URLSET + b"<a>" * (20 << 20), 9), "Content-Encoding: gzip", kind="application/xml"
+        packed(b"<a>" * (1 << 18), 80, _URLSET), "Content-Encoding: gzip", kind="application/xml"
     ),
     "json-feed-of-objects": (
         head(kind="application/feed+json"),

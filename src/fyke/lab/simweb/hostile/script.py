@@ -5,7 +5,11 @@ step the connection is closed. In the bytes, `%NEXT%` stands for one more than t
 path, `%HOST%` for the name of the host, `%PORT%` for the port.
 """
 
+import struct
+import zlib
 from dataclasses import dataclass
+from functools import reduce
+from operator import xor
 
 WITHOUT_END = 1 << 60
 _PLACES = (b"%NEXT%", b"%HOST%", b"%PORT%")
@@ -59,6 +63,22 @@ def whole(body: bytes, *fields: str, status: str = "200 OK", kind: str = "text/h
 def to(target: str, status: str = "302 Found") -> Script:
     """Return a redirect."""
     return whole(b"", f"Location: {target}", status=status)
+
+
+def packed(piece: bytes, times: int, first: bytes = b"") -> bytes:
+    """Return `first` and then `piece`, `times` times, in gzip; `piece` is packed and read once, however often it comes.
+
+    A checksum over a piece is linear in the one before it, so what it makes of each bit says what it makes of all.
+    """
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    begin = packer.compress(first) + packer.flush(zlib.Z_FULL_FLUSH)
+    again = packer.compress(piece) + packer.flush(zlib.Z_FULL_FLUSH)
+    checksum, of_nothing = zlib.crc32(first), zlib.crc32(piece)
+    of_bits = [zlib.crc32(piece, 1 << bit) ^ of_nothing for bit in range(32)]
+    for _ in range(times):
+        checksum = reduce(xor, (of_bits[bit] for bit in range(32) if checksum >> bit & 1), of_nothing)
+    trailer = struct.pack("<II", checksum, (len(first) + len(piece) * times) & 0xFFFFFFFF)
+    return b"\x1f\x8b\x08\0\0\0\0\0\0\x03" + begin + again * times + b"\x03\0" + trailer
 
 
 NO_RULES = whole(b"", status="404 Not Found")
