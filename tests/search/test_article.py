@@ -83,18 +83,15 @@ def test_a_thread_is_all_of_its_posts() -> None:
 
 
 @pytest.mark.parametrize("template", [blog, tables, cards, docs])
-@pytest.mark.parametrize("between", ["\n\n", "\n    \n", "\n\n\n\t"])
-def test_preformatted_lines_are_paragraphs(template: Template, between: str) -> None:
-    """Wherever they are broken, and however they are indented, as code is and quotes in a mail."""
-    dice = Random(2)
-    words = [sentence(dice, 40) for _ in range(3)]
+@pytest.mark.parametrize("count", [1, 3])
+def test_preformatted_lines_are_paragraphs(template: Template, count: int) -> None:
+    """Wherever they are broken; and without a blank line, as in code, also however they are indented."""
+    dice, indented = Random(2), ["\n  ", "\n\t\t"]
+    words = [sentence(dice, 40) for _ in range(count)]
     for _ in range(10):
-        broken = between.join(
-            "".join(
-                word + dice.choice([" ", " ", "\n", "\n  ", "\n\t\t", " \n", "<br>", "<div></div>"])
-                for word in part.split()
-            ).rstrip()
-            for part in words
+        ends = [" ", " ", "\n", " \n", "<br>", "<div></div>", *(indented if count == 1 else [])]
+        broken = "\n\n".join(
+            "".join(word + dice.choice(ends) for word in part.split()[:-1]) + part.split()[-1] for part in words
         )
         assert article_of(template(f"<div><pre>{broken}</pre></div>", dice)) == "\n".join(words)
 

@@ -7,8 +7,8 @@ Around an article stand menus, teasers, comments and notices, other ones at each
   or parts of one article: then the article is the element around all of them.
 - *Cards* are left out: headings that lead elsewhere, three or more alike, with what belongs to them. So are lines that
   are cut with an ellipsis.
-- A paragraph of preformatted text becomes one line, with its indented lines: a mailing list breaks lines for
-  terminals, its copies break them elsewhere or not at all.
+- A paragraph of preformatted text becomes one line: a mailing list breaks lines for terminals, its copies break them
+  elsewhere or not at all.
 
 Readability and its kin ask for names and lengths of paragraphs, and look for what is best read. This module looks for
 what is the same wherever it was copied. What search holds is decided by `fyke.search.main_text`.
@@ -43,8 +43,9 @@ _SENTENCE_END = re.compile(r"[.!?…]\s")
 _MARK = "fyke-card"
 _ARTICLE, _REPEATED = ("\x02", "\x03"), ("\x04", "\x05")  # as signs in a text
 _SIGNS = re.compile(r"([\x02-\x05])")
-_LINES = "br, div, p, li"  # that end a line in preformatted text
-_BROKEN = re.compile(r"(?<!\n)\n[ \t]*+(?=\S)")
+_ENDS_LINE = re.compile(r"<(?:br|div|p|li)\b")  # in preformatted text
+_BLANK_LINE = re.compile(r"\n[ \t]*+\n")
+_BROKEN = re.compile(r"(?<!\n)\n(?=\S)")
 
 
 class TextParts(NamedTuple):
@@ -70,9 +71,7 @@ def mark_parts(tree: HTMLTree) -> bool:
         return False
     _drop_cards(body)
     for pre in reversed(body.query_selector_all("pre")[:]):  # before holders are found: this removes its elements
-        for line in pre.query_selector_all(_LINES)[:]:
-            line.parent.insert_before(tree.create_text_node("\n"), line)
-        pre.text = _BROKEN.sub(" ", pre.text or "")
+        pre.text = _flattened(pre)
     holders = _Counted(body)
     article = holders.article()
     if article is None:
@@ -81,6 +80,15 @@ def mark_parts(tree: HTMLTree) -> bool:
         holder.insert_before(tree.create_text_node(begins), holder.first_child)
         holder.append_child(tree.create_text_node(ends))
     return True
+
+
+def _flattened(pre: Element) -> str:
+    """Return the text of a preformatted element, a line for each paragraph. Indented lines are paragraphs, unless there
+    is no blank line: then all is one, as code may be."""
+    html = pre.html
+    tree = HTMLTree.parse(_ENDS_LINE.sub(r"\n\g<0>", html)) if _ENDS_LINE.search(html) else None
+    text: str = (pre.text if tree is None or tree.body is None else tree.body.text) or ""
+    return _BROKEN.sub(" ", text) if _BLANK_LINE.search(text.strip()) else " ".join(text.split())
 
 
 def parted(text: str) -> TextParts:
