@@ -163,8 +163,7 @@ class Frontier:
         number of its visits is compared with what was found of it."""
         planned = keep(ended, numbers(ended, "kind") != Kind.PROBE)
         hosts = u64(planned, "host")
-        self._stages.traps.note_visited(u64(planned, "key"), hosts, u64(planned, "domain"))
-        endless = self._stages.traps.probes.have_no_end(hosts)
+        endless = self._stages.traps.note_visited(u64(planned, "key"), hosts, u64(planned, "domain"))
         self._stages.window.slow.ended(hosts, numbers(planned, "rest_s").tolist(), endless)
         self._stages.gate.asks.over(u64(ended, "domain"))
         asked = keep(ended, numbers(ended, "rest_s") >= 0)

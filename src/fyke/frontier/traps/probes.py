@@ -141,10 +141,13 @@ class Probes:
         """Note that found URLs of these hosts and domains (uint64[n] each, with repeats) wait as traps."""
         self._count("aside", hosts, domains)
 
-    def note_visited(self, hosts: U64, domains: U64) -> None:
-        """Note that visits to URLs of these hosts and domains (uint64[n] each, with repeats) are over."""
+    def note_visited(self, hosts: U64, domains: U64) -> Mask:
+        """Note that visits to URLs of these hosts and domains (uint64[n] each, with repeats) are over. Returns which of
+        the hosts have no end in sight: bool[n]."""
+        endless = self._have_no_end(hosts)  # before these visits count, whose links are not found yet
         self._count("visited", hosts, domains)
         np.multiply.at(self._pace, hosts % PLACES, 1 - 1 / LATELY)
+        return endless
 
     def _count(self, name: str, hosts: U64, domains: U64) -> None:
         for keys in (hosts, domains ^ np.uint64(_DOMAIN)):
@@ -161,7 +164,7 @@ class Probes:
             grown |= (known["key"] == keys) & _has_grown(known, _going_on(known))
         return grown
 
-    def have_no_end(self, hosts: U64) -> Mask:
+    def _have_no_end(self, hosts: U64) -> Mask:
         """Return which of these hosts (uint64[n]) were visited `ASK_AFTER` times or more since their first fresh page,
         while `PACE` URLs or more are still found for each visit: bool[n]."""
         places = hosts % PLACES

@@ -219,9 +219,10 @@ class Traps:
         self._exempt(u64(batch, "key"))
         return batch
 
-    def note_visited(self, keys: U64, hosts: U64, domains: U64) -> None:
-        """Note that visits to these URLs, hosts and domains (uint64[n] each) are over."""
-        self.probes.note_visited(hosts, domains)
+    def note_visited(self, keys: U64, hosts: U64, domains: U64) -> Mask:
+        """Note that visits to these URLs, hosts and domains (uint64[n] each) are over. Returns which of the hosts have
+        no end in sight: bool[n]."""
+        endless = self.probes.note_visited(hosts, domains)
         self._looks = min(self._looks + len(keys), len(self._queue))
         own = ~self._are_exempt(keys)
         if len(self) and own.any():
@@ -229,6 +230,7 @@ class Traps:
             self._grown += (grown - self._grown) * min(1.0, own.sum() / LATELY)
             self._lately.extend(domains[own].tolist())
             self._owed = min(self._owed + own.sum() * self._rate(), MOST_OWED)
+        return endless
 
     def _rate(self) -> float:
         """Return how many waiting URLs leave for each visit to URLs that were not let go."""
