@@ -136,8 +136,8 @@ class Crawl:
         assert len(enforcer) == waiting.total()
         assert Counter(one for queue in enforcer.queues() for urls in queue.scan() for one in pages(urls)) == waiting
         told = enforcer.statistics()
-        assert told["waiting"] + told["over_budget"] == len(enforcer)
-        assert 1 <= told["rounds"] <= SIZES.rounds
+        assert told.waiting + told.over_budget == len(enforcer)
+        assert 1 <= told.rounds <= SIZES.rounds
         assert len(enforcer.queues()) <= SIZES.rounds + 3
 
     def drain(self) -> None:

@@ -16,7 +16,7 @@ from fyke.core.memory import allocated_bytes
 from fyke.fetcher.wire.received import received_bytes
 
 LARGE_BYTES = 12 << 10  # of a server's part of a handshake; four certificates have 3 to 6 KB
-SHARE_BYTES = 448 << 10  # for each of `fetch.connections`: by default 112 MB in all
+SHARE_BYTES = 624 << 10  # for each of `fetch.connections`: by default 156 MB in all
 EACH_BYTES = 144 << 10  # of a connection beside its certificates, for its own OpenSSL context
 MOST_TIMES = 48  # the most that certificates take per byte that came: names of no letter
 LEAST_BYTES = 1 << 10  # with less no certificate came: an earlier session is resumed
