@@ -42,11 +42,3 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     on_loop(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}))
     return True
-
-
-@pytest.fixture(autouse=True, scope="session")
-def without_fsync() -> Iterator[None]:
-    """What tests lose is a process and never the power, so that nothing needs to reach the platter."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)
-        yield

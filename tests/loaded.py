@@ -2,9 +2,8 @@
 
 Loading is most of what a short command takes. So one process has loaded Fyke and does nothing else, and each command
 is a fork of it, with the streams, folder, environment and session that it is to have. From there on it is as any
-other: it has a number, hears signals, can be killed, and ends by itself; only that, as in a test's own process, it does
-not wait for the platter. What loading does is tried in `cli/test_loading.py`, and what measures memory loads Fyke
-itself.
+other: it has a number, hears signals, can be killed, and ends by itself. What loading does is tried in
+`cli/test_loading.py`, and what measures memory loads Fyke itself.
 
 Run as a program with the number of a socket, this module is the process that waits.
 """
@@ -131,7 +130,6 @@ if __name__ == "__main__":
     from fyke.archive import inspect  # noqa: F401
     from fyke.crawl import run, summary, supervisor  # noqa: F401
 
-    os.fsync = lambda descriptor: None
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _become(_wait(socket.socket(fileno=int(sys.argv[1]))))
     fyke.__main__.main()

@@ -196,20 +196,15 @@ def _seconds(pattern: re.Pattern[Any], methods: set[str], attack: tuple[str, str
     return time.thread_time() - began
 
 
-def _superlinear(pattern: re.Pattern[Any], methods: set[str], attack: tuple[str, str, str], size: int) -> bool:
-    """Whether it looks so once: a busy machine disturbs one measurement, and not each."""
-    short = min(_seconds(pattern, methods, attack, size) for _ in range(2))
-    long = min(_seconds(pattern, methods, attack, 4 * size) for _ in range(2))
-    return long > 8 * short + 2e-4
-
-
 def slow_with(pattern: re.Pattern[Any], methods: set[str]) -> tuple[str, str, str] | None:
     """The first input for which `pattern` takes more than its share of time."""
     for attack in attacks(pattern):
         for size in (SHORT // 64, SHORT // 8, SHORT):  # what explodes shows itself where it is small
-            plainly_linear = _seconds(pattern, methods, attack, 4 * size) <= PLAINLY_LINEAR_S * size / SHORT
-            if not plainly_linear and all(_superlinear(pattern, methods, attack, size) for _ in range(3)):
-                return attack
+            if _seconds(pattern, methods, attack, 4 * size) > PLAINLY_LINEAR_S * size / SHORT:
+                short = min(_seconds(pattern, methods, attack, size) for _ in range(5))
+                long = min(_seconds(pattern, methods, attack, 4 * size) for _ in range(5))
+                if long > 8 * short + 2e-4:
+                    return attack
     return None
 
 

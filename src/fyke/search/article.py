@@ -32,6 +32,7 @@ CARD_WORDS = 60  # on average at most
 FOOT_WORDS = 120  # a holder with fewer that claims a copyright is the foot of a page
 MOST_CUT_CHARS = 800  # of a teaser: about 120 words. A longer text that ends with an ellipsis is whole
 
+_OUTERMOST_PRE = "pre:not(pre pre)"
 _HEADINGS = "h2, h3, h4, h5, h6"
 _MOST_HEADINGS = 500  # each is read with all that is in it
 _ABOVE = 4  # elements between a heading and its card, or its link
@@ -70,7 +71,7 @@ def mark_parts(tree: HTMLTree) -> bool:
     if body is None:
         return False
     _drop_cards(body)
-    for pre in reversed(body.query_selector_all("pre")[:]):  # before holders are found: this removes its elements
+    for pre in body.query_selector_all(_OUTERMOST_PRE)[:]:  # before holders are found: this removes its elements
         pre.text = _flattened(pre)
     holders = _Counted(body)
     article = holders.article()

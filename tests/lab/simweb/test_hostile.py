@@ -129,7 +129,7 @@ def test_who_is_all_there_is_left_is_waited_for(tmp_path: Path, name: str) -> No
     ["xml-gzip-of-50-mb", "body-without-end", "links-all-the-same", "gzip-within-all-limits", "h2-data-without-end"],
 )
 def test_memory_is_bounded_whatever_comes(tmp_path: Path, name: str) -> None:
-    done = judged(Cast([name]), tmp_path, HASTE, options=["--for", "150s"], patience_s=200, ask=why)
+    done = judged(Cast([name]), tmp_path, HASTE, options=["--for", "30s"], patience_s=200, ask=why)
     assert done.status == 0, done.complaint
     assert done.peak_mb < 400
     assert done.verdicts[name].startswith("fetched")
@@ -162,18 +162,12 @@ def test_a_stream_that_is_refused_for_ever_is_asked_for_as_often_as_tries_say(tm
 def test_what_leads_on_is_followed(tmp_path: Path) -> None:
     """Else a trap that is played badly would be one that no crawler falls into."""
     names = [name for name in BEHAVIOURS if name.startswith(("trap-of-", "leads-on-by-page", "frames-of-itself"))]
-
-    def fewest_asked(ledger: list[tuple[float, str, str]]) -> int:
-        return min(len({(host, path) for _, host, path in ledger if f"{name}.hostile" in host}) for name in names)
-
-    done = judged(
-        Cast(names), tmp_path, HASTE, options=["--for", "60s"], patience_s=100, ask=why,
-        enough=lambda servers: fewest_asked(servers.ledger()) > 10,
-    )  # fmt: skip
+    done = judged(Cast(names), tmp_path, HASTE, options=["--for", "8s"], patience_s=100, ask=why)
     assert done.status == 0, done.complaint
-    assert fewest_asked(done.ledger) > 10, done.verdicts
     for name in names:
         assert done.verdicts[name].endswith("ok, status 200"), done.verdicts[name]
+        asked = {(host, path) for _, host, path in done.ledger if f"{name}.hostile" in host}
+        assert len(asked) > 10, f"{name}: {done.verdicts[name]}"
 
 
 @given(st.binary(max_size=2000), st.integers(0, 50), st.binary(max_size=2000))
