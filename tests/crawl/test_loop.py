@@ -355,6 +355,26 @@ def test_the_frontier_knows_when_nothing_is_being_read(tmp_path: Path, monkeypat
     crawl.close()
 
 
+def test_what_shows_nothing_new_is_known_as_soon_as_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others like it are fetched until then, while outcomes wait for a message that is worth its cost."""
+    crawl = SmallCrawl(tmp_path, small_web(2))
+    knows: set[str] = set()
+    learn = crawl.stage.learn
+
+    def learning(judged: pa.RecordBatch) -> Steps[None]:
+        knows.update(texts(judged))
+        return learn(judged)
+
+    monkeypatch.setattr(crawl.stage, "learn", learning)
+    read: set[str] = set()
+    while len(read) < 20:
+        crawl.turn()
+        whole(crawl.loop._gather())
+        read = {url for url in crawl.worker.kept if locate(url).key % 5}
+        assert read <= knows
+    crawl.close()
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     steps=st.lists(st.sampled_from(["turn", "turn", "turn", "save", "restart"]), max_size=60),

@@ -13,7 +13,7 @@ from fyke.core.messages import ENDED, OK, Links, Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator, locate
 from fyke.core.visits import visit_to
-from fyke.crawl.outbox import ENOUGH_STALE, MESSAGE_ROWS, LinkCache, Outbox
+from fyke.crawl.outbox import MESSAGE_ROWS, LinkCache, Outbox
 
 PAGES = [locate(f"http://d{domain}.example/{number}") for domain in range(4) for number in range(5)]
 PUTS = st.tuples(
@@ -108,15 +108,17 @@ def test_a_crowded_outbox_is_full() -> None:
 def test_pages_that_showed_nothing_new_do_not_wait_for_others() -> None:
     """Those like them are fetched until the frontier knows."""
     outbox = Outbox(LinkCache(0, by_depth=False))
-    for number in range(10 * ENOUGH_STALE):
-        outbox.put_judged(visit_to(f"http://d.example/{number}"), fresh=True)
-        assert not outbox.full
-    for number in range(ENOUGH_STALE):
-        assert not outbox.full
-        outbox.put_judged(visit_to(f"http://d.example/{number}"), fresh=None if number % 2 else False)
-    assert outbox.full
-    assert outbox.take_outcomes().judged.num_rows == 11 * ENOUGH_STALE
-    assert not outbox.full
+    for stale in (False, None):
+        for number in range(50):
+            outbox.put_judged(visit_to(f"http://d.example/{number}"), fresh=True)
+            assert not outbox.has_stale
+        outbox.put_judged(visit_to("http://d.example/stale"), fresh=stale)
+        assert outbox.has_stale
+        assert outbox.take_judged().column("fresh").to_pylist() == [*[True] * 50, stale]
+        assert not (outbox.has_stale or outbox.take_judged().num_rows)
+        outbox.put_judged(visit_to("http://d.example/stale"), fresh=stale)
+        assert outbox.take_outcomes().judged.num_rows == 1, "what was not taken before goes with the outcomes"
+        assert not outbox.has_stale
 
 
 def test_links_that_share_a_place_in_the_cache_are_sent_again() -> None:

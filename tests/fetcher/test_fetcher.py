@@ -17,10 +17,11 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of
 from fyke.fetcher.book import HostBook
-from fyke.fetcher.fetcher import MOST_UNTAKEN, STARTS, Fetcher
+from fyke.fetcher.fetcher import STARTS, Fetcher
 from fyke.fetcher.names import Resolution
 from fyke.fetcher.refusals import PORTION
 from fyke.fetcher.rests import Rests
+from fyke.fetcher.returns import MOST_UNREAD, MOST_UNTAKEN
 from fyke.fetcher.robots_rules import RobotsRules
 from fyke.fetcher.wiring import Wiring
 from fyke.fetcher.workbench import Workbench
@@ -230,6 +231,31 @@ async def test_few_hosts_are_served_in_a_turn_and_all_in_turn(tmp_path: Path) ->
         while fetcher.in_flight:
             await asyncio.sleep(0)
     assert max(later - sooner for sooner, later in pairwise([0, *served, len(server.asked)])) == STARTS
+
+
+async def test_few_pages_wait_to_be_read(tmp_path: Path) -> None:
+    """Nobody knows which of them are of traps: no more begin until they are taken. In the end all came."""
+    config = Config.model_validate({
+        "fetch": {"connections": 1000},
+        "politeness": {"host_delay_s": 0, "min_host_delay_s": 0, "address_delay_s": 0, "min_address_delay_s": 0},
+    })  # fmt: skip
+    clock = VirtualClock()
+    server = Server(clock, b"")
+    hosts = 20
+    urls = [f"http://h{number}.test/{page}" for number in range(hosts) for page in range(20)]
+    with fetching(tmp_path, config, clock, server, EachElsewhere()) as fetcher:
+        fetcher.put(url_batch([locate(url) for url in urls]))
+        came: list[str] = []
+        while len(came) < len(urls):
+            for _ in range(200):
+                clock.advance(0.01)
+                fetcher.pump()
+                await asyncio.sleep(0)
+            taken = [exchange.visit for exchange in fetcher.take().exchanges]
+            pages = [visit.url for visit in taken if visit.purpose is Purpose.PAGE]
+            assert 0 < len(pages) < MOST_UNREAD + hosts
+            came += pages
+    assert sorted(came) == sorted(urls)
 
 
 class Asking(Server):

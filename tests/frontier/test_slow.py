@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from frontier.shard import at, domain_of, pages, rows
-from frontier.test_window import line, refilled
+from frontier.test_window import end, line, refilled
 from fyke.core.batches import u64
 from fyke.core.shapes import shapes, skeleton
-from fyke.frontier.slow import MOST, RESTS, Slow
+from fyke.frontier.slow import LEAST_REST_S, MOST, RESTS, Slow
 from fyke.frontier.traps.probes import ASK_AFTER, LATELY, PACE, Probes
 from fyke.frontier.window import Window
 
@@ -87,11 +87,62 @@ def test_who_goes_on_growing_has_no_end_in_sight(tmp_path: Path) -> None:
     queues.close()
 
 
+def beside_others(slow: Slow, now: float) -> None:
+    """Many other hosts, which have an end, were visited by `now`."""
+    slow.at(now, alone=False)
+    others = u64(rows([(domain, 0) for domain in range(1, 200)]), "host")
+    slow.ended(others, [REST_S] * len(others), np.zeros(len(others), np.bool_))
+
+
+def kept_out(slow: Slow, host: int) -> bool:
+    return host in slow and not slow.is_due(host)
+
+
+def test_visits_that_began_before_a_host_was_slow_stand_for_one() -> None:
+    """However many end together: otherwise a few would look like most visits, and nobody would be slow."""
+    slow, endless = Slow(), at(0, 0).host
+    beside_others(slow, 100.0)
+    for _ in range(32):
+        slow.ended(np.array([endless], np.uint64), [REST_S], np.ones(1, np.bool_))
+        assert kept_out(slow, endless)
+
+
+@pytest.mark.parametrize("rest_s", [0.0, 0.001])
+def test_a_host_that_hardly_rests_goes_slowly_too(rest_s: float) -> None:
+    slow = Slow()
+    host = np.array([at(0, 0).host], np.uint64)
+    beside_others(slow, 100.0)
+    slow.ended(host, [rest_s], np.ones(1, np.bool_))
+    assert kept_out(slow, int(host[0]))
+    slow.at(100.0 + RESTS * LEAST_REST_S, alone=False)
+    assert not kept_out(slow, int(host[0]))
+
+
+def test_a_window_that_is_empty_for_a_moment_makes_no_host_due(tmp_path: Path) -> None:
+    """While pages of other hosts wait on disk."""
+    queues = line(tmp_path)
+    window = Window(10_000, 4, REST_S)
+    refill = refilled(queues, window)
+    queues.stage.put(rows([(domain, number) for domain in (1, 2) for number in range(12)]))
+    out = pages(refill.visits(0.0))
+    assert Counter(domain for domain, _ in out) == {1: 4, 2: 4}
+    slow = at(1, 0)
+    beside_others(window.slow, 0.0)
+    window.slow.ended(np.array([slow.host], np.uint64), [100.0], np.ones(1, np.bool_))
+    for turn in range(1, 4):
+        end(window, out)
+        assert not len(window)
+        out = pages(refill.visits(float(turn)))
+        assert {domain for domain, _ in out} <= ({2} if turn < 3 else {1}), "the slow host goes once the other is done"
+        assert out
+    queues.close()
+
+
 def test_what_is_remembered_is_bounded() -> None:
     slow = Slow()
     hosts = u64(rows([(domain, 0) for domain in range(100)]), "host")
     slow.ended(hosts.repeat(64), [1.0] * 6400, np.zeros(6400, np.bool_))
     for turn in range(3 * MOST // 20):
-        slow.at(100.0 * turn)
+        slow.at(100.0 * turn, alone=False)
         slow.ended(np.arange(turn * 100, turn * 100 + 100, dtype=np.uint64), [1.0] * 100, np.arange(100) < 20)
         assert len(slow._due) <= MOST + 100

@@ -9,7 +9,8 @@ The filters thus see a link only once. Whether a link is wanted may depend on it
 (`fyke.core.plugins.UrlFilter`). When the scope grows, the cache is emptied.
 
 A page may bring tens of thousands of links. They are taken out in portions, so that nobody waits long. The outcomes of
-visits wait until all links are out, because a visit is over only when its links have left.
+visits wait until all links are out, because a visit is over only when its links have left. What was judged of a page
+may leave before, because other URLs like it are fetched until the frontier knows.
 
 Invariants: a link that was put in is in the next messages, or was in an earlier one with the same URL, kind, depth (if
 that counts) and `fixed`. The outcome of a visit is never in a message before its links.
@@ -43,7 +44,6 @@ from fyke.core.visits import Visit
 MESSAGE_ROWS = 4096  # links, enough for a message
 SENT_LINKS = 100_000  # sent lately, and not sent again
 ENOUGH_ENDED = 256  # ended visits that are enough for a message
-ENOUGH_STALE = 16  # pages judged to show nothing new: others like them are to wait
 CROWDED_BYTES = 8 << 20  # of links that wait, beyond which no more should be put in
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -112,7 +112,7 @@ class Outbox:
         self._learned: list[tuple[str, Rules, float]] = []
         self._put_off: list[tuple[Visit, float]] = []
         self._judged: list[tuple[Visit, bool | None]] = []
-        self._stale = 0  # judged visits without new text
+        self.has_stale = False  # whether a page that waits to be told of had no new text
         self._dated: list[pa.RecordBatch] = []
         self._printed: list[pa.RecordBatch] = []
         self._delayed: list[dict[str, float]] = []
@@ -130,7 +130,7 @@ class Outbox:
     def full(self) -> bool:
         """True if there is enough for a message, or something is waited for."""
         ended = len(self._ended) + len(self._put_off)
-        enough = self._rows >= MESSAGE_ROWS or ended >= ENOUGH_ENDED or self._stale >= ENOUGH_STALE
+        enough = self._rows >= MESSAGE_ROWS or ended >= ENOUGH_ENDED
         return enough or bool(self._learned) or self.crowded
 
     @property
@@ -167,7 +167,7 @@ class Outbox:
         """Note whether the page of `visit` had new text; None for a redirect that leads somewhere. `put_ended` comes as
         well."""
         self._judged.append((visit, fresh))
-        self._stale += not fresh
+        self.has_stale |= not fresh
 
     def put_dated(self, dated: pa.RecordBatch) -> None:
         """Put in when pages changed, as lists say (schema `DATED`)."""
@@ -215,15 +215,18 @@ class Outbox:
             ended_batch(ended),
             learned_batch(self._learned),
             put_off_batch(self._put_off),
-            judged_batch(self._judged),
+            self.take_judged(),
             pa.concat_batches([NONE_DATED, *self._dated]),
             pa.concat_batches([NONE_PRINTED, *self._printed]),
             pa.RecordBatch.from_pylist(self._delayed, DELAYED),
         )
-        self._learned, self._put_off, self._judged, self._dated, self._printed = [], [], [], [], []
-        self._delayed = []
-        self._stale = 0
+        self._learned, self._put_off, self._dated, self._printed, self._delayed = [], [], [], [], []
         return outcomes
+
+    def take_judged(self) -> pa.RecordBatch:
+        """Take out which pages had new text (schema `JUDGED`)."""
+        judged, self._judged, self.has_stale = self._judged, [], False
+        return judged_batch(judged)
 
     def forget_links(self) -> None:
         """Have links sent again that were sent lately, because the scope grew."""

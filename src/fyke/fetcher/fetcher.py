@@ -33,7 +33,6 @@ from fyke.fetcher.robots import RobotsState
 from fyke.fetcher.rules_desk import RulesDesk
 from fyke.fetcher.wiring import Wiring
 
-MOST_UNTAKEN = 512  # untaken exchanges at which no more requests begin
 MOST_RULES = 4096  # origins that may wait for their rules at a time
 STARTS = 128  # hosts served in a turn of the loop: each costs a note of its rest, and perhaps a look into the host book
 UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
@@ -187,7 +186,7 @@ class Fetcher:
         """End `visits` (schema `URLS`), whose hosts forbid everything. Each call ends one portion of all that wait,
         unless too many exchanges are untaken."""
         self._refusals.put(visits)
-        if not self._refusals or self._is_behind:
+        if not self._refusals or self._returns.full:
             return
         now = self._clock.now()
         for visit in self._with_known(self._refusals.next()):
@@ -236,12 +235,7 @@ class Fetcher:
 
     @property
     def _may_start(self) -> bool:
-        return self._places.free and self.pages_left != 0 and not (self.stopping or self.held or self._is_behind)
-
-    @property
-    def _is_behind(self) -> bool:
-        """True if too many exchanges wait to be taken."""
-        return self._returns.exchanges >= MOST_UNTAKEN
+        return self._places.free and self.pages_left != 0 and not (self.stopping or self.held or self._returns.full)
 
     @property
     def quiet(self) -> bool:
@@ -276,7 +270,7 @@ class Fetcher:
             self._request(host, now)
 
     def _request(self, host: Host, now: float) -> None:
-        while not self._is_behind and (visit := self._next(host, now)) is not None:
+        while not self._returns.full and (visit := self._next(host, now)) is not None:
             if visit.purpose is Purpose.ROBOTS:
                 self._start(host, visit)
                 return
@@ -304,7 +298,7 @@ class Fetcher:
                 self._start(host, visit)
                 return
             self._returns.end(visit, Outcome.ROBOTS_FORBADE, line)
-        if not self._is_behind:
+        if not self._returns.full:
             self._faults.put_off(host, self.bench.take_late_retries, now)
         self.bench.enqueue(host)
 

@@ -14,7 +14,10 @@ from fyke.core.clock import Clock
 from fyke.core.messages import Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator
-from fyke.core.visits import Exchange, Visit, batch_of
+from fyke.core.visits import Exchange, Purpose, Visit, batch_of
+
+MOST_UNTAKEN = 512  # exchanges at which no more requests begin
+MOST_UNREAD = 64  # pages among them, the same: until they are read nobody knows which are of traps
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class Returns:
         self._news = news
         self._clock = clock
         self._exchanges: list[Exchange] = []
+        self._unread = 0  # pages among them that were asked for
         self._put_off: list[tuple[Visit, float]] = []
         self._strayed: list[pa.RecordBatch] = []
 
@@ -47,16 +51,24 @@ class Returns:
         return len(self._exchanges)
 
     @property
+    def full(self) -> bool:
+        """True if so many exchanges wait to be taken that no more requests should begin."""
+        return len(self._exchanges) >= MOST_UNTAKEN or self._unread >= MOST_UNREAD
+
+    @property
     def empty(self) -> bool:
         return not (self._exchanges or self._put_off or self._strayed)
 
     def put(self, exchange: Exchange) -> None:
+        """Put in what came of a request."""
         self._exchanges.append(exchange)
+        self._unread += exchange.visit.purpose is Purpose.PAGE
         self._news.set()
 
     def end(self, visit: Visit, outcome: Outcome, detail: str) -> None:
         """End `visit` without a request."""
-        self.put(Exchange(visit, outcome, self._clock.now(), 0.0, detail=detail))
+        self._exchanges.append(Exchange(visit, outcome, self._clock.now(), 0.0, detail=detail))
+        self._news.set()
 
     def put_off(self, visit: Visit, until: float) -> None:
         """Give `visit` back, whose host rests until `until` (unix seconds)."""
@@ -78,6 +90,7 @@ class Returns:
         taken: list[Exchange] = []
         if exchanges:
             taken, self._exchanges = self._exchanges, taken
+            self._unread = 0
         return taken, put_off
 
     def take_strayed(self) -> list[pa.RecordBatch]:

@@ -10,10 +10,12 @@ restart.
 """
 
 from collections.abc import Iterable
+from math import inf
 
 from fyke.core.batches import U64, Mask
 
 RESTS = 8
+LEAST_REST_S = 0.1  # that counts: the wait between two pages of a host that need not rest, beside many others
 FEW = 0.3  # of all visits
 LATELY = 256  # visits, of which `FEW` is a share
 MOST = 1 << 14
@@ -26,6 +28,7 @@ class Slow:
         self._due: dict[int, float] = {}  # unix seconds
         self._endless = FEW  # share of the latest visits to hosts without an end in sight
         self._now = 0.0
+        self._alone = True
         self._new: set[int] = set()  # since they were last taken
 
     def __repr__(self) -> str:
@@ -36,21 +39,22 @@ class Slow:
 
     def is_due(self, host: int) -> bool:
         """Return whether the slow `host` may be visited again."""
-        return self._due[host] <= self._now
+        return self._alone or self._due[host] <= self._now
 
-    def at(self, now: float) -> None:
-        """Set the time to `now` (unix seconds)."""
-        self._now = now
+    def at(self, now: float, *, alone: bool) -> None:
+        """Set the time to `now` (unix seconds), and whether slow hosts are `alone`, so that nothing else could be
+        visited."""
+        self._now, self._alone = now, alone
 
     def ended(self, hosts: U64, rests_s: Iterable[float], endless: Mask) -> None:
         """Note that visits to `hosts` ended, which rest for `rests_s` now and are `endless` or not ([n] each)."""
         for host, rest_s, is_endless in zip(hosts.tolist(), rests_s, endless.tolist(), strict=True):
-            stands_for = RESTS if host in self._due else 1
+            stands_for = RESTS if self._due.get(host, inf) <= self._now else 1  # others began before it was slow
             self._endless += (is_endless - self._endless) * stands_for / LATELY
             if is_endless and self._endless < FEW:
                 if host not in self._due:
                     self._new.add(host)
-                self._due[host] = self._now + RESTS * max(0.0, rest_s)
+                self._due[host] = self._now + RESTS * max(LEAST_REST_S, rest_s)
             else:
                 self._due.pop(host, None)
         if len(self._due) > MOST:

@@ -13,7 +13,7 @@ until its outcome comes; a checkpoint must write down all rows that are out as w
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import repeat
+from itertools import chain, repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -86,7 +86,7 @@ class Window:
         """Return how many rows of `host` may be out."""
         share = self._shares.get(host, self._usual)
         if host in self.slow:
-            share = min(share, int(not self._place or self.slow.is_due(host)))
+            share = min(share, int(self.slow.is_due(host)))
         return min(share, self._rooms.get(host, share)) if self._rooms else share
 
     def runs_low(self, host: int) -> bool:
@@ -237,7 +237,7 @@ class Refill:
     def visits(self, now: float) -> pa.RecordBatch:
         """Return more visits (schema `URLS`), out from now on; an empty batch while the window is well filled."""
         given = []
-        self._window.slow.at(now)
+        self._window.slow.at(now, alone=not (len(self._window) or self._others_wait))
         left_bytes = LOOK_BYTES  # traps and hosts that sleep fill no window, and may have no end
         while self._window.low and self._ready.waiting and left_bytes > 0:
             urls = self._ready.take(REFILL_ROWS)
@@ -251,6 +251,12 @@ class Refill:
     def overflowed(self, host: int) -> bool:
         """Return whether more rows of `host` wait on disk than are out, as far as is known."""
         return host in self._spills[host % SPILLS].overflowed
+
+    @property
+    def _others_wait(self) -> bool:
+        """True if there may be rows of hosts that are not slow."""
+        spilled = chain.from_iterable(spill.overflowed for spill in self._spills)
+        return self._ready.waiting > 0 or any(host not in self._window.slow for host in spilled)
 
     def _admit(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
         urls = self._traps.divert(self._left_out.divert(urls))
