@@ -15,7 +15,7 @@ from math import inf
 from fyke.core.batches import U64, Mask
 
 RESTS = 8
-LEAST_REST_S = 0.1  # that counts: the wait between two pages of a host that need not rest, beside many others
+LEAST_REST_S = 0.05  # that counts: a host that need not rest has its turn about as often, beside many others
 FEW = 0.3  # of all visits
 LATELY = 256  # visits, of which `FEW` is a share
 MOST = 1 << 14
