@@ -207,6 +207,8 @@ def test_whatever_stands_open_no_word_comes_twice(tags: list[str]) -> None:
         "<a href=x><h3>a",
         "<li><a href=x><h3>a</h3></a>b</li>",
         "<td>a",
+        "<svg><path/>",
+        "<svg><g/><path d=1/></svg>",
         "<table><tr><td>a b c",
     ],
 )
@@ -228,7 +230,7 @@ AROUND = "".join(f"<div class=d{'x' * (number % 7)}>" for number in range(900))
     "html",
     [
         *(
-            AROUND + inner * 20_000
+            AROUND + inner * 9_000
             for inner in ("<div class=c>a b c</div>", "<span>a</span>", "<h2><a href=x>a</a></h2>", "<b>a")
         ),
         "<h2><div>" * 400 + "a word or two " * 20_000,
@@ -242,6 +244,22 @@ def test_work_is_linear_in_a_page_that_is_nearly_too_deep(html: str) -> None:
     before = process_time() - begun
     main_text(found, parts=True)
     assert process_time() - begun < 3 * before + 3
+
+
+@pytest.mark.parametrize("stray", ["", "</i>" * 3_000, "a</div>\n" * 3_000])
+@pytest.mark.parametrize(("depth", "elements"), [(1_001, 4_000), (900, 20_000), (60, 180_000)])
+def test_what_nests_deeply_is_seen_whatever_stands_before_it(stray: str, depth: int, elements: int) -> None:
+    """Each element costs what is around it: 900 around each of 20,000 took ten seconds."""
+    assert is_deep(f"<body>{stray}{'<div>' * depth}{'<b>a</b>' * elements}")
+    assert not is_deep(f"<body>{stray}{'<div>' * (depth // 2)}{'<b>a</b>' * (elements // 3)}")
+    assert not is_deep(f"<body>{stray}{'<video><source src=a><track src=b></video><area>' * 4_000}")
+
+
+@pytest.mark.parametrize("drawn", ["<path d='M 0 0'/>", "<g><use href='#a'/>\n<circle r=2 /></g>"])
+def test_a_drawing_of_many_lines_nests_nothing(drawn: str) -> None:
+    within = f"<svg class=map>\n<title>A map</title>{drawn * 5_000}</svg>"
+    assert not is_deep(f"<body>{within}<p>Its story.")
+    assert is_deep(f"<body>{within.replace('</svg>', '<div>' * 1_001)}"), "HTML within it ends it"
 
 
 @settings(deadline=None)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import DOMNode, HTMLTree
 
@@ -47,9 +48,13 @@ _COMMENTS = (
 
 _MANY_TAGS = 4_000
 _DEEP = 1_000  # browsers stop at half of it
+_MOST_LEVELS = 16 << 20  # elements that are open, summed over all tags
 _NESTING_TAG = re.compile(
-    r"</|<(?!(?:br|img|meta|link|input|hr|wbr|p|li|td|tr|th|dd|dt|option)\b)(?=[a-z])", re.IGNORECASE
+    r"</|<(?!(?:area|base|br|col|embed|img|meta|link|input|hr|source|track|wbr|p|li|td|tr|th|dd|dt|option)\b)(?=[a-z])",
+    re.IGNORECASE,
 )
+_DRAWN = r"(?:path|use|circle|ellipse|rect|line|poly(?:gon|line)|stop)\b[^<>]*+(?<=/)>"  # each ends where it begins
+_DRAWING = re.compile(rf"<svg\b[^<>]*+>(?:[^<]++|<{_DRAWN}|</?(?:g|defs|title)\b[^<>]*+>)*+</svg>", re.IGNORECASE)
 _MOST_INDENTS = 4 << 20  # levels of lists, summed over all lines; two blanks each
 _INDENTED = re.compile(r"<(?:(/?)[uo]l\b)?", re.IGNORECASE)
 _LIST_TAG = re.compile(r"<(?:ul(?=[\s/>])|/ul[^<>]*>)", re.IGNORECASE)
@@ -149,19 +154,27 @@ def is_little(text: str) -> bool:
 
 
 def is_deep(html: str) -> bool:
-    """Return whether elements nest so deeply that finding the main part, quadratic in depth, takes seconds; or lists,
-    so that each of many lines begins with a thousand blanks."""
+    """Return whether elements nest so deeply, or so many of them, that finding the main part takes many seconds,
+    because each is looked for in all around it; or lists, so that each of many lines begins with a thousand blanks."""
     if html.count("<") < _MANY_TAGS:
         return False
-    lengths = (tag.end() - tag.start() for tag in _NESTING_TAG.finditer(html))  # there may be millions
+    drawn = _DRAWING.sub("", html)
+    lengths = (tag.end() - tag.start() for tag in _NESTING_TAG.finditer(drawn))  # there may be millions
     ends = np.fromiter(lengths, np.int8) == len("</")
-    if len(ends) and int(np.cumsum(1 - 2 * ends).max()) > _DEEP:
+    levels = _levels(np.where(ends, np.int8(-1), np.int8(1)))
+    if int(levels.max(initial=0)) > _DEEP or int(levels.sum(dtype=np.int64)) > _MOST_LEVELS:
         return True
     lists = (len(tag[0]) > 1 and 1 - 2 * len(tag[1]) for tag in _INDENTED.finditer(html))
-    levels = np.cumsum(np.fromiter(lists, np.int8), dtype=np.int32)
+    return int(_levels(np.fromiter(lists, np.int8)).sum(dtype=np.int64)) > _MOST_INDENTS
+
+
+def _levels(steps: npt.NDArray[np.int8]) -> npt.NDArray[np.int32]:
+    """Return how many elements are open after each of `steps` (int8[n]), which open one (1), end one (-1), or neither.
+    Ends of what is not open count for nothing: int32[n]."""
+    levels = np.cumsum(steps, dtype=np.int32)
     least = np.minimum(levels, 0)
     levels -= np.minimum.accumulate(least, out=least)
-    return int(levels.sum(dtype=np.int64)) > _MOST_INDENTS
+    return levels
 
 
 def _plain_text(tree: HTMLTree, *, main_content: bool, formatting: bool = True) -> str:
