@@ -210,9 +210,8 @@ class Loop:
         fetched = self._fetcher.take(exchanges=not self._gathering.crowded)
         self._fetcher.give_back((yield from self._gathering.gather(fetched, self._outbox)))
         if self._outbox.has_stale:  # others like these pages are to wait
-            judged = Outcomes(judged=self._outbox.take_judged())
-            _, judged = self._post.post(links_of([]), judged, self._clock.now())
-            yield from self._frontier.learn(judged.judged)
+            _, ours = self._post.post(links_of([]), Outcomes(judged=self._outbox.take_judged()), self._clock.now())
+            yield from self._frontier.learn(ours.judged)
 
     def _empty_outbox(self) -> Steps[None]:
         """Deliver the whole outbox."""

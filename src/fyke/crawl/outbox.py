@@ -112,7 +112,6 @@ class Outbox:
         self._learned: list[tuple[str, Rules, float]] = []
         self._put_off: list[tuple[Visit, float]] = []
         self._judged: list[tuple[Visit, bool | None]] = []
-        self.has_stale = False  # whether a page that waits to be told of had no new text
         self._dated: list[pa.RecordBatch] = []
         self._printed: list[pa.RecordBatch] = []
         self._delayed: list[dict[str, float]] = []
@@ -138,6 +137,11 @@ class Outbox:
         """True if links of `CROWDED_BYTES` wait, so that no more should be put in."""
         waiting: int = sum(links.urls.nbytes for links in self._batches)
         return waiting >= CROWDED_BYTES
+
+    @property
+    def has_stale(self) -> bool:
+        """True if a page without new text waits to be told of."""
+        return not all(fresh for _, fresh in self._judged)
 
     def __bool__(self) -> bool:
         """Return whether anything waits."""
@@ -167,7 +171,6 @@ class Outbox:
         """Note whether the page of `visit` had new text; None for a redirect that leads somewhere. `put_ended` comes as
         well."""
         self._judged.append((visit, fresh))
-        self.has_stale |= not fresh
 
     def put_dated(self, dated: pa.RecordBatch) -> None:
         """Put in when pages changed, as lists say (schema `DATED`)."""
@@ -225,7 +228,7 @@ class Outbox:
 
     def take_judged(self) -> pa.RecordBatch:
         """Take out which pages had new text (schema `JUDGED`)."""
-        judged, self._judged, self.has_stale = self._judged, [], False
+        judged, self._judged = self._judged, []
         return judged_batch(judged)
 
     def forget_links(self) -> None:

@@ -38,7 +38,7 @@ class Slow:
         return host in self._due
 
     def is_due(self, host: int) -> bool:
-        """Return whether the slow `host` may be visited again."""
+        """Return whether the slow `host` may be visited again: it had its rests, or nothing else could be visited."""
         return self._alone or self._due[host] <= self._now
 
     def at(self, now: float, *, alone: bool) -> None:

@@ -4,8 +4,8 @@ resiliparse (Bevendorff et al., Elastic ChatNoir, ECIR 2018) decides what is con
 marked as navigation were taken out. It takes each list near the top of a page for a menu. So lists are put deeper,
 where it asks how much of them is links. It takes a character of three bytes alone in an element for an icon, `<time>`
 for a remark beside the text, and labels, buttons and figures for no text; `kept` writes these so that it keeps them.
-Captions of pictures stay out, because most name a photographer. Invariant: work is linear in the page except for its
-depth, which is bounded; texts are no longer than their limits.
+Captions of pictures stay out, because most name a photographer. Invariant: work is linear in the page and in the levels
+of its elements, whose sum is bounded; texts are no longer than their limits.
 """
 
 import re
@@ -49,12 +49,12 @@ _COMMENTS = (
 _MANY_TAGS = 4_000
 _DEEP = 1_000  # browsers stop at half of it
 _MOST_LEVELS = 16 << 20  # elements that are open, summed over all tags
-_NESTING_TAG = re.compile(
-    r"</|<(?!(?:area|base|br|col|embed|img|meta|link|input|hr|source|track|wbr|p|li|td|tr|th|dd|dt|option)\b)(?=[a-z])",
-    re.IGNORECASE,
+_FLAT = "br|embed|hr|img|meta|p|li|dd|dt"  # do not nest in each other, nor in a drawing or formula, which they end
+_FLAT_IN_HTML = f"{_FLAT}|area|base|col|link|input|source|track|wbr|td|tr|th|option"  # nor these, but for there
+_NESTING_TAG, _NESTING_TAG_IN_HTML = (
+    re.compile(rf"</|<(?!(?:{flat})[\s/>])(?=[a-z])", re.IGNORECASE) for flat in (_FLAT, _FLAT_IN_HTML)
 )
-_DRAWN = r"(?:path|use|circle|ellipse|rect|line|poly(?:gon|line)|stop)\b[^<>]*+(?<=/)>"  # each ends where it begins
-_DRAWING = re.compile(rf"<svg\b[^<>]*+>(?:[^<]++|<{_DRAWN}|</?(?:g|defs|title)\b[^<>]*+>)*+</svg>", re.IGNORECASE)
+_FOREIGN = re.compile(r"<(?:svg|math)[\s/>]", re.IGNORECASE)
 _MOST_INDENTS = 4 << 20  # levels of lists, summed over all lines; two blanks each
 _INDENTED = re.compile(r"<(?:(/?)[uo]l\b)?", re.IGNORECASE)
 _LIST_TAG = re.compile(r"<(?:ul(?=[\s/>])|/ul[^<>]*>)", re.IGNORECASE)
@@ -158,8 +158,8 @@ def is_deep(html: str) -> bool:
     because each is looked for in all around it; or lists, so that each of many lines begins with a thousand blanks."""
     if html.count("<") < _MANY_TAGS:
         return False
-    drawn = _DRAWING.sub("", html)
-    lengths = (tag.end() - tag.start() for tag in _NESTING_TAG.finditer(drawn))  # there may be millions
+    nesting = _NESTING_TAG if _FOREIGN.search(html) else _NESTING_TAG_IN_HTML
+    lengths = (tag.end() - tag.start() for tag in nesting.finditer(html))  # there may be millions
     ends = np.fromiter(lengths, np.int8) == len("</")
     levels = _levels(np.where(ends, np.int8(-1), np.int8(1)))
     if int(levels.max(initial=0)) > _DEEP or int(levels.sum(dtype=np.int64)) > _MOST_LEVELS:
