@@ -17,17 +17,21 @@ WAITS = dict(zip(SENDERS, [2, 4, 6, 3600], strict=True))
 
 
 class Redirects:
-    """`HOME` links to all; each of `SENDERS` redirects to `TARGET`, and asks to wait."""
+    """`HOME` links to all; each of `SENDERS` redirects to `TARGET`, and asks to wait: `of_rules`, with its robots.txt,
+    otherwise with its page."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, of_rules: bool = False) -> None:
+        self.of_rules = of_rules
         self.origins: dict[str, str] = {}
         self.sent: dict[str, list[float]] = {f"/of/{sender}": [] for sender in SENDERS}
         self.asked: dict[str, float] = {}
 
     def answer(self, host: str, path: str) -> bytes:
         status, fields, body = "200 OK", ["Content-Type: text/html"], ""
-        if path == "/robots.txt":
+        if path == "/robots.txt" and not (self.of_rules and host in SENDERS):
             status = "404 Not Found"
+        elif self.of_rules and host in SENDERS and path == "/page":
+            self.asked[host] = time.time()
         elif host == HOME:
             body = "".join(f"<a href='{origin}/page'>{origin}</a>" for origin in self.origins.values())
         elif host == TARGET:
@@ -67,3 +71,22 @@ def test_no_target_is_asked_before_its_redirect_allows_it(tmp_path: Path, agents
         asked = web.asked.get(f"/of/{sender}", float("inf"))
         latest = max(sent for sent in web.sent[f"/of/{sender}"] if sent < asked)
         assert asked - latest >= wait_s, f"{asked - latest} s after a redirect that asked for {wait_s}"
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("agents", [1, 2])
+def test_nor_is_the_target_of_a_redirect_of_robots_txt(tmp_path: Path, agents: int) -> None:
+    web = Redirects(of_rules=True)
+    config = settings(tmp_path, crawl={"scope": "web", "wait_s": 8.0, "agents": agents}, dns={"private": HOSTS})
+    with raw_server(HOSTS, web.answer) as server:
+        web.origins = dict(zip(HOSTS, server.origins, strict=True))
+        run = crawl(tmp_path / "crawl", config, server.seeds[0])
+    assert run.summary["ending"] == "resting", run.errors
+    *soon, late = SENDERS
+    for sender in soon:
+        sent = web.sent[f"/of/{sender}"]
+        assert len(sent) == 1
+        assert web.asked[f"/of/{sender}"] - sent[0] >= WAITS[sender]
+        assert web.asked[sender] > web.asked[f"/of/{sender}"], "its pages wait for its rules"
+    assert not {late, f"/of/{late}"} & set(web.asked)
+    assert len(web.sent[f"/of/{late}"]) == 1, "who asks to wait for an hour is asked again after that"

@@ -17,6 +17,7 @@ from fyke.core.urls import locate
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.fetcher import Fetcher
 from fyke.fetcher.names import Resolution
+from fyke.fetcher.robots_redirects import MOST_DELAYED
 
 LED = 150
 
@@ -33,6 +34,7 @@ class Server:
 
     def __init__(self, clock: VirtualClock, waits: str) -> None:
         self.clock, self.waits, self.one_for_all, self.fields = clock, waits, False, list[str]()
+        self.of_redirects = list[str]()
         self.asked: list[tuple[float, str]] = []
         self.begun: Callable[[str], None] = lambda url: None
 
@@ -41,7 +43,7 @@ class Server:
         self.begun(visit.url)
         stranger = visit.url.endswith("/robots.txt") and "well.test" not in visit.url
         led = f"http://well.test/of/{'all' if self.one_for_all else visit.parts.host}"
-        lines = [f"Location: {led}"] if stranger else [f"Retry-After: {self.waits}", *self.fields]
+        lines = [f"Location: {led}", *self.of_redirects] if stranger else [f"Retry-After: {self.waits}", *self.fields]
         head = "\r\n".join(["HTTP/1.1 302 Found", *lines, "", ""]).encode()
         throttled = self.waits and "/of/" in visit.url
         outcome = Outcome.REDIRECTED if stranger else Outcome.THROTTLED if throttled else Outcome.OK
@@ -200,3 +202,43 @@ async def test_what_fails_while_its_host_is_blocked_is_kept_and_not_tried_again(
             kept += [visit.url for visit, _ in fetcher.take().put_off]
         assert server.paths("well.test") == ["robots.txt", "of/itself"]
     assert kept == ["http://well.test/of/itself"]
+
+
+@pytest.mark.parametrize("wait_s", [1, 30, 60])
+async def test_redirects_that_ask_to_wait_are_followed_then_and_hold_no_room_of_others(
+    tmp_path: Path, wait_s: int
+) -> None:
+    hosts = 40  # the host they lead to comes to as many soon
+    with led(tmp_path) as (fetcher, server, clock):
+        server.of_redirects, most = [f"Retry-After: {wait_s}"], fetcher.rules_room
+        lead(fetcher, hosts)
+        begun = clock.now()
+        await passing(fetcher, clock, 0 if wait_s == 1 else wait_s // 2)
+        if wait_s > 1:
+            assert server.paths("well.test") == []
+            assert fetcher.rules_room == most
+            assert not fetcher.idle
+        learned = await passing(fetcher, clock, 2 * wait_s + hosts)
+        assert fetcher.idle
+    first = min(at for at, url in server.asked if "well.test" in url)
+    assert first >= begun + wait_s
+    assert {(origin, rules) for origin, rules, _ in learned} == {
+        (f"http://s{n}.test:80", Rules.OPEN) for n in range(hosts)
+    }
+
+
+@pytest.mark.parametrize(("wait_s", "hosts"), [(61, 40), (60, 3000)])
+async def test_redirects_that_ask_to_wait_long_and_those_beyond_room_are_asked_again_and_end(
+    tmp_path: Path, wait_s: int, hosts: int
+) -> None:
+    with led(tmp_path) as (fetcher, server, clock):
+        server.of_redirects = [f"Retry-After: {wait_s}"]
+        lead(fetcher, hosts)
+        learned = await passing(fetcher, clock, 20)
+        late = [(origin, until) for origin, rules, until in learned if rules is Rules.UNREACHABLE]
+        assert len(late) >= hosts - MOST_DELAYED
+        assert all(until >= clock.now() - 20 + wait_s for _, until in late)
+        records = [fetcher._rules._book.robots(origin) for origin, _ in late]
+        assert all(
+            record is not None and record.failures == 1 and "asks to wait" in record.reason for record in records
+        )

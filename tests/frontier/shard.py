@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -59,7 +59,7 @@ class Shard(Generic[S, M]):
         self.checkpoint.close()
 
 
-@cache
+@lru_cache(maxsize=1 << 15)
 def at(domain: int | str, number: int) -> Locator:
     """Page `number` of a domain."""
     return locate(f"http://www.d{domain}.example/{number}")

@@ -138,9 +138,9 @@ def visit_to(url: str, **facts: Any) -> Visit:
     return Visit(url, at.key, at.host, at.domain, **facts)
 
 
-def robots_visit(url: str, origin: str) -> Visit:
-    """Return the visit that fetches `url` to learn the robots rules of `origin`."""
-    return visit_to(url, purpose=Purpose.ROBOTS, robots_of=origin)
+def robots_visit(url: str, origin: str, redirects: int = 0) -> Visit:
+    """Return the visit that fetches `url`, to which as many `redirects` led, to learn the robots rules of `origin`."""
+    return visit_to(url, purpose=Purpose.ROBOTS, robots_of=origin, depth=redirects)
 
 
 @dataclass(slots=True)

@@ -35,7 +35,7 @@ def _host_rows(rooms: Rooms) -> Iterator[HostRow]:
             host.name,
             host.domain,
             host.addresses[0] if host.addresses else "",
-            rooms.fetcher.robots_state(host.name),
+            rooms.book.robots_state(host.name),
             host.crawl_delay_s or None,
             host.pages,
             host.failures,

@@ -25,7 +25,7 @@ from isal import isal_zlib
 
 from fyke.core.closing import Closing
 from fyke.core.errors import DirectoryError, DirectoryInUse, NotACrawl, StateDamaged
-from fyke.core.urls import key_of
+from fyke.core.urls import key_of, split
 from fyke.disk.few_keys import ANY, MOST_KEYS, FewKeys
 from fyke.disk.files import no_room
 from fyke.disk.sealed import (
@@ -269,6 +269,12 @@ class HostBook(Closing):
             with self._explained():
                 row = self._connection.execute(f"{_ROBOTS} WHERE key = ?", (key,)).fetchone()
         return self._robots_of(self._whole(row)[1:]) if row and row[1] == origin else None
+
+    def robots_state(self, name: str) -> str:
+        """Return the state of the robots.txt of the host `name` (https, otherwise http); empty if none was asked
+        for."""
+        origins = (split(f"{scheme}://{name}/").origin for scheme in ("https", "http"))
+        return next((record.state.value for origin in origins if (record := self.robots(origin))), "")
 
     def save_robots(self, record: RobotsRecord) -> None:
         """Remember `record` in place of what was known of its origin. It is written with others, or with hosts."""

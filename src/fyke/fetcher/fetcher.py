@@ -163,7 +163,7 @@ class Fetcher:
     @property
     def idle(self) -> bool:
         """True if nothing waits here, is under way, or waits to be taken."""
-        waits = self.bench.visits or self._rules.has_news or self._refusals
+        waits = self.bench.visits or self._rules.waits or self._refusals
         return self.quiet and not waits and self._returns.empty
 
     @property
@@ -208,6 +208,7 @@ class Fetcher:
         if now >= self._look_ahead_at and not (self.stopping or self.held):
             self._look_ahead_at = now + LOOK_AHEAD_S
             self._hosts.look_ahead(now, self._config.fetch.connections)
+        self._rules.go_on(now)
         self._places.fit(self._rooms.room(len(self.bench)))
         for slow in self._places.sort_out(now, self._admission.newcomers):
             if slow.request is not None:
@@ -245,7 +246,7 @@ class Fetcher:
     def _set_alarm(self, now: float) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
-        dues = [self.bench.next_due() if self._may_start else None]
+        dues = [self.bench.next_due() if self._may_start else None, self._rules.redirects.next_due]
         if self._admission.held_up or not self._may_start:
             dues.append(self._places.changes_at(now))
         if self.in_flight:
@@ -374,10 +375,6 @@ class Fetcher:
         """Write every changed host to the host book, which has all that must last. Returns an empty state."""
         self._hosts.save()
         return {}
-
-    def robots_state(self, name: str) -> str:
-        """Return the state of the robots.txt of the host `name`, for the table of hosts."""
-        return self._rules.state_of(name)
 
     def stop(self) -> None:
         """Start nothing more, and stop waiting for names."""

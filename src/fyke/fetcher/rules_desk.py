@@ -8,7 +8,8 @@ A server may send rules that are long to unfold or to read, or hard to ask. The 
 ordinary robots.txt is read, and asked, before the call returns; otherwise the host is parked until that is done.
 
 A redirect may lead to any host, and strangers may lead thousands of visits to the same one. Visits that the host comes
-to soon wait there. The origins of the other visits are asked again later. An answer serves all that are led to its URL.
+to soon wait there. The origins of the others are asked again later. An answer serves all that are led to its URL. If a
+redirect asks to wait, its target is not asked sooner, whichever host that is at.
 
 Invariants: for each origin at most one rules visit waits or is under way. Rules kept with a host have been read. Each
 answer decides about at least one visit, however soon it expires: otherwise a crawl whose delays are longer than answers
@@ -25,18 +26,20 @@ from fyke.core.slices import Slicer, Slices
 from fyke.core.urls import canonical, host_keys, robots_url, split
 from fyke.core.visits import Exchange, Visit, robots_visit
 from fyke.fetcher.book import HostBook
+from fyke.fetcher.faults import retry_after
 from fyke.fetcher.host import Host, RulesCheck
 from fyke.fetcher.host_desk import HostDesk
 from fyke.fetcher.long_rules import LongRules
 from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState, redirect_of, rules_from
 from fyke.fetcher.robots_lines import MAX_BYTES
+from fyke.fetcher.robots_redirects import RobotsRedirects
 from fyke.fetcher.robots_rules import Verdict
-from fyke.fetcher.shared_rules import SharedRules
 from fyke.fetcher.unfolding import Unfolding
 from fyke.fetcher.workbench import Workbench
 
 _TOO_MANY = "it takes long to unfold, and too many others do so too"
 _LED_TOO_LATE = "it redirects to a host that rests, or that too many others redirect to"
+_ASKS_TOO_LONG = "it redirects and asks to wait too long, or too many others do"
 MOST_LED = 256  # robots visits that redirects led to one host and that wait there
 MOST_SITEMAPS = 5_000  # taken from one robots.txt
 
@@ -73,13 +76,13 @@ class RulesDesk:
         self.errands: list[Visit] = []  # visits to other hosts that bring rules of ours, until taken
         self.answers: list[Exchange] = []  # results of other agents' errands, until taken
         self._shared = shared
-        self._led = SharedRules()
+        self.redirects = RobotsRedirects()  # `go_on` has something to do when their next is due
         self._brought: set[str] = set()  # origins that the gate asked for, not answered yet
 
     @property
-    def has_news(self) -> bool:
-        """True if something came that nobody has taken yet."""
-        return bool(self.learned or self.sitemaps or self.errands or self.answers)
+    def waits(self) -> bool:
+        """True if something waits to be taken, or for its time."""
+        return bool(self.learned or self.sitemaps or self.errands or self.answers or self.redirects.next_due)
 
     @property
     def under_way(self) -> int:
@@ -227,28 +230,36 @@ class RulesDesk:
             if not self._unfolding.read(exchange, lambda of, content: self._learn(of, content, now, least_failures)):
                 self._learn(replace(exchange, outcome=Outcome.THROTTLED, detail=_TOO_MANY), b"", now)
             return
-        self._led.note_redirect(visit, target, now)
-        self._lead(visit, target, now)
+        wait_s = retry_after(exchange, now)
+        hop = robots_visit(target, visit.robots_of, visit.depth + 1)
+        if not wait_s:
+            self.redirects.note_redirect(visit, target, now)
+            self._go(hop, now)
+        elif wait_s <= SOON_S and self.redirects.delay(hop, now + wait_s):
+            self._brought.discard(visit.robots_of)  # others may be asked meanwhile
+        else:
+            self._learn(replace(exchange, outcome=Outcome.THROTTLED, detail=_ASKS_TOO_LONG), b"", now)
 
-    def _lead(self, visit: Visit, target: str, now: float) -> None:
-        """Go on from `visit` to the `target` of its redirect."""
-        hop = robots_visit(target, visit.robots_of)
-        hop.depth = visit.depth + 1
-        if self.answer(hop, now):
-            return
-        if self._shared and hop.host != visit.host:
-            self.errands.append(hop)
-            return
-        self.follow(hop, now)
+    def go_on(self, now: float) -> None:
+        """Make the visits whose redirects asked to wait until now."""
+        for hop in self.redirects.take_due(now):
+            self._go(hop, now)
+
+    def _go(self, hop: Visit, now: float) -> None:
+        """Have `hop`, to which a redirect led, made here or by another agent."""
+        if not self.answer(hop, now):
+            if self._shared and hop.host != host_keys(split(f"{hop.robots_of}/").host)[0]:
+                self.errands.append(hop)
+            else:
+                self.follow(hop, now)
 
     def answer(self, visit: Visit, now: float) -> bool:
-        """End a robots visit that a redirect led to a URL which answered another such visit lately. Returns False if
-        it must be made."""
-        answer = self._led.answer(visit, now)
+        """End a robots visit that is led to a URL which answered another such visit lately, or return False."""
+        answer = self.redirects.answer(visit, now)
         if isinstance(answer, RobotsRecord):
             self._keep(answer, now)
         elif answer is not None:
-            self._lead(visit, answer, now)
+            self._go(robots_visit(answer, visit.robots_of, visit.depth + 1), now)
         return answer is not None
 
     def follow(self, hop: Visit, now: float) -> None:
@@ -262,9 +273,8 @@ class RulesDesk:
             self._bench.leave(host, now)
 
     def _fail_led_too_late(self, visit: Visit, until: float, now: float) -> None:
-        """Fail `visit`, to which a redirect led, because its host does not come to it soon. The host rests until
-        `until`; if only other visits are in the way, its origin is asked again later, and is never given up for
-        that."""
+        """Fail `visit`, to which a redirect led, because its host rests until `until`. If only other visits are in the
+        way, its origin is asked again later, and is never given up for that."""
         exchange = Exchange(visit, Outcome.THROTTLED, now, 0.0, detail=_LED_TOO_LATE)
         if visit.errand:
             self.answers.append(exchange)
@@ -338,17 +348,13 @@ class RulesDesk:
         origin = exchange.visit.robots_of
         host = self._host_of(origin)
         previous = host.rules_of(origin).robots if host is not None else self._book.robots(origin)
+        retry_s = self._politeness.failure_delay_s, self._politeness.max_sleep_s
         record = rules_from(
-            exchange,
-            content,
-            now=now,
-            previous=previous,
-            least_failures=least_failures,
-            retry_s=(self._politeness.failure_delay_s, self._politeness.max_sleep_s),
+            exchange, content, now=now, previous=previous, least_failures=least_failures, retry_s=retry_s
         )
         if spared:
             record.failures = min(record.failures, self._politeness.host_failures - 1)
-        self._led.note(exchange.visit, record)
+        self.redirects.note(exchange.visit, record)
         self._keep(record, now, hand_on=hand_on)
 
     def _keep(self, record: RobotsRecord, now: float, *, hand_on: bool = True) -> None:
@@ -389,12 +395,3 @@ class RulesDesk:
         elif record.state is RobotsState.RULES and record.rules(self._product).closed:
             rules = Rules.CLOSED
         self.learned.append((record.origin, rules, record.expires_at))
-
-    def state_of(self, name: str) -> str:
-        """Return the state of the robots.txt of the host `name` (https, otherwise http); empty if none was asked
-        for."""
-        for scheme in ("https", "http"):
-            record = self._book.robots(split(f"{scheme}://{name}/").origin)
-            if record is not None:
-                return record.state.value
-        return ""

@@ -117,10 +117,7 @@ def errand_sealed(visit: Visit) -> bytes:
 
 
 def errand_opened(body: bytes) -> Visit:
-    url, origin, depth = json.loads(body)
-    visit = robots_visit(url, origin)
-    visit.depth = depth
-    return visit
+    return robots_visit(*json.loads(body))
 
 
 def answer_sealed(key: int, exchange: Exchange) -> bytes:

@@ -79,8 +79,8 @@ class Errands:
             if key in errands and key not in self._made:
                 self._made[key] = shard
                 _, origin, redirects = errands[key]
-                visit = robots_visit(url, origin)
-                visit.depth, visit.errand = redirects, key
+                visit = robots_visit(url, origin, redirects)
+                visit.errand = key
                 made.append(Errand(visit))
         return made
 

@@ -1,27 +1,53 @@
-"""Answers to robots.txt visits that redirects led on, for the other origins that are led to the same URL.
+"""Redirects of robots.txt: what came of them lately, and which of them wait.
 
 A platform may lead the robots.txt of each of its sites to one file. `RulesDesk` asks for it once while the answer is
-valid. Failures are not kept. Bounded: `MOST_ANSWERS` of at most `MOST_BYTES` each.
+valid. Failures are not kept. A redirect may also ask to wait before its target is requested (RFC 9110, 10.2.3).
+Bounded: `MOST_ANSWERS` answers of at most `MOST_BYTES` each, and `MOST_DELAYED` visits.
 """
 
 from collections import OrderedDict
 from dataclasses import replace
+from heapq import heappop, heappush
+from itertools import count
 
 from fyke.core.visits import Visit
 from fyke.fetcher.robots import MAX_REDIRECTS, MIN_TTL_S, RobotsRecord, RobotsState
 
 MOST_ANSWERS = 64
 MOST_BYTES = 64 << 10  # of a body; a longer one is fetched for each origin
+MOST_DELAYED = 1 << 10
 
 
-class SharedRules:
-    """The latest answers by URL: the record that each made, or where it redirects to."""
+class RobotsRedirects:
+    """The latest answers by URL: the record that each made, or where it redirects to. Beside them, visits whose
+    redirects asked to wait."""
 
     def __init__(self) -> None:
         self._answers: OrderedDict[str, tuple[RobotsRecord | str, float]] = OrderedDict()
+        self._delayed: list[tuple[float, int, Visit]] = []  # a heap
+        self._order = count()
 
     def __repr__(self) -> str:
-        return f"SharedRules({len(self._answers)})"
+        return f"RobotsRedirects({len(self._answers)}, {len(self._delayed)} delayed)"
+
+    def delay(self, visit: Visit, until: float) -> bool:
+        """Keep `visit`, to which a redirect leads, until then (unix seconds). Returns False if too many wait."""
+        if len(self._delayed) >= MOST_DELAYED:
+            return False
+        heappush(self._delayed, (until, next(self._order), visit))
+        return True
+
+    @property
+    def next_due(self) -> float | None:
+        """When the first delayed visit may be made (unix seconds); None if there is none."""
+        return self._delayed[0][0] if self._delayed else None
+
+    def take_due(self, now: float) -> list[Visit]:
+        """Take the delayed visits that may be made now."""
+        due = []
+        while self._delayed and self._delayed[0][0] <= now:
+            due.append(heappop(self._delayed)[2])
+        return due
 
     def note_redirect(self, visit: Visit, target: str, now: float) -> None:
         """Note that the answer to `visit` redirects to `target`."""
