@@ -68,8 +68,7 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
         facts.append(f"other visits may be in a table that cannot be read: {damage[0]}")
     aside, how = _aside(config, at, directory)
     if rows:
-        verdict, facts = _fetched(rows, [*facts, *how], directory)
-        return Explanation(url, verdict, [*facts, *_visits(rows), *_next_visit(directory, config, at, rows)])
+        return _visited(directory, config, at, rows, [*facts, *how])
     record = _fetched_as_rules(directory, url)
     if record is not None:
         return Explanation(url, *_rules_fetched(record, facts))
@@ -92,6 +91,16 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
     if refusal:
         return Explanation(url, f"filtered: it does not pass the rule {refusal}", facts)
     return _not_taken(directory, config, at, [*facts, *how])
+
+
+def _visited(
+    directory: CrawlDirectory, config: Config, at: Locator, rows: list[dict[str, Any]], facts: list[str]
+) -> Explanation:
+    url, met = at.url.decode(), rows[0]["url"]
+    if met != url:
+        return Explanation(url, f"left out: it has the same key as {met}, which was met first", facts)
+    verdict, facts = _fetched(rows, facts, directory)
+    return Explanation(url, verdict, [*facts, *_visits(rows), *_next_visit(directory, config, at, rows)])
 
 
 def _not_taken(directory: CrawlDirectory, config: Config, at: Locator, facts: list[str]) -> Explanation:

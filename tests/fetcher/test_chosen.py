@@ -8,6 +8,7 @@ from fyke.core.clock import SystemClock
 from fyke.core.config import AgentSection, FetchSection
 from fyke.core.outcomes import Outcome
 from fyke.core.seeds import seeds_of
+from fyke.core.urls import split
 from fyke.core.visits import Exchange, visit_to
 from fyke.fetcher.chosen import Chosen
 from fyke.fetcher.robots import RobotsState, rules_from
@@ -27,8 +28,11 @@ from fyke.fetcher.wire.registry import build_registry
 def test_a_seed_is_chosen_at_its_port(host: str, port: int, may: bool) -> None:
     seeds = seeds_of(["http://a.test:8080/x", "https://b.test/", "http://127.0.0.1:9000/", "ftp://c.test/"])
     chosen = Chosen(seeds, ["intra"])
-    assert chosen.port(host, port) is may
+    scheme = {21: "ftp"}.get(port, "http")
+    assert chosen.port(split(f"{scheme}://{host}:{port}/")) is may
     assert not may or chosen.host(host)
+    if not host.endswith("intra"):
+        assert not any(chosen.port(split(f"{other}://{host}:{port}/")) for other in ("gopher", "x")), "nor so spoken to"
 
 
 def test_seeds_may_be_added() -> None:
@@ -36,7 +40,7 @@ def test_seeds_may_be_added() -> None:
     chosen = Chosen(seeds, [])
     assert not chosen.host("b.test")
     seeds += seeds_of(["http://b.test:81/"])
-    assert chosen.port("b.test", 81) and not chosen.port("b.test", 80)
+    assert chosen.port(split("http://b.test:81/")) and not chosen.port(split("http://b.test/"))
 
 
 async def test_another_port_of_a_private_seed_is_not_asked() -> None:

@@ -601,3 +601,27 @@ async def test_refusals_that_wait_are_taken_back(tmp_path: Path) -> None:
             assert not fetcher.idle
             others = fetcher.recall(locate("http://b.test/").host)  # of which no rules are known yet, beside
             assert {at.key for at in left if at.host != a.host} <= set(u64(others, "key").tolist())
+
+
+async def test_a_host_with_the_key_of_another_is_never_asked_for_its_pages(tmp_path: Path) -> None:
+    """Who finds a name with the key of another would answer in its place."""
+    clock = VirtualClock()
+    server = Server(clock, b"")
+    first = locate("http://first.test/")
+    urls = [first, locate("http://other.test/page")._replace(host=first.host), locate("http://first.test/page")]
+    ends = {}
+    with fetching(tmp_path, Config(), clock, server) as fetcher:
+        fetcher.put(url_batch(urls))
+        for _ in range(60):
+            clock.advance(1.0)
+            fetcher.pump()
+            await asyncio.sleep(0)
+            ends |= {exchange.visit.url: exchange for exchange in fetcher.take().exchanges}
+        assert fetcher.idle
+    assert not any("other.test" in url for _, url in server.asked)
+    assert {url: ends[url].outcome for url in ends if not url.endswith("/robots.txt")} == {
+        "http://first.test/": Outcome.OK,
+        "http://other.test/page": Outcome.ADDRESS_REFUSED,
+        "http://first.test/page": Outcome.OK,
+    }
+    assert ends["http://other.test/page"].detail == "its host has the same key as first.test"

@@ -10,7 +10,7 @@ from fyke.core.batches import Kind, Mask, url_batch
 from fyke.core.choices import Scope
 from fyke.core.config import CrawlSection
 from fyke.core.ports import OTHERS_PORTS
-from fyke.core.urls import Locator, canonical, locate, split
+from fyke.core.urls import SCHEMES, Locator, canonical, locate, split
 from fyke.frontier.filters import filters_for
 
 PARTS = st.sampled_from(["a", "b", "ab", "a.b", "%20"])
@@ -130,6 +130,27 @@ def test_what_is_accepted_is_so_when_it_was_handed_out_too(
 def test_ports_of_other_protocols() -> None:
     assert {21, 22, 23, 25, 110, 143, 465, 587, 993, 6667} < OTHERS_PORTS
     assert not OTHERS_PORTS & {70, 80, 443, 3000, 5000, 8000, 8080, 8443}
+
+
+@pytest.mark.parametrize(
+    ("url", "is_accepted"),
+    [
+        ("gopher://a.test/1GET%20/private", True), ("gopher://a.test:8080/1GET%20/private", False),
+        ("gopher://a.test:6379/1flushall", False), ("gopher://g.test:7070/1x", True),
+        ("gopher://a.test:7070/1x", True), ("gopher://[2001:db8::1]:8080/1x", False), ("http://a.test:8080/", True),
+        ("gopher://[2001:db8::1]/1x", True),
+        ("ftp://a.test:2121/", True),
+    ],
+)  # fmt: skip
+def test_no_link_has_a_line_sent_to_a_port_where_nobody_speaks_gopher(url: str, is_accepted: bool) -> None:
+    """A web server would take it for a request, which its robots.txt may forbid."""
+    filters = filters_for(
+        CrawlSection(scope=Scope.WEB),
+        [locate("http://a.test:8080/"), locate("gopher://g.test:7070/")],
+        sorted(SCHEMES),
+        [],
+    )
+    assert filters.accept(url_batch([locate(url)])).num_rows == is_accepted
 
 
 class Nameless:

@@ -56,7 +56,7 @@ def named_urls(crawled: CrawlDirectory, urls: list[str]) -> list[str]:
     pages, so their hosts may not be private in the measurement either."""
     config = crawled.config()
     chosen = Chosen(all_seeds(crawled.state, config), config.dns.private)
-    return [url for url in urls if chosen.port((parts := split(url)).host, parts.port)]
+    return [url for url in urls if chosen.port(split(url))]
 
 
 def set_aside(measured: CrawlDirectory) -> Path | None:

@@ -60,7 +60,8 @@ class FaultDesk:
             took_s = exchange.duration_s + self._bench.delays.of_host(host, exchange.duration_s)
             host.gives_way_until = now + ORIGINS_SHARE * took_s
             return asked_s or 0.0
-        host.failures = self._policy.failures(outcome, host.failures, tries)
+        spoke = outcome is Outcome.BAD_ANSWER and bool(exchange.head)  # a whole head, for a page that is odd
+        host.failures = 0 if spoke else self._policy.failures(outcome, host.failures, tries)
         host.faults = self._policy.faults(outcome, host.faults, tries)
         said = exchange.detail or (f"status {exchange.status}" if exchange.status else "")
         self._note_trouble(host, outcome, said, asks=bool(asked_s))
@@ -164,11 +165,15 @@ class FaultDesk:
     def abandon(self, host: Host, outcome: Outcome, detail: str) -> None:
         """End all visits that wait at `host`."""
         for visit in self._bench.drain(host):
-            if visit.purpose is not Purpose.ROBOTS:
-                self._returns.end(visit, outcome, detail)
-            else:
-                self._rules.unmade(visit, outcome, detail, self._clock.now())
+            self.end(visit, outcome, detail)
         self._bench.enqueue(host)
+
+    def end(self, visit: Visit, outcome: Outcome, detail: str) -> None:
+        """End a visit that is not made."""
+        if visit.purpose is not Purpose.ROBOTS:
+            self._returns.end(visit, outcome, detail)
+        else:
+            self._rules.unmade(visit, outcome, detail, self._clock.now())
 
     def pages_of(self, visits: Iterable[Visit]) -> Iterator[Visit]:
         """Yield those of `visits`, which are not made here, that the frontier gave. Visits to a robots.txt are put

@@ -304,8 +304,14 @@ class Fetcher:
         self.bench.enqueue(host)
 
     def _next(self, host: Host, now: float) -> Visit | None:
-        """Return the next visit of `host` whose time has come, without robots visits whose answer is known."""
-        while (visit := self.bench.pop(host, now)) is not None and visit.purpose is Purpose.ROBOTS:
+        """Return the next visit of `host` whose time has come, without robots visits whose answer is known, and without
+        those to another host that has the same key."""
+        while (visit := self.bench.pop(host, now)) is not None:
+            if visit.parts.host != host.name:
+                self._faults.end(visit, Outcome.ADDRESS_REFUSED, f"its host has the same key as {host.name}")
+                continue
+            if visit.purpose is not Purpose.ROBOTS:
+                break
             self._rules.begun(host, visit)
             if not self._rules.answer(visit, now):
                 break

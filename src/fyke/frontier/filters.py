@@ -142,17 +142,29 @@ class SchemeFilter:
 
 
 class PortFilter:
-    """URLs without ports of other protocols, except for ports of seeds. A plug-in may speak one of these."""
+    """URLs without ports of other protocols, except for ports of seeds. A plug-in may speak one of these.
+
+    A Gopher request is a line that the author of the link chose, and a web server takes it for a request. So Gopher is
+    spoken at its own port alone, or where a seed speaks it.
+    """
 
     def __init__(self, seeds: Sequence[Locator]) -> None:
-        refused = OTHERS_PORTS - {split(seed.url.decode()).port for seed in seeds}
+        named = [split(seed.url.decode()) for seed in seeds]
+        refused = OTHERS_PORTS - {seed.port for seed in named}
         self._pattern = f"^(?:{'|'.join(sorted(SCHEMES))})://[^/]*:(?:{'|'.join(map(str, sorted(refused)))})/"
+        of_gopher = sorted({str(seed.port) for seed in named if seed.scheme == "gopher"})
+        self._spoken = f"^gopher://(?:\\[[^/]*\\]|[^/:]*)(?::(?:{'|'.join(of_gopher)}))?/"
 
     def __repr__(self) -> str:
         return "ports of other protocols"
 
     def accept(self, urls: pa.RecordBatch) -> Mask:
-        return ~_mask(pc.match_substring_regex(urls.column("url"), self._pattern))
+        column = urls.column("url")
+        accepted = ~_mask(pc.match_substring_regex(column, self._pattern))
+        of_gopher = _mask(pc.starts_with(column, "gopher:"))
+        if of_gopher.any():
+            accepted &= ~of_gopher | _mask(pc.match_substring_regex(column, self._spoken))
+        return accepted
 
 
 class PatternFilter:

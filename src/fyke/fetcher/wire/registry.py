@@ -16,7 +16,7 @@ from fyke.core.clock import Clock
 from fyke.core.config import AgentSection
 from fyke.core.outcomes import Outcome
 from fyke.core.plugins import ProtocolModule
-from fyke.core.urls import SCHEMES
+from fyke.core.urls import SCHEMES, UrlParts
 from fyke.core.visits import Exchange, Visit
 from fyke.fetcher.access import Sites
 from fyke.fetcher.addresses import PROXIED, is_public
@@ -36,9 +36,9 @@ class Registry:
         clock: Clock,
         built_in: Sequence[ProtocolModule],
         plugins: Sequence[ProtocolModule] = (),
-        may_be_private: Callable[[str, int], bool] | None = None,
+        may_be_private: Callable[[UrlParts], bool] | None = None,
     ) -> None:
-        """`may_be_private` takes host and port; without it every address may be asked."""
+        """`may_be_private` takes the parts of a URL; without it every address may be asked."""
         self._loop = loop
         self._clock = clock
         self._built_in: dict[str, ProtocolModule] = {}
@@ -73,10 +73,10 @@ class Registry:
 
     def _refusal(self, visit: Visit, address: str) -> str:
         """Return why `visit` may not be made at an `address` that is not public; empty if it may."""
-        host, port = visit.parts.host, visit.parts.port
-        if self._may_be_private is None or self._may_be_private(host, port):
+        parts = visit.parts
+        if self._may_be_private is None or self._may_be_private(parts):
             return ""
-        return f"{host} is at {address}, not a public address, and no seed names its port {port}"
+        return f"{parts.host} is at {address}, not a public address, and no seed names its port {parts.port}"
 
     def _by_plugin(self, plugin: ProtocolModule, visit: Visit, address: str, done: Done) -> None:
         waiting = [done]
@@ -105,7 +105,7 @@ def build_registry(
     agent: AgentSection,
     clock: Clock,
     plugins: Sequence[ProtocolModule] = (),
-    may_be_private: Callable[[str, int], bool] | None = None,
+    may_be_private: Callable[[UrlParts], bool] | None = None,
     sites: Sites | None = None,
 ) -> Registry:
     """Return the registry of a crawl: http, https, ftp and gopher over `curl`, after `plugins`."""
