@@ -2,7 +2,9 @@
 
 import pytest
 
-from fyke.crawl.gathering import leads_to_its_like
+from fyke.core.urls import locate
+from fyke.core.visits import visit_to
+from fyke.crawl.gathering import STRANGERS_WAIT_S, leads_to_its_like, target_wait_s
 
 
 @pytest.mark.parametrize(
@@ -19,3 +21,11 @@ from fyke.crawl.gathering import leads_to_its_like
 def test_a_redirect_to_its_like_stays_where_it_is(target: str, is_like: bool) -> None:
     """To another scheme, name or path is where sites redirect to; one counted link to the next is a trap."""
     assert leads_to_its_like("http://a.example/go/3f2a1b9900", target) == is_like
+
+
+@pytest.mark.parametrize("asked_s", [1.0, STRANGERS_WAIT_S, 86400.0])
+def test_a_strangers_redirect_keeps_a_page_waiting_for_an_hour_at_most(asked_s: float) -> None:
+    visit = visit_to("http://www.a.example/go")
+    for own in ("http://www.a.example/", "https://b.a.example:444/x"):
+        assert target_wait_s(visit, locate(own), asked_s) == asked_s
+    assert target_wait_s(visit, locate("http://b.example/"), asked_s) == min(asked_s, STRANGERS_WAIT_S)

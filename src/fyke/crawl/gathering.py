@@ -13,8 +13,8 @@ from fyke.core.messages import DATED, Links
 from fyke.core.outcomes import Outcome
 from fyke.core.shapes import shapes, skeleton
 from fyke.core.slices import Steps
-from fyke.core.urls import locate
-from fyke.core.visits import Purpose
+from fyke.core.urls import Locator, locate
+from fyke.core.visits import Purpose, Visit
 from fyke.crawl.barn import Barn
 from fyke.crawl.outbox import Outbox
 from fyke.crawl.printing import Printing
@@ -26,6 +26,7 @@ from fyke.harvest.new_text import REDIRECTS, NewText, is_judged
 from fyke.harvest.sheaf import NO_SHEAF, Pointers, Reaped, Sheaf
 
 STEP_PAGES = 16  # kept, or told of, in a step; each takes a tenth of a millisecond
+STRANGERS_WAIT_S = 3600.0
 
 
 class Gathering:
@@ -128,7 +129,8 @@ class Gathering:
         if visit.purpose is not Purpose.ROBOTS:
             answered_at = exchange.started_at + exchange.duration_s
             if reaped.redirect_to and (asked_s := retry_after(exchange, answered_at)):
-                outbox.put_delayed(visit, locate(reaped.redirect_to), answered_at + asked_s)
+                target = locate(reaped.redirect_to)
+                outbox.put_delayed(visit, target, answered_at + target_wait_s(visit, target, asked_s))
             outbox.put_ended(visit, outcome)
             page = visit.purpose is Purpose.PAGE
             printed = self._printing.of(visit, outcome, reaped.page) if self._printing and page else None
@@ -148,6 +150,12 @@ class Gathering:
         came."""
         assert self._new_text is not None
         return target is not None and (leads_to_its_like(url, target) or self._new_text.was_asked(target))
+
+
+def target_wait_s(visit: Visit, target: Locator, asked_s: float) -> float:
+    """Return the seconds that the `target` of the redirect of `visit` waits if the redirect asks for `asked_s`: at most
+    `STRANGERS_WAIT_S` at another domain, whose pages anybody may redirect to."""
+    return asked_s if target.domain == visit.domain else min(asked_s, STRANGERS_WAIT_S)
 
 
 def leads_to_its_like(url: str, target: str) -> bool:
