@@ -35,13 +35,13 @@ format: setup ## put the code in form
 	$(BIN)/ruff check --fix .
 
 test: setup ## run the tests
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-again: setup ## run those tests that failed the last time, one after the other
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 fuzz: setup ## run those tests that draw their examples, with new ones
-	HYPOTHESIS_PROFILE=drawn $(BIN)/python -m pytest -n 3 --dist worksteal -m hypothesis
+	HYPOTHESIS_PROFILE=drawn $(BIN)/python -m pytest -n 2 --dist worksteal -m hypothesis
 
 bench: setup ## race Fyke against what is installed (needs nginx), and measure its memory
 	$(BIN)/python -m pip install --quiet --group bench

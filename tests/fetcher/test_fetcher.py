@@ -625,3 +625,20 @@ async def test_a_host_with_the_key_of_another_is_never_asked_for_its_pages(tmp_p
         "http://first.test/page": Outcome.OK,
     }
     assert ends["http://other.test/page"].detail == "its host has the same key as first.test"
+
+
+async def test_who_answers_http_at_a_port_is_sent_no_line_of_a_gopher_url_there(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    server = Server(clock, b"")
+    ends = {}
+    with fetching(tmp_path, Config(), clock, server) as fetcher:
+        for url in ("http://a.test:7000/", "gopher://a.test:7000/1GET%20/private", "gopher://a.test:7001/1x"):
+            fetcher.put(url_batch([locate(url)]))
+            for _ in range(30):
+                clock.advance(1.0)
+                fetcher.pump()
+                await asyncio.sleep(0)
+                ends |= {exchange.visit.url: exchange.outcome for exchange in fetcher.take().exchanges}
+    assert not any(url.startswith("gopher://a.test:7000") for _, url in server.asked)
+    assert ends["gopher://a.test:7000/1GET%20/private"] is Outcome.ADDRESS_REFUSED
+    assert (ends["http://a.test:7000/"], ends["gopher://a.test:7001/1x"]) == (Outcome.OK, Outcome.OK)

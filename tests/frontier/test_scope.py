@@ -136,7 +136,7 @@ def test_ports_of_other_protocols() -> None:
     ("url", "is_accepted"),
     [
         ("gopher://a.test/1GET%20/private", True), ("gopher://a.test:8080/1GET%20/private", False),
-        ("gopher://a.test:6379/1flushall", False), ("gopher://g.test:7070/1x", True),
+        ("gopher://a.test:6379/1flushall", False), ("gopher://g.test:9000/1x", True),
         ("gopher://a.test:7070/1x", True), ("gopher://[2001:db8::1]:8080/1x", False), ("http://a.test:8080/", True),
         ("gopher://[2001:db8::1]/1x", True),
         ("ftp://a.test:2121/", True),
@@ -146,7 +146,7 @@ def test_no_link_has_a_line_sent_to_a_port_where_nobody_speaks_gopher(url: str, 
     """A web server would take it for a request, which its robots.txt may forbid."""
     filters = filters_for(
         CrawlSection(scope=Scope.WEB),
-        [locate("http://a.test:8080/"), locate("gopher://g.test:7070/")],
+        [locate("http://a.test:8080/"), locate("gopher://g.test:9000/")],
         sorted(SCHEMES),
         [],
     )

@@ -12,3 +12,12 @@ OTHERS_PORTS = frozenset(
         5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
     }
 )  # fmt: skip
+
+# Ports at which Gopher is not spoken: its request is a line that the author of a link chose, and web servers, caches
+# and databases take it for a request or a command.
+LINE_PORTS = frozenset(
+    {
+        80, 81, 443, 591, 1433, 1521, 2375, 2379, 3000, 3128, 3306, 5000, 5432, 5672, 5984, 6379, 7001, 8000, 8008,
+        8080, 8081, 8086, 8088, 8161, 8443, 8500, 8888, 9000, 9042, 9090, 9092, 9200, 11211, 15672, 27017,
+    }
+)  # fmt: skip

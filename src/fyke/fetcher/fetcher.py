@@ -305,10 +305,10 @@ class Fetcher:
 
     def _next(self, host: Host, now: float) -> Visit | None:
         """Return the next visit of `host` whose time has come, without robots visits whose answer is known, and without
-        those to another host that has the same key."""
+        those that the host refuses."""
         while (visit := self.bench.pop(host, now)) is not None:
-            if visit.parts.host != host.name:
-                self._faults.end(visit, Outcome.ADDRESS_REFUSED, f"its host has the same key as {host.name}")
+            if why := host.refuses(visit):
+                self._faults.end(visit, Outcome.ADDRESS_REFUSED, why)
                 continue
             if visit.purpose is not Purpose.ROBOTS:
                 break

@@ -125,6 +125,17 @@ class Host:
         """Return whether another origin of this host than `origin` answered when last asked."""
         return any(other != origin for other in self.answering)
 
+    def refuses(self, visit: Visit) -> str:
+        """Return why `visit` may not be made here; empty if it may. Another host may have the same key. And who answers
+        HTTP would take the line of a Gopher URL, which the author of a link chose, for a request."""
+        parts = visit.parts
+        if parts.host != self.name:
+            return f"its host has the same key as {self.name}"
+        at_port = f"://{parts.host}:{parts.port}"
+        if parts.scheme == "gopher" and not {f"http{at_port}", f"https{at_port}"}.isdisjoint(self.answering):
+            return f"its host speaks HTTP at port {parts.port}, and not Gopher"
+        return ""
+
     def gives_way(self, visit: Visit, now: float) -> bool:
         """Return whether other visits go before `visit`. If no origin of the host is known to answer, visits at their
         schemes' own ports go first. Otherwise those to answering origins do, until `gives_way_until`."""

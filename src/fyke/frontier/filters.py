@@ -25,7 +25,7 @@ from fyke.core.choices import Scope
 from fyke.core.config import CrawlSection
 from fyke.core.errors import ConfigurationError
 from fyke.core.plugins import UrlFilter, code_of
-from fyke.core.ports import OTHERS_PORTS
+from fyke.core.ports import LINE_PORTS, OTHERS_PORTS
 from fyke.core.sorting import among
 from fyke.core.urls import SCHEMES, Locator, split
 
@@ -142,29 +142,23 @@ class SchemeFilter:
 
 
 class PortFilter:
-    """URLs without ports of other protocols, except for ports of seeds. A plug-in may speak one of these.
-
-    A Gopher request is a line that the author of the link chose, and a web server takes it for a request. So Gopher is
-    spoken at its own port alone, or where a seed speaks it.
-    """
+    """URLs without ports of other protocols, except for ports of seeds. A plug-in may speak one of these."""
 
     def __init__(self, seeds: Sequence[Locator]) -> None:
-        named = [split(seed.url.decode()) for seed in seeds]
-        refused = OTHERS_PORTS - {seed.port for seed in named}
-        self._pattern = f"^(?:{'|'.join(sorted(SCHEMES))})://[^/]*:(?:{'|'.join(map(str, sorted(refused)))})/"
-        of_gopher = sorted({str(seed.port) for seed in named if seed.scheme == "gopher"})
-        self._spoken = f"^gopher://(?:\\[[^/]*\\]|[^/:]*)(?::(?:{'|'.join(of_gopher)}))?/"
+        named = {split(seed.url.decode()).port for seed in seeds}
+        of_gopher = {split(seed.url.decode()).port for seed in seeds if seed.url.startswith(b"gopher:")}
+        refused = [("|".join(sorted(SCHEMES)), OTHERS_PORTS - named), ("gopher", LINE_PORTS - of_gopher)]
+        self._pattern = "|".join(f"^(?:{scheme})://[^/]*:(?:{_one_of(ports)})/" for scheme, ports in refused)
 
     def __repr__(self) -> str:
         return "ports of other protocols"
 
     def accept(self, urls: pa.RecordBatch) -> Mask:
-        column = urls.column("url")
-        accepted = ~_mask(pc.match_substring_regex(column, self._pattern))
-        of_gopher = _mask(pc.starts_with(column, "gopher:"))
-        if of_gopher.any():
-            accepted &= ~of_gopher | _mask(pc.match_substring_regex(column, self._spoken))
-        return accepted
+        return ~_mask(pc.match_substring_regex(urls.column("url"), self._pattern))
+
+
+def _one_of(ports: Iterable[int]) -> str:
+    return "|".join(map(str, sorted(ports)))
 
 
 class PatternFilter:
