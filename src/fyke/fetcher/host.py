@@ -131,8 +131,9 @@ class Host:
         parts = visit.parts
         if parts.host != self.name:
             return f"its host has the same key as {self.name}"
-        at_port = f"://{parts.host}:{parts.port}"
-        if parts.scheme == "gopher" and not {f"http{at_port}", f"https{at_port}"}.isdisjoint(self.answering):
+        if parts.scheme == "gopher" and any(
+            parts._replace(scheme=scheme).origin in self.answering for scheme in ("http", "https")
+        ):
             return f"its host speaks HTTP at port {parts.port}, and not Gopher"
         return ""
 

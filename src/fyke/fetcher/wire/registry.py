@@ -76,7 +76,8 @@ class Registry:
         parts = visit.parts
         if self._may_be_private is None or self._may_be_private(parts):
             return ""
-        return f"{parts.host} is at {address}, not a public address, and no seed names its port {parts.port}"
+        asked = f"its port {parts.port} for {parts.scheme}"
+        return f"{parts.host} is at {address}, not a public address, and no seed names {asked}"
 
     def _by_plugin(self, plugin: ProtocolModule, visit: Visit, address: str, done: Done) -> None:
         waiting = [done]
