@@ -242,10 +242,13 @@ class TrapGuard:
 
     def _barren_ways(self, urls: pa.RecordBatch) -> Mask:
         """Return which ways of differing bring nothing at the hosts of `urls` (n rows): bool[n, WAYS]. A name is not
-        among them if it ever brought much: second pages of a list are fresh until each was met elsewhere."""
+        among them if it ever brought much: second pages of a list are fresh until each was met elsewhere. Folders bring
+        nothing also if none of the latest in the same first folder did, whatever is in others."""
         counts = self._of_variants(u64(urls, "host"), urls)
         barren: Mask = counts["barren"]
         barren[:, NAMES:] &= self._yields.never_brought(counts[:, NAMES:], PATIENCE)
+        of_folder = self._of_variants(first_folders(urls), urls)
+        barren[:, Difference.FOLDERS] |= of_folder["barren"][:, Difference.FOLDERS]
         return barren
 
     def _of_variants(self, owners: U64, urls: pa.RecordBatch) -> Counts:
