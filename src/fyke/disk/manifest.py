@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fyke.core.errors import StateDamaged
 from fyke.disk.files import allowed, read_whole, verify_file
 from fyke.disk.sealed import sealed, unsealed
 from fyke.disk.store import Digests, State
 
-FORMAT = 2
+FORMAT = 3  # 2 had other keys
 NAME = re.compile(r"manifest-(\d{8,})\.json")
 TORN_NAME = re.compile(r"manifest-(\d{8,})\.json\.(?:part|tmp)")
 
@@ -84,7 +85,9 @@ def read(directory: Path, number: int) -> Manifest | None:
             data = read_whole(path)
         body = unsealed("manifest", data)
         if body["format"] != FORMAT:
-            return None
+            raise StateDamaged(
+                f"{path} has format {body['format']}, this Fyke reads {FORMAT}: use the Fyke that wrote it"
+            )
         manifest = Manifest(
             body["number"], body["files"], body["participants"], body["counters"], body.get("digests", {})
         )
