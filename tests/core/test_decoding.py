@@ -1,6 +1,7 @@
 """Decode after encode is the identity; caps hold; cut, corrupt and lying bodies give what is in them."""
 
 import gzip
+import struct
 import zlib
 from io import BytesIO
 
@@ -182,6 +183,59 @@ def test_a_corrupt_stream_gives_what_came_before():
     content, fault, *_ = decode_body(answer(bytes(coded), "gzip"), LIMIT)
     assert len(content) > len(data) // 4
     assert fault
+
+
+SIZES = st.none() | st.sampled_from([0, 1, 3000, 0xFFFF])
+HEADERS = st.tuples(SIZES, SIZES, SIZES, st.booleans())
+
+
+def member(data: bytes, extra: int | None, name: int | None, comment: int | None, has_sum: bool) -> bytes:
+    """A member of gzip whose header has parts of these sizes (RFC 1952, 2.3)."""
+    has = has_sum << 1 | (extra is not None) << 2 | (name is not None) << 3 | (comment is not None) << 4
+    head = b"\x1f\x8b\x08" + bytes([has]) + bytes(6)
+    head += b"" if extra is None else struct.pack("<H", extra) + b"x" * extra
+    head += b"".join(b"n" * size + b"\0" for size in (name, comment) if size is not None)
+    head += struct.pack("<H", zlib.crc32(head) & 0xFFFF) if has_sum else b""
+    return head + raw_deflate(data) + struct.pack("<LL", zlib.crc32(data), len(data))
+
+
+@given(st.lists(st.tuples(BODIES, HEADERS), min_size=1, max_size=3), st.binary(max_size=3), st.floats(0.0, 1.0))
+def test_gzip_is_read_whatever_its_headers_have(parts, after, cut):
+    data = b"".join(data for data, _ in parts)
+    coded = b"".join(member(data, *header) for data, header in parts)
+    assert gzip.decompress(coded) == data
+    assert decode_body(answer(coded + after, "gzip"), len(data), 1_000_000)[:2] == (data, "")
+    coded = coded[: int(len(coded) * cut)]
+    content, *_ = decode_body(answer(coded, "gzip"), len(data), 1_000_000)
+    assert data.startswith(content) or content == coded
+
+
+SUMS = {"gzip": 8, "deflate": 4}  # bytes behind the content: a sum, of gzip also the length
+
+
+@pytest.mark.parametrize("coding", SUMS)
+@given(BODIES.filter(bool), HEADERS, st.integers(0, 7), st.integers(1, 255))
+@example(b"<p>the same again\n" * 60_000, (None, None, None, False), 0, 1)
+def test_content_whose_sum_is_wrong_is_kept_and_the_damage_told(coding, data, header, place, wrong):
+    """As browsers keep it: what a sum says comes after the page was shown. The end of the content was lost."""
+    coded = bytearray(member(data, *header) if coding == "gzip" else zlib.compress(data))
+    coded[-1 - place % SUMS[coding]] ^= wrong
+    content, fault, is_cut, is_broken = decode_body(answer(bytes(coded), coding), len(data), 1_000_000)
+    assert content == data
+    assert (fault, is_cut, is_broken) == (f"{coding} is corrupt", False, True)
+
+
+def test_so_is_content_whose_header_has_a_wrong_sum():
+    coded = bytearray(member(b"hello", 5, 4, None, True))
+    coded[12] ^= 1
+    assert decode_body(answer(bytes(coded), "gzip"), LIMIT) == (b"hello", "gzip is corrupt", False, True)
+
+
+def test_a_header_without_an_end_is_given_up():
+    coded = b"\x1f\x8b\x08\x08" + bytes(6) + b"n" * (2 * MOST_IDLE_BYTES)
+    content, fault, is_cut, _ = decode_body(answer(coded, "gzip"), LIMIT)
+    assert content == b"" and is_cut
+    assert "unfold to nothing" in fault
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ by their input: a stream of empty blocks takes a third of a microsecond a byte, 
 Invariants:
 - At most `cap` bytes and one `_STEP` are unfolded. The coded bytes are held in pieces.
 - A stream is not read on after `MOST_IDLE_BYTES` of input that gave next to nothing.
-- A cut or corrupt stream gives the content before the fault.
+- A cut or corrupt stream gives the content before the fault, also if that is a wrong sum behind all of it.
 - Bytes that are not in the coding come back as they are, because headers often name a wrong coding.
 """
 
 import re
+import struct
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -44,9 +45,10 @@ _ZSTD_WINDOW_LOG = 23  # 8 MB: a client need not support more (RFC 9659)
 _ZSTD_OPTIONS = {int(zstd.DecompressionParameter.window_log_max): _ZSTD_WINDOW_LOG}
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_HAS_SUM, _HAS_EXTRA, _HAS_NAME, _HAS_COMMENT = 2, 4, 8, 16  # flags in the header of a member
+_ZLIB_HEAD, _ZLIB_MASK = 0x0800, 0x8F20  # deflate in a window of up to 32 KB, without a dictionary of its own
 _ZSTD_MAGIC, _SKIPPABLE = b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"  # of a frame; of a skippable one, behind its first byte
 ISAL_ERROR: Any = isal_zlib.error  # its stub takes the class for an instance
-_CORRUPT = (ISAL_ERROR, zlib.error, brotli.error, zstd.ZstdError)
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})(?:[ \t;][^\n]*)?\r?\n")  # extensions as loosely as libcurl
 
 
@@ -61,9 +63,15 @@ class _Cut(Exception):
     """The stream ended before its end."""
 
 
+class _Corrupt(Exception):
+    """The stream is not in its format, or a sum in it is wrong."""
+
+
 class _TooMany(Exception):
     """The stream has more than `_MOST_MEMBERS` members."""
 
+
+_CORRUPT = (_Corrupt, ISAL_ERROR, zlib.error, brotli.error, zstd.ZstdError)
 
 Decoder = Callable[[BinaryIO, int], Slices[Layer]]
 _Pieces = Iterator[tuple[int, bytes]]  # number of input bytes, and their output
@@ -82,12 +90,12 @@ def gunzip(stream: BinaryIO, cap: int) -> Slices[Layer]:
 
 def inflate(stream: BinaryIO, cap: int) -> Slices[Layer]:
     """Undo deflate, in either of two formats: zlib's by the standard, raw from some servers."""
-    first = _first(stream, 2)
-    if len(first) == 2 and first[0] & 15 == 8 and not (first[0] << 8 | first[1]) % 31:
-        layer = yield from _collect(_inflate(stream, zlib.MAX_WBITS), cap, DEFLATE_STEP_BYTES)
+    head = int.from_bytes(_first(stream, 2))
+    if head & _ZLIB_MASK == _ZLIB_HEAD and not head % 31:
+        layer = yield from _collect(_unzlib(stream), cap, DEFLATE_STEP_BYTES)
         if layer.content or not layer.fault:
             return layer
-    layer = yield from _collect(_inflate(stream, -zlib.MAX_WBITS), cap, DEFLATE_STEP_BYTES)
+    layer = yield from _collect(_inflate(stream), cap, DEFLATE_STEP_BYTES)
     return _or_plain(layer, stream, cap, "deflate")
 
 
@@ -227,17 +235,67 @@ def _stream(decoder: Any, stream: BinaryIO) -> _Pieces:
 def _gunzip(stream: BinaryIO) -> _Pieces:
     stream.seek(0)
     members = 0
-    while (magic := stream.read(2)) == _GZIP_MAGIC:
-        stream.seek(-len(magic), SEEK_CUR)
+    while stream.read(2) == _GZIP_MAGIC:
         members += 1
         if members > _MOST_MEMBERS:
             raise _TooMany
-        yield from _stream(isal_zlib.decompressobj(16 + zlib.MAX_WBITS), stream)
+        yield from _member(stream)
 
 
-def _inflate(stream: BinaryIO, wbits: int) -> _Pieces:
-    stream.seek(0)
-    return _stream(zlib.decompressobj(wbits), stream)
+def _member(stream: BinaryIO) -> _Pieces:
+    """Yield a member of gzip (RFC 1952, 2.3) from behind its magic number. Its sums are checked here: isal would keep
+    the last piece back if they are wrong, and takes some of headers for wrong that come in pieces."""
+    head = _exactly(stream, 8)
+    if head[0] != zlib.DEFLATED:
+        raise _Corrupt
+    head_sum, content_sum, size = isal_zlib.crc32(_GZIP_MAGIC + head), 0, 0
+    for piece in _fields(stream, head[1]):
+        head_sum = isal_zlib.crc32(piece, head_sum)
+        yield len(piece), b""
+    is_sound = not head[1] & _HAS_SUM or _exactly(stream, 2) == struct.pack("<H", head_sum & 0xFFFF)
+    for used_bytes, piece in _stream(isal_zlib.decompressobj(-zlib.MAX_WBITS), stream):
+        content_sum, size = isal_zlib.crc32(piece, content_sum), size + len(piece)
+        yield used_bytes, piece
+    if _exactly(stream, 8) != struct.pack("<LL", content_sum, size & 0xFFFFFFFF) or not is_sound:
+        raise _Corrupt
+
+
+def _fields(stream: BinaryIO, has: int) -> Iterator[bytes]:
+    """Yield the fields of a member's header that it may have or not, in pieces."""
+    if has & _HAS_EXTRA:
+        yield (field := _exactly(stream, 2))
+        size = int.from_bytes(field, "little")
+        for at in range(0, size, _PIECE):
+            yield _exactly(stream, min(_PIECE, size - at))
+    for text in (_HAS_NAME, _HAS_COMMENT):
+        has_more = bool(has & text)
+        while has_more:
+            piece, end, behind = (stream.read(_FIRST_PIECE) or _exactly(stream, 1)).partition(b"\0")
+            stream.seek(-len(behind), SEEK_CUR)
+            yield piece + end
+            has_more = not end
+
+
+def _exactly(stream: BinaryIO, size: int) -> bytes:
+    piece = stream.read(size)
+    if len(piece) < size:
+        raise _Cut
+    return piece
+
+
+def _unzlib(stream: BinaryIO) -> _Pieces:
+    """Yield what is in the format of zlib (RFC 1950), whose sum is checked here for the same reason."""
+    content_sum = 1
+    for used_bytes, piece in _inflate(stream, 2):
+        content_sum = zlib.adler32(piece, content_sum)
+        yield used_bytes, piece
+    if _exactly(stream, 4) != struct.pack(">L", content_sum):
+        raise _Corrupt
+
+
+def _inflate(stream: BinaryIO, begins_at: int = 0) -> _Pieces:
+    stream.seek(begins_at)
+    return _stream(zlib.decompressobj(-zlib.MAX_WBITS), stream)
 
 
 def _unbrotli(stream: BinaryIO) -> _Pieces:
