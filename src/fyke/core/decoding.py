@@ -56,7 +56,7 @@ _STEP_BYTES = {
     "chunked": CHUNKED_STEP_BYTES,
 }
 _CODED = re.compile(rb"\n(?:transfer|content)-encoding:", re.IGNORECASE)
-_NO_CODING = frozenset({"", "identity", "none"})
+NO_CODING = frozenset({"", "identity", "none"})  # names that stand for none
 
 
 class Decoded(NamedTuple):
@@ -165,4 +165,4 @@ def _codings_of(exchange: Exchange) -> list[str]:
 def _codings(exchange: Exchange, field: str) -> list[str]:
     """Return the codings named by header `field`, in the order they were applied."""
     names = (name.partition(";")[0].strip().lower() for value in exchange.headers(field) for name in value.split(","))
-    return [name for name in names if name not in _NO_CODING]
+    return [name for name in names if name not in NO_CODING]

@@ -38,7 +38,7 @@ from fyke.core.decoding import accepted_codings
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Purpose, Visit, headers_of
 from fyke.fetcher.access import HIDDEN, Access, Sites
-from fyke.fetcher.wire.chunks import ChunkedEnd, overlooked_chunks
+from fyke.fetcher.wire.body_end import BodyEnd, is_uncoded, overlooked_end
 from fyke.fetcher.wire.curl import CurlClient
 from fyke.fetcher.wire.request import Done, Option, Request
 from fyke.fetcher.wire.transfer import note
@@ -104,7 +104,7 @@ class Http:
         head = self.request_head(visit.url, shown)
         is_limited = self._access.media_bytes and visit.purpose is Purpose.PAGE
         longest = self._longest if is_limited else None
-        self._curl.start(Request(visit, server, self, head, fields, longest, _chunked, http_1, to_the_end, anew), done)
+        self._curl.start(Request(visit, server, self, head, fields, longest, _ending, http_1, to_the_end, anew), done)
 
     def _longest(self, lines: Sequence[bytes]) -> tuple[int, str] | None:
         """Return the most bytes that an answer with this head may have by its media type, and the reason; None for no
@@ -290,8 +290,10 @@ def _ends_with_connection(exchange: Exchange) -> bool:
     """Return whether only the end of the connection ends the body (RFC 9112, 6.3)."""
     if not exchange.head.startswith(b"HTTP/1"):
         return False
-    codings = ",".join(exchange.headers("transfer-encoding")).lower()
-    return codings.rpartition(",")[2].strip() != "chunked" if codings else not exchange.headers("content-length")
+    fields = exchange.headers("transfer-encoding")
+    if is_uncoded(fields):
+        return not exchange.headers("content-length")
+    return fields[-1].lower().rpartition(",")[2].strip() != "chunked"
 
 
 def _part_of(exchange: Exchange) -> str:
@@ -303,7 +305,7 @@ def _part_of(exchange: Exchange) -> str:
     return "" if found and int(found[1]) + 1 == int(found[2]) else said
 
 
-def _chunked(lines: Sequence[bytes]) -> ChunkedEnd | None:
+def _ending(lines: Sequence[bytes]) -> BodyEnd | None:
     """Return what finds the end of the body, if libcurl does not."""
     coded = any(line[:18].lower() == b"transfer-encoding:" for line in lines)
-    return overlooked_chunks(final_head(lines)) if coded else None
+    return overlooked_end(final_head(lines)) if coded else None

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fyke.core.visits import Exchange, Visit
-from fyke.fetcher.wire.chunks import ChunkedEnd
+from fyke.fetcher.wire.body_end import BodyEnd
 
 Option = tuple[int, Any]
 Done = Callable[[Exchange], None]
 Longest = Callable[[Sequence[bytes]], tuple[int, str] | None]  # by a head: most bytes of body (below 0: none), and why
-Chunked = Callable[[Sequence[bytes]], ChunkedEnd | None]  # by a head: what finds the body's end, if libcurl does not
+Ending = Callable[[Sequence[bytes]], BodyEnd | None]  # by a head: what finds the body's end, if libcurl does not
 
 
 class Dialect(Protocol):
@@ -42,7 +42,7 @@ class Request:
     head: bytes = b""  # the request as it will be on the wire, for the archive
     fields: Sequence[bytes] = ()  # header fields beside those that libcurl writes
     longest: Longest | None = None
-    chunked: Chunked | None = None
+    ending: Ending | None = None
     http_1: bool = False  # ask in HTTP/1.1, even if the server speaks others
     to_the_end: bool = False  # the body ends with the connection, despite Content-Length
     anew: bool = False  # on a new connection, even if one was kept

@@ -19,7 +19,7 @@ from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange, Purpose
 from fyke.fetcher.unfolding import WIRE_BYTES
-from fyke.fetcher.wire.chunks import ChunkedEnd
+from fyke.fetcher.wire.body_end import BodyEnd
 from fyke.fetcher.wire.curl_errors import TransferEnd, transfer_end
 from fyke.fetcher.wire.handshakes import LARGE_BYTES, is_large
 from fyke.fetcher.wire.received import Ends, KeptConnections, received_bytes
@@ -71,7 +71,7 @@ class Slot:
     """One easy handle with the receiving end of its present transfer."""
 
     __slots__ = (
-        "_address", "_answer_at", "_asked_in", "_call", "_calls", "_came_bytes", "_chunked", "_counts", "_ends",
+        "_address", "_answer_at", "_asked_in", "_call", "_calls", "_came_bytes", "_counts", "_ending", "_ends",
         "_fields", "_head_bytes", "_heads", "_limit_bytes", "_manner", "_new_fd", "_paused", "_room_bytes",
         "_sessions", "_steps", "_steps_at_once", "_turn_bytes", "_waits", "_why", "alone", "asked", "body", "curl",
         "cut", "disk_error", "done", "fd", "fruitless", "large", "lines", "refused", "request", "started", "talked",
@@ -123,7 +123,7 @@ class Slot:
         self.cut = False
         self._answer_at = 0  # the line with the status of the latest answer
         self._heads = 0  # blank lines so far
-        self._chunked: ChunkedEnd | None = None  # if libcurl does not find the end of the body
+        self._ending: BodyEnd | None = None  # if libcurl does not find the end of the body
         self.whole = False  # the body was broken off at its end
         self.fd = -1  # of the connection made for this transfer; below 0: none
         self._new_fd = -1  # the same, also without TLS
@@ -224,18 +224,19 @@ class Slot:
                 self._calls.kept.note(self._ends, self._new_fd)
         self.lines.append(line)
         self._head_bytes += len(line)
-        if not line.strip() and (self.request.chunked or self.request.longest):
+        if not line.strip() and (self.request.ending or self.request.longest):
             self._heads += 1
-            if self._heads <= MOST_HEADS:
+            if not self.endless_head:
                 self._read_head(self.lines[self._answer_at :])
-        return 0 if self.endless_head or self.refused else None
+        return 0 if self.endless_head or self.refused or self.whole else None
 
     def _read_head(self, answer: Sequence[bytes]) -> None:
         """Learn from the head of the latest `answer` how long its body may be, and where it ends."""
         if self.request.longest is not None:
             self._limit(self.request.longest(answer))
-        if self.request.chunked is not None:
-            self._chunked = self.request.chunked(answer)
+        if self.request.ending is not None:
+            self._ending = self.request.ending(answer)
+            self.whole = self._ending is not None and self._ending.within(b"") is not None
 
     @property
     def in_head(self) -> bool:
@@ -286,7 +287,7 @@ class Slot:
             self._wait()
             return pycurl.WRITEFUNC_PAUSE  # type: ignore[no-any-return]
         self._turn_bytes += len(chunk) + PIECE_BYTES
-        if self._chunked is not None and (ends_at := self._chunked.within(chunk)) is not None:
+        if self._ending is not None and (ends_at := self._ending.within(chunk)) is not None:
             self.whole, chunk = True, chunk[:ends_at]
         try:
             room = self._room_bytes - self.body.size

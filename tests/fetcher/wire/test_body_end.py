@@ -1,4 +1,4 @@
-"""A body in chunks ends where its last chunk does, whatever other transfer codings it is in."""
+"""A body ends where its last chunk does, or its length says, whatever other transfer codings the head names."""
 
 import asyncio
 import gzip
@@ -14,7 +14,7 @@ from fyke.core.decoding import decode_body
 from fyke.core.outcomes import Outcome
 from fyke.core.slices import whole
 from fyke.fetcher.wire import http
-from fyke.fetcher.wire.chunks import MOST_LINE_BYTES, ChunkedEnd
+from fyke.fetcher.wire.body_end import MOST_LINE_BYTES, ChunkedEnd, LengthEnd, overlooked_end
 from fyke.fetcher.wire.transfer import MOST_HEADS, MOST_LINES
 
 PAGE = b"<p>A page of some length</p>" * 400
@@ -83,6 +83,48 @@ async def test_an_answer_in_more_codings_is_had_whole_on_a_connection_that_is_ke
         assert (decoded.content, decoded.fault) == (PAGE, "")
 
 
+@given(strategies.integers(0, 2000), strategies.lists(strategies.integers(0, 1000), max_size=9))
+def test_the_end_by_length_is_found_wherever_the_wire_is_cut(length: int, sizes: list[int]) -> None:
+    ending, at = LengthEnd(length), 0
+    for size in [*sizes, 3000]:
+        if (found := ending.within(bytes(size))) is not None:
+            assert at + found == length
+            return
+        at += size
+        assert at < length
+
+
+NO_CODINGS = [b"identity", b"Identity , identity", b"", b"none", b"identity\r\nTransfer-Encoding: identity"]
+
+
+@pytest.mark.parametrize("size", [0, 1, len(PAGE)])
+@pytest.mark.parametrize("coding", NO_CODINGS)
+async def test_an_answer_in_no_coding_ends_at_its_length_on_a_connection_that_is_kept(coding: bytes, size: int) -> None:
+    """libcurl waits for the end of the connection, browsers do not."""
+    fields = [b"Content-Length: %d\r\n" % size, b"Transfer-Encoding: %s\r\n" % coding]
+    for some in (fields, fields[::-1], [*fields, fields[0]]):
+        head = b"HTTP/1.1 200 OK\r\n%s\r\n" % b"".join(some)
+        async with web(saying(HINT, head, PAGE[:size], b"HTTP/1.1 200 OK\r\n")) as server, Client() as client:
+            answer = await client.get(server.url())
+            assert (answer.outcome, answer.detail, answer.truncated) == (Outcome.OK, "", "")
+            assert (answer.head, answer.body.read()) == (head, PAGE[:size])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        *("Transfer-Encoding: identity", "Content-Length: 5", "Transfer-Encoding: gzip\r\nContent-Length: 5"),
+        *(
+            "Transfer-Encoding: identity\r\nContent-Length: " + said
+            for said in ("+5", "5x", "", "5\r\nContent-Length: 6")
+        ),
+        "Transfer-Encoding: identity\r\nContent-Length: " + "9" * 10_000,
+    ],
+)
+def test_without_one_length_libcurl_decides(fields: str) -> None:
+    assert overlooked_end(f"HTTP/1.1 200 OK\r\n{fields}\r\n\r\n".encode()) is None
+
+
 async def test_its_limits_are_those_of_every_answer() -> None:
     wire = chunked([(b"x" * 5000, b"")], [])
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"
@@ -111,8 +153,8 @@ HINT = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
 async def test_a_flood_of_heads_is_read_a_few_times_at_most(many: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """If all that came were read at the end of each head, work would grow with its square."""
     read: list[int] = []
-    reading = http._chunked
-    monkeypatch.setattr(http, "_chunked", lambda lines: (read.append(len(lines)), reading(lines))[1])
+    reading = http._ending
+    monkeypatch.setattr(http, "_ending", lambda lines: (read.append(len(lines)), reading(lines))[1])
     async with web(saying(many * 5000)) as server, Client(timeout_s=20.0) as client:
         answer = await client.get(server.url())
         assert answer.outcome is Outcome.BAD_ANSWER
