@@ -1,5 +1,6 @@
 """What an HTML page links to, asks of robots, and is called."""
 
+import gzip
 from collections.abc import Callable
 
 import pytest
@@ -7,6 +8,9 @@ import pytest
 from fyke.core.markup import MAX_BYTES
 from fyke.core.resolve import MOST_WRITTEN_BYTES
 from fyke.core.visits import Page
+from fyke.harvest import Parser
+from fyke.harvest.large_pages import opened
+from harvest.conftest import make_answer
 
 Read = Callable[..., Page]
 
@@ -180,6 +184,16 @@ def test_of_long_links_as_many_are_read_as_are_resolved(read: Read) -> None:
 def test_what_is_not_read_of_a_page_is_said(read: Read) -> None:
     page = read(b"<template>" + b"<div><a href=first></a>" * 300_000 + b"<a href=last>")
     assert page.links.pages == ["first"] and page.cut
+
+
+@pytest.mark.parametrize("requisites", [False, True])
+def test_links_before_the_cut_are_read_however_the_page_was_cut(requisites: bool) -> None:
+    """Of one that unfolds to too much, none was if trees were asked for."""
+    exchange = make_answer(fields="Content-Encoding: gzip")
+    exchange.body.write(gzip.compress(b"<a href=first><math><a href=second>" + b"x" * 9000))
+    page = opened(Parser(requisites=requisites), 5000, exchange)
+    Parser(requisites=requisites).process(page)
+    assert (page.links.pages, page.cut) == (["first", "second"], True)
 
 
 def test_relations_that_lead_to_pages(read: Read) -> None:

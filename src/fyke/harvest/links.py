@@ -89,8 +89,10 @@ class HtmlLinks:
                 break
             if (found := self._scanned(page, piece)) is not None:
                 self._note(page, found)
-            elif not page.cut:  # once cut, its safe part is not even asked for
+            elif trees < MOST_TREES:
                 trees = self._read_parts(page, piece, trees)
+            else:  # its safe part is not even asked for
+                page.cut = True
             del piece, found  # before the next is made
         page.links.pages = fit(page.links.pages)
         if page.links.base != page.url and _BLANK.search(page.beginning(MAX_BYTES)):
