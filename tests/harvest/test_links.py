@@ -4,12 +4,14 @@ import gzip
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given, strategies
 
 from fyke.core.markup import MAX_BYTES
 from fyke.core.resolve import MOST_WRITTEN_BYTES
 from fyke.core.visits import Page
 from fyke.harvest import Parser
 from fyke.harvest.large_pages import opened
+from fyke.harvest.links import MOST_TREES
 from harvest.conftest import make_answer
 
 Read = Callable[..., Page]
@@ -57,6 +59,62 @@ Read = Callable[..., Page]
 )
 def test_links_to_pages(read: Read, html: str, pages: list[str]) -> None:
     assert read(html).links.pages == pages
+
+
+ITEMS = [
+    "<a href=x>",
+    "<p>text</p>",
+    "<a href='y&amp;z=1' rel=nofollow>",
+    "<iframe src=f></iframe>",
+    "<link rel=next href=n>",
+]
+ITEMS += [
+    "<img src=i srcset='j 2x'>",
+    "<meta http-equiv=refresh content='0;url=r'>",
+    "<!-- <a href=no> -->",
+    "<script>'<a href=no>'</script>",
+]
+
+
+@given(strategies.lists(strategies.sampled_from(ITEMS), max_size=6).map("".join), strategies.sampled_from("\"'"))
+@pytest.mark.parametrize("requisites", [False, True])
+def test_a_document_in_a_frame_gives_the_links_that_it_would_give_as_a_page(
+    read: Read, requisites: bool, html: str, quote: str
+) -> None:
+    """They are relative to the base of the page, and nothing else of it is the page's: title, what robots are asked."""
+    text = "<title>no</title>" + html
+    framed = text.replace("&", "&amp;").replace(quote, f"&#{ord(quote)};")
+    page = read(
+        f"<base href=/b/><title>t</title><iframe srcdoc={quote}{framed}{quote}></iframe>", requisites=requisites
+    )
+    alone = read(f"<base href=/b/>{html}", requisites=requisites)
+    assert page.links == alone.links
+    assert (page.title, page.noindex, page.nofollow) == ("t", False, False)
+
+
+@pytest.mark.parametrize(
+    ("html", "pages"),
+    [
+        ("<iframe srcdoc='<a href=x>' src=y></iframe><a href=z>", ["z", "y", "x"]),
+        ("<iframe srcdoc='<iframe srcdoc=&quot;<a href=x>&quot;></iframe><a href=y>'></iframe>", ["y"]),
+        ("<iframe srcdoc='<base href=/b/><a href=x>'></iframe><a href=y>", ["y"]),
+        ("<iframe srcdoc='<meta name=robots content=none><a href=x>'></iframe><a href=y>", ["y"]),
+        ("<iframe srcdoc='<base target=_top><a href=x>'></iframe>", ["x"]),
+        ("<iframe srcdoc='' src=y></iframe><iframe srcdoc></iframe><a srcdoc='<a href=x>'>", ["y"]),
+    ],
+)
+def test_documents_in_frames(read: Read, html: str, pages: list[str]) -> None:
+    """Those with a base of their own, and those that ask something of robots, are not read."""
+    page = read(html)
+    assert (page.links.pages, page.links.base) == (pages, "http://example.com/dir/page.html")
+    assert not (page.noindex or page.nofollow)
+
+
+def test_of_documents_in_frames_some_are_read(read: Read) -> None:
+    for count in (MOST_TREES, MOST_TREES + 1, 100_000):
+        page = read("".join(f"<iframe srcdoc='<a href={n}>'></iframe>" for n in range(count)))
+        assert page.links.pages[:MOST_TREES] == [str(n) for n in range(MOST_TREES)]
+        assert len(page.links.pages) <= MOST_TREES**2 and page.cut == (count > MOST_TREES)
 
 
 def test_all_kinds_at_once_are_in_order_by_kind_and_once(read: Read) -> None:

@@ -31,6 +31,7 @@ ATTRIBUTES = [
     *("href='a&copy;'", "href='a&copy'", "href='&#x41;'", "href='?a&b='", "href='a\r\nb'", "href=' t '", "href=&"),
     *("rel=nofollow", "rel='x NoFollow'", "rel", "rel='a\x0bnofollow'", "rel=next", "rel=stylesheet", "src=s"),
     *("name=robots content=nofollow", "name=fyke content='noindex,x'", "name=Robots content=none", "content=c"),
+    *("srcdoc='<a href=d>'", 'srcdoc="<base href=/b/>"', "srcdoc='&lt;a href=d>'", "srcdoc", "SRCDOC=<a"),
     *("http-equiv=refresh content='0;url=r'", 'class="a\'b"', "title='>'", "xlink:href=l", "=x", "'", '"', "/"),
 ]
 TEXTS = [

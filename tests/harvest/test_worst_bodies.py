@@ -84,6 +84,11 @@ READERS: dict[str, tuple[Reader, list[bytes]]] = {
     "feed": (document("text/xml", before=b"<rss>"), [b"<item><link>", b"]]>", b"<!--", b"<!DOCTYPE [", b"<?", b"'"]),
     "gzip": (document("application/gzip", "http://h/sitemap.xml.gz"), [gzip.compress(b"", mtime=0), b"\x1f\x8b"]),
     "html": (document("text/html"), [b"<", b"<!--", b"<a href=x>", b"<x a ", b"<meta charset=", b"&", b"\xc3", b"\0"]),
+    "frames": (
+        document("text/html"),
+        [b"<iframe srcdoc='<a href=x>'></iframe>", b"<iframe srcdoc=x>", b"<iframe srcdoc='"],
+    ),
+    "framed": (document("text/html", before=b"<iframe srcdoc='"), [b"&lt;", b"&lt;a href=x>", b"&", b"<option>"]),
     "options": (document("text/html", before=b"<select>"), [b"<option>", b"<option>a</option>"]),
     "options in no charset": (
         document("text/html", before=b"<meta a=charset>" + b"x" * 2000 + b"<select>"),

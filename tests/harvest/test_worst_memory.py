@@ -49,6 +49,12 @@ BODIES: dict[str, tuple[str, bytes, bytes]] = {  # media type, how it begins, an
     "a page and its parts without frames": (
         "text/html", b"", b"%b<noframes>%b</noframes>" % (2 * (b"<p id=i name=n>" * 190_000,)),
     ),
+    "documents in frames": (
+        "text/html", b"", b'<iframe srcdoc="%b"></iframe>' % (b"&lt;p id=i name=n>" * 40_000),
+    ),
+    "a page and a document in its frame": (
+        "text/html", b"", b'%b<iframe srcdoc="%b"></iframe>' % (2 * (b"<p id=i name=n>" * 190_000,)),
+    ),
     "fonts made again": ("text/html", b"".join(b"<font size=%d>" % size for size in range(900)), b"<p>"),
 }  # fmt: skip
 

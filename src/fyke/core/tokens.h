@@ -21,7 +21,7 @@ typedef struct {
     const byte *start, *end;
 } Text;
 
-enum { HREF, REL, CONTENT, META_NAME, HTTP_EQUIV, SRC, XLINK, KEPT };
+enum { HREF, REL, CONTENT, META_NAME, HTTP_EQUIV, SRC, XLINK, SRCDOC, KEPT };
 
 typedef struct {
     char name[NAME + 1]; /* in lower case; empty if longer */
@@ -60,7 +60,7 @@ static void keep(Tag *tag, const byte *name, const byte *end, Text value) {
         int size;
         const char *name;
     } kept[KEPT] = {{4, "href"}, {3, "rel"}, {7, "content"}, {4, "name"}, {10, "http-equiv"}, {3, "src"},
-                    {10, "xlink:href"}};
+                    {10, "xlink:href"}, {6, "srcdoc"}};
     for (int which = 0; which < KEPT; which++)
         if (end - name == kept[which].size && begins(name, end, kept[which].name)) {
             if (!tag->has[which]) tag->has[which] = true, tag->value[which] = value;

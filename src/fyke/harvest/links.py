@@ -109,25 +109,43 @@ class HtmlLinks:
                 page.drop_tree()  # before the next is made: each may be large
             root = self._tree(page, part, first=not trees).root
             trees += 1
-            unframed: list[bytes] = []
+            texts: list[tuple[bytes, bool]] = []
             if root is not None:
                 self._note(page, of_tree(self._engine.find, root, self._product))
-                unframed = self._noframes(root)
+                texts = self._documents(page, root)
                 if self._requisites:
                     page.links.requisites += html_requisites(self._engine.find, root)
             del root
-            for text in unframed:
+            for text, is_framed in texts:
                 page.drop_tree()
-                within = tree_of(text).root
-                if within is not None:
-                    self._note(page, of_tree(self._engine.find, within, self._product))
-                del within
+                self._read_document(page, text, is_framed=is_framed)
         return trees
 
-    def _noframes(self, root: LexborNode) -> list[bytes]:
-        """Return the parts for readers without frames, which are text to an HTML parser."""
-        found = self._engine.find("noframes", root)[:MOST_TREES]
-        return [node.text().encode("utf-8", "replace") for node in found]
+    def _documents(self, page: Page, root: LexborNode) -> list[tuple[bytes, bool]]:
+        """Return what is text to an HTML parser: parts for readers without frames, and documents in frames (True)."""
+        found = self._engine.find("noframes,iframe[srcdoc]", root)
+        page.cut |= len(found) > MOST_TREES
+        texts = []
+        for node in found[:MOST_TREES]:
+            is_framed = node.tag == "iframe"
+            text = node.attributes["srcdoc"] or "" if is_framed else node.text()
+            texts.append((text.encode("utf-8", "replace"), is_framed))
+        return texts
+
+    def _read_document(self, page: Page, text: bytes, *, is_framed: bool) -> None:
+        """Read `text` that was in a page. A document in a frame gives links, but none if it has a base of its own or
+        asks something of robots. Frames in it are not looked into."""
+        root = tree_of(text).root
+        if root is None:
+            return
+        found = of_tree(self._engine.find, root, self._product)
+        if is_framed:
+            if any(kind in ("base", "meta") for kind, *_ in found.others):
+                return
+            found = found._replace(title="")
+            if self._requisites:
+                page.links.requisites += html_requisites(self._engine.find, root)
+        self._note(page, found)
 
     def _read_blank(self, page: Page) -> None:
         """Add the base if an empty link or a fragment leads there, because a <base> makes it another page."""

@@ -3,8 +3,8 @@
    Called by fyke.harvest.links for pages whose tree nobody asks for. It is optional; without it the tree is made.
    It follows the tokenizer of the HTML standard (13.2.5), and tree construction (13.2.6) only as far as it tells whether
    a tag becomes an element, and where. If that is not enough it returns None, and the tree decides: in templates, frames,
-   MathML, in tags that an inline SVG or a <select> seldom holds, and in a table outside its cells (links there move
-   before the table).
+   MathML, in documents that a frame holds (srcdoc), in tags that an inline SVG or a <select> seldom holds, and in a table
+   outside its cells (links there move before the table).
 
    Invariant: a result that is not None is what fyke.harvest.links reads out of lexbor's tree of the same bytes. Time
    and memory are linear in the page. */
@@ -260,6 +260,7 @@ static int read_kept(Scan *scan, const Tag *tag) {
     if (*name == 'm') return read_meta(scan, tag);
     if (*name == 'l') return is_empty(tag, HREF) ? DONE : note(scan, tag, HREF, REL);
     if (*name == 'b') return tag->has[HREF] ? note(scan, tag, HREF, -1) : DONE;
+    if (!is_empty(tag, SRCDOC)) return UNSURE;
     int step = is_empty(tag, SRC) ? DONE : note(scan, tag, SRC, -1);
     return step ? step : skip_raw(scan, name, NULL);
 }
