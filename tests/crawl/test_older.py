@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from commands import in_process
 from crawl.raw_answers import raw_server
 from crawl.runs import crawl, settings
