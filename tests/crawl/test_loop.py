@@ -23,6 +23,7 @@ from fyke.core.clock import VirtualClock
 from fyke.core.config import CrawlSection, FrontierSection, Scope
 from fyke.core.messages import Links, Rules
 from fyke.core.outcomes import Outcome
+from fyke.core.pace import LIGHT_S, Pace
 from fyke.core.slices import Steps, whole
 from fyke.core.urls import locate, split
 from fyke.core.visits import Visit, visits_of
@@ -519,6 +520,28 @@ def test_what_ended_waits_for_what_is_about_to_end(tmp_path: Path) -> None:
     takes = asyncio.run(pages_of_turns())
     assert sum(takes) == visits
     assert sum(map(bool, takes)) <= visits / 4
+    crawl.close()
+
+
+def test_a_long_turn_is_no_quiet_in_which_heavy_work_goes_on(tmp_path: Path) -> None:
+    """Nothing light can end during a step, however slow the machine is."""
+    crawl = SmallCrawl(tmp_path, small_web(2))
+    pace = Pace(crawl.clock)
+    loop = Loop(replace(crawl.engines, pace=pace), ASKED, crawl.clock, crawl.news)
+    busy: list[bool] = []
+
+    def long_steps() -> Steps[None]:
+        for _ in range(5):
+            crawl.clock.advance(10 * LIGHT_S)
+            yield
+            busy.append(pace.busy)
+        crawl.clock.advance(10 * LIGHT_S)
+
+    pace.note_busy()
+    asyncio.run(loop._take(long_steps()))
+    assert busy == [True] * 5 and pace.busy
+    crawl.clock.advance(1.1 * LIGHT_S)
+    assert not pace.busy
     crawl.close()
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from fyke.core.pace import Pace
 from fyke.core.slices import Steps
 from fyke.crawl.outbox import Outbox
 from fyke.crawl.remote import Remote
@@ -86,3 +87,4 @@ class Engines:
     remote: Remote | None = None  # if there are other agents
     revisits: Revisits | None = None  # if the crawl does not end
     rewriting: Rewriting | None = None  # if links are rewritten
+    pace: Pace | None = None  # that the fetcher keeps; it is told how long the loop takes

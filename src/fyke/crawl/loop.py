@@ -32,6 +32,7 @@ from fyke.core.clock import Clock
 from fyke.core.config import CrawlSection
 from fyke.core.hours import HostHours
 from fyke.core.messages import Links, Outcomes, links_of
+from fyke.core.pace import Pace
 from fyke.core.slices import Steps, whole
 from fyke.crawl.engines import Engines
 from fyke.crawl.keeper import Keeper
@@ -97,6 +98,7 @@ class Loop:
         self._least_merge_s = least_merge_s
         self._linger_s = linger_s
         self._hours = hours or HostHours()
+        self._pace = engines.pace or Pace(clock)
         self._merge_at = 0.0  # when the frontier may merge less than a full batch again
         self.moved = False  # whether anything in the frontier moved in the last turn
         self._is_turning = False
@@ -126,13 +128,17 @@ class Loop:
 
     async def _take(self, steps: Steps[None]) -> None:
         """Take all `steps`, with turns of others in between; also if cancelled, because a checkpoint in the midst of a
-        turn would not be whole."""
+        turn would not be whole. Nothing light ends during a step, so its time is left out of `pace`."""
         self._is_turning = True
         try:
+            begun = self._clock.now()
             for _ in steps:
+                self._pace.held_up(self._clock.now() - begun)
                 await asyncio.sleep(0)
+                begun = self._clock.now()
         finally:
             whole(steps)
+            self._pace.held_up(self._clock.now() - begun)
             self._is_turning = False
 
     def turn(self) -> None:

@@ -344,7 +344,9 @@ class Rooms:
         new_text = NewText() if self._config.frontier.trap_pages else None
         printing = None if self.rewriting is None else Printing(self._prepared.rules)
         gathering = Gathering(self._harvest, self.barn, new_text, printing, listens=revisits is not None)
-        return Engines(self.frontier, self.fetcher, gathering, self.outbox, remote, revisits, self.rewriting)
+        return Engines(
+            self.frontier, self.fetcher, gathering, self.outbox, remote, revisits, self.rewriting, self._pace
+        )
 
     @property
     def brought(self) -> int:
