@@ -227,7 +227,7 @@ def test_killed_passes_lose_no_page_and_visit_none_twice(tmp_path: Path) -> None
             site.answers[f"/p{page}"] = (200, {"Content-Type": "text/html"}, b"another text")
         site.asked.clear()
         config = settings(tmp_path, politeness={"host_delay_s": 0.05}, store=store)
-        begun = crawl(into, config, "--again", "--for", "1s")
+        begun = crawl(into, config, "--again", "--for", "2s")
         assert begun.summary["ending"] == "time" and begun.summary["again"]["number"] == 1
         kills = sum(crawl_killed(into, config, 0.8 + rng.random(), "--again") for _ in range(5))
         assert kills >= 3

@@ -1,6 +1,7 @@
 """Seeds from lists: every kind of source gives its URLs, none is lost or made up, and what is wrong is told."""
 
 import fcntl
+import gc
 import gzip
 import io
 import json
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import termios
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,10 +20,12 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import settings as settings_of_laws
 from hypothesis import strategies as st
 
-from crawl.runs import archived, begin, command, crawl, crawl_killed, fyke, settings, wait_until
+from crawl.runs import archived, begin, command, crawl, crawl_here, crawl_killed, fyke, settings, wait_until
 from crawl.small_site import SmallSite, small_site
+from fyke.archive.directory import CrawlDirectory
 from fyke.archive.reading import read_table
 from fyke.archive.seed_list import SeedList
+from fyke.core.config import load
 from fyke.core.errors import ConfigurationError
 from fyke.core.urls import SCHEMES
 from fyke.crawl import seed_sources
@@ -403,17 +406,60 @@ def test_a_signal_to_stop_ends_the_reading_at_once(
     assert line.startswith("fyke: stopped while seeds were read") and "same command" in line
 
 
+@pytest.mark.parametrize(("source", "agents"), [("-", "1"), ("-", "2"), ("/dev/zero", "1")])
+def test_the_end_of_the_time_ends_the_reading(site: SmallSite, tmp_path: Path, source: str, agents: str) -> None:
+    """As a signal does. The line says which seeds were not read; a later run reads all."""
+    config = settings(tmp_path, dns={"private": ["127.0.0.1"]})
+    process, pipe = begun_to_read(tmp_path / "a", source, config, "--agents", agents, "--for", "2s")
+    out, errors = process.communicate(timeout=12)
+    os.close(pipe)
+    assert process.returncode == 0 and not (tmp_path / "a").exists()
+    assert (summary := json.loads(out))["ending"] == "time" and summary["pages"] == summary["visits"] == 0
+    (line,) = errors.splitlines()
+    assert line.startswith("fyke: its time was over while seeds were read") and "same command" in line
+    assert f"after the first {1 if source == '-' else 0} were not read" in line
+    list_ = made(tmp_path, f"{site.url}p5\n{site.url}p6\n".encode())
+    assert crawl(tmp_path / "a", config, "--seeds", str(list_), "--agents", agents, "--for", "60s").status == 0
+    assert {f"{site.url}p5", f"{site.url}p6"} <= {*archived(tmp_path / "a")}
+
+
+@pytest.mark.parametrize("comes_in", ["write", "compare"])
+def test_a_signal_that_comes_while_a_seed_is_kept_is_told_in_a_line_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comes_in: str
+) -> None:
+    """Also if the source is between two seeds: nothing is told of how it is left."""
+
+    def struck(_: SeedList, urls: Iterable[str]) -> None:
+        assert next(iter(urls)) == HOSTS[0]
+        signal.raise_signal(signal.SIGTERM)
+
+    list_, config = made(tmp_path, "\n".join(HOSTS).encode()), settings(tmp_path)
+    if comes_in == "compare":
+        (tmp_path / "a").mkdir()
+        with CrawlDirectory(tmp_path / "a").recorded(load(config), HOSTS):
+            pass
+    monkeypatch.setattr(SeedList, comes_in, struck)
+    run = crawl_here(tmp_path / "a", config, "--seeds", str(list_))
+    assert run.status == 0 and run.errors.count("\n") == 1 and "after the first 1 were not read" in run.errors
+    gc.collect()  # a warning of what could not be raised would be an error
+
+
 def test_a_crawl_that_is_there_stays_as_it_is_when_the_reading_is_stopped(site: SmallSite, tmp_path: Path) -> None:
     config = settings(tmp_path, dns={"private": ["127.0.0.1"]})
     list_ = made(tmp_path, b"http://a.example/\n" + f"{site.url}p5\n".encode())
-    for more in ((), ("--pages", "9")):  # one has ended; one goes on
+    for more, ending, status in (  # one has ended; the others go on
+        ((), "stopped", 130),
+        (("--pages", "9"), "stopped", 130),
+        (("--pages", "9", "--for", "2s"), "time", 0),
+    ):
         assert crawl(tmp_path / "a", config, "--seeds", str(list_), "--pages", "1").status == 0
         before = sorted(archived(tmp_path / "a"))
         process, pipe = begun_to_read(tmp_path / "a", "-", config, *more)
-        process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=10)
-        assert errors.count("\n") == 1 and process.returncode == 130
-        assert (summary := json.loads(out))["ending"] == "stopped" and summary["pages"] == 1
+        if ending == "stopped":
+            process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=12)
+        assert errors.count("\n") == 1 and process.returncode == status
+        assert (summary := json.loads(out))["ending"] == ending and summary["pages"] == 1
         os.close(pipe)
         assert sorted(archived(tmp_path / "a")) == before
     assert crawl(tmp_path / "a", config, "--seeds", str(list_), "--pages", "9").status == 0

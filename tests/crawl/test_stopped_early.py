@@ -39,11 +39,23 @@ def site() -> Iterator[SmallSite]:
         yield made
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)], ids=["int", "term"])
+@pytest.mark.parametrize(
+    ("number", "status", "ending"),
+    [(signal.SIGINT, 130, "stopped"), (signal.SIGTERM, 0, "stopped"), (None, 0, "time")],
+    ids=["int", "term", "time"],
+)
 @pytest.mark.parametrize(("where", "agents"), [("made", "1"), ("made", "2"), ("asked", "1")])
 def test_a_crawl_that_is_opened_is_stopped(
-    site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, agents: str, number: int, status: int
+    site: SmallSite,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    where: str,
+    agents: str,
+    number: int | None,
+    status: int,
+    ending: str,
 ) -> None:
+    """By a signal, or because its time is over."""
     (tmp_path / "slow.py").write_text(SLOW.format(folder=str(tmp_path)))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     config = settings(tmp_path, dns={"private": ["127.0.0.1"]}, plugins={"filters": ["slow:Slow"]})
@@ -52,16 +64,18 @@ def test_a_crawl_that_is_opened_is_stopped(
     before = sorted(archived(into))
     (tmp_path / where).touch()
     process = begin(
-        into, config, "--pages", "9", *more,
+        into, config, "--pages", "9", *more, *(() if number else ("--for", "4s")),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     wait_for(tmp_path / "waits")
-    process.send_signal(number)
+    if number is not None:
+        process.send_signal(number)
     out, errors = process.communicate(timeout=15)
     assert process.returncode == status, errors
-    assert (summary := json.loads(out))["ending"] == "stopped" and summary["pages"] == 2
+    assert (summary := json.loads(out))["ending"] == ending and summary["pages"] == 2
     (line,) = errors.splitlines()
-    assert line.startswith("fyke: stopped while the crawl was opened") and "the same command" in line
+    how = "stopped" if number else "its time was over"
+    assert line.startswith(f"fyke: {how} while the crawl was opened") and "the same command" in line
     assert sorted(archived(into)) == before
     assert crawl(into, config, "--pages", "9", *more).summary["pages"] == 9
 

@@ -148,9 +148,9 @@ def crawl(asked: CrawlArguments) -> None:
         summary = rooms.run.crawl_with_panel(
             directory, settings, console, asked.seeds or (), asked_pass=asked_pass, metrics=asked.metrics
         )
-    except Stopped:
+    except Stopped as stopped:
         if asked.as_json:
-            print_json(rooms.run.stopped_before(directory).as_dict())
+            print_json(rooms.run.stopped_before(directory, stopped).as_dict())
         raise
     if asked.as_json:
         print_json(summary.as_dict())

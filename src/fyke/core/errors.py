@@ -53,11 +53,13 @@ class MissingExtra(FykeError):
 
 
 class Stopped(FykeError):
-    """A signal came before there was a crawl to stop: Ctrl-C, or (`terminated`) SIGTERM."""
+    """Ctrl-C or another signal came before there was a crawl to stop. Or something that was `asked` for: SIGTERM, or
+    the end of the time (`time_is_up`)."""
 
-    def __init__(self, said: str, *, terminated: bool) -> None:
+    def __init__(self, said: str, *, asked: bool, time_is_up: bool) -> None:
         super().__init__(said)
-        self.exit_status = 0 if terminated else EXIT_INTERRUPTED
+        self.time_is_up = time_is_up
+        self.exit_status = 0 if asked else EXIT_INTERRUPTED
 
 
 class BadQuery(ConfigurationError):

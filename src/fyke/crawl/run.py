@@ -10,8 +10,9 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, nullcontext, suppress
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, closing, nullcontext, suppress
 from math import inf
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from fyke.archive.inspect import ending_of
 from fyke.archive.statistics import totals_of
 from fyke.core.clock import Clock
 from fyke.core.config import Config
-from fyke.core.errors import EXIT_INTERRUPTED, DirectoryInUse, DiskFull, FykeError, LimitMet, NetworkDown
+from fyke.core.errors import EXIT_INTERRUPTED, DirectoryInUse, DiskFull, FykeError, LimitMet, NetworkDown, Stopped
 from fyke.core.memory import let_go_of_libraries, peak_memory_bytes
 from fyke.core.plugins import named, schemes_of
 from fyke.core.rewrite_rules import rewrite_rules_of
@@ -51,7 +52,11 @@ from fyke.frontier.quota import PageLimits
 from fyke.progress import Progress, print_line
 from fyke.quantities import duration, size
 
-STOPPED_EARLY = "stopped while the crawl was opened, before the first request; the same command goes on"
+OPENING = "while the crawl was opened, before the first request; the same command goes on"
+READING = (
+    "while seeds were read, before the first request: those after the first {:,} were not read; the same command begins"
+    " again"
+)
 ROOM_BYTES = 16 << 20  # free, with which a paused crawl goes on; doubled each time that it was too little
 ROOM_BEAT_S = 1.0
 SWITCH_S = 0.0005  # for which a thread that reads a large page keeps the loop waiting
@@ -77,7 +82,7 @@ def crawl_with_panel(
     several = config.crawl.agents > 1 or division(directory.state).agents > 1
     with ForkServer() if several else nullcontext() as forks:  # before plug-ins are loaded: each agent has its own
         run = _CrawlRun(directory, config, console, asked_pass, metrics, forks)
-        with stopped_at_once(STOPPED_EARLY):
+        with run.stopped_at_once():
             summary = run.whole(sources)
     if nothing_reached(summary):
         met = ", ".join(name.replace("_", " ") for name in summary.statistics.outcomes)
@@ -97,18 +102,6 @@ def _tune() -> None:
     sys.setswitchinterval(SWITCH_S)
 
 
-def _reading(sources: SeedSources, console: Console) -> Iterator[str]:
-    """Yield the URLs of `sources`; show the progress, and at the end what was left out. Raises Stopped."""
-    stopped = "stopped while seeds were read, before the first request; the same command begins again"
-    with stopped_at_once(stopped), Progress(console, "reading seeds") as progress:
-        for count, url in enumerate(sources):
-            if not count % 10_000:
-                progress.tell(f"reading seeds: {count:,}", 0, 0)
-            yield url
-    if sources.complaint:
-        print_line(console, f"fyke: {sources.complaint}")
-
-
 class _CrawlRun:
     """One run of a crawl: with as many agents as it is to have, through full disks, to its ending."""
 
@@ -125,16 +118,47 @@ class _CrawlRun:
         self._directory, self._config, self._console = directory, config, console
         self._asked_pass, self._metrics, self._forks = asked_pass, metrics, forks
         self._stops: list[int] = []  # signals that came while there was no agent to stop
-        self._time_is_up_at = inf  # by the clock of the event loop
+        self._time_is_up_at = time.monotonic() + (config.crawl.for_s or inf)
+        self._sources: SeedSources | None = None  # of seeds, while they are read
         self._told_of_clock = False
         self._room_bytes = 0  # with which it went on the last time, at `_went_on_at`
         self._went_on_at = 0.0
 
+    def stopped_at_once(self) -> AbstractContextManager[None]:
+        """As the function, until the time of the crawl is over."""
+        return stopped_at_once(self._doing, self._left_s)
+
+    def _doing(self) -> str:
+        """Say what is being done before the crawl runs."""
+        return OPENING if self._sources is None else READING.format(self._sources.seeds)
+
+    @property
+    def _left_s(self) -> float:
+        """Of the time asked for; pauses count too."""
+        return self._time_is_up_at - time.monotonic()
+
     def whole(self, sources: Sequence[str]) -> Summary:
         """Begin or go on, also at the seeds of `sources`, unless nothing is left to do."""
+        if not sources:
+            return self._with_seeds(None)
+        found = SeedSources(sources, schemes_of(named(self._config.plugins, "protocols")))
+        with closing(self._reading(found)) as listed:
+            return self._with_seeds(listed)
+
+    def _reading(self, sources: SeedSources) -> Generator[str]:
+        """Yield the URLs of `sources`; show the progress, and at the end what was left out."""
+        with Progress(self._console, "reading seeds") as progress:
+            self._sources = sources
+            for count, url in enumerate(sources):
+                if not count % 10_000:
+                    progress.tell(f"reading seeds: {count:,}", 0, 0)
+                yield url
+            self._sources = None
+        if sources.complaint:
+            print_line(self._console, f"fyke: {sources.complaint}")
+
+    def _with_seeds(self, listed: Iterable[str] | None) -> Summary:
         directory, config, console = self._directory, self._config, self._console
-        found = SeedSources(sources, schemes_of(named(config.plugins, "protocols")))
-        listed = _reading(found, console) if sources else None
         if self._asked_pass is not None:
             if directory.holds_crawl:
                 directory.compare(config)
@@ -155,8 +179,6 @@ class _CrawlRun:
     async def to_its_end(self, listed: Iterable[str] | None) -> Summary:
         """Crawl, also from the seeds in `listed`. If the disk is full, wait for room, and go on from the last
         checkpoint."""
-        if self._config.crawl.for_s:  # a pause counts too
-            self._time_is_up_at = asyncio.get_running_loop().time() + self._config.crawl.for_s
         while True:
             try:
                 if self._forks is None:
@@ -172,7 +194,7 @@ class _CrawlRun:
         """Wait for room, as long as for a host that rests; return False if none comes, or a limit was met. Signals to
         stop end the wait."""
         stop, clock = asyncio.Event(), asyncio.get_running_loop().time
-        wait_s = min(self._config.crawl.wait_s, self._time_is_up_at - clock())
+        wait_s = min(self._config.crawl.wait_s, self._left_s)
         if isinstance(error, LimitMet) or wait_s <= 0:
             return False
         is_new = clock() - self._went_on_at > self._config.crawl.wait_s  # otherwise the work under way takes more
@@ -195,7 +217,7 @@ class _CrawlRun:
     async def _with_one_agent(self, listed: Iterable[str] | None) -> Summary:
         directory = self._directory
         async with AsyncExitStack() as opened:
-            with stopped_at_once(STOPPED_EARLY):
+            with self.stopped_at_once():
                 agent = Agent(directory, self._config, listed=listed, asked_pass=self._asked_pass)
                 await opened.enter_async_context(agent)
                 self._tell_of(agent.clock)
@@ -208,7 +230,7 @@ class _CrawlRun:
     async def _with_agents(self, listed: Iterable[str] | None, forks: ForkServer) -> Summary:
         directory, config = self._directory, self._config
         with ExitStack() as locked:
-            with stopped_at_once(STOPPED_EARLY):
+            with self.stopped_at_once():
                 Agent(directory, config)  # tells what is wrong with `config` before anything is written
                 locked.enter_context(taken(directory, config, listed))
                 sockets = locked.enter_context(folder_for_sockets(directory.state))
@@ -260,8 +282,8 @@ class _CrawlRun:
                 await beside.enter_async_context(Exporter(self._metrics, name, crawl.figures))
             if self._stops:
                 crawl.stop()
-            if self._went_on_at and self._time_is_up_at < inf:
-                time_is_up = asyncio.get_running_loop().call_at(self._time_is_up_at, crawl.stop, Ending.TIME)
+            if self._left_s < inf:
+                time_is_up = asyncio.get_running_loop().call_later(max(0, self._left_s), crawl.stop, Ending.TIME)
                 beside.callback(time_is_up.cancel)
             watching = asyncio.create_task(Monitor(crawl.statistics, config.crawl, self._console, heading).run())
             try:
@@ -291,9 +313,10 @@ def _obey_signals(stop: Callable[[], None]) -> list[int]:
     return came
 
 
-def stopped_before(directory: CrawlDirectory) -> Summary:
+def stopped_before(directory: CrawlDirectory, stopped: Stopped) -> Summary:
     """Return the summary of a crawl in `directory` that was stopped before it ran."""
-    return Summary(Ending.STOPPED, totals_of(directory.states), peak_memory_bytes())
+    ending = Ending.TIME if stopped.time_is_up else Ending.STOPPED
+    return Summary(ending, totals_of(directory.states), peak_memory_bytes())
 
 
 def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[str] | None = None) -> Summary | None:

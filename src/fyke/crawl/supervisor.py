@@ -136,7 +136,6 @@ class Supervisor:
 
     async def run(self) -> Ending:
         """Run the agents until the crawl ends. Raises what the agents failed with."""
-        asked = self._config.crawl
         while not self._processes.all_ended:
             if self._processes.failure is not None:
                 raise self._processes.failure
@@ -149,8 +148,6 @@ class Supervisor:
             self._take()
             if self._ending is not None:
                 self._processes.kill_silent(self._stopped_at)
-            if self._ending is None and asked.for_s and time.monotonic() - self._began >= asked.for_s:
-                self.stop(Ending.TIME)
             stands = [known.stand for known in self._known if known.stand is not None and known.round == self._round]
             if self._ending is None and len(stands) == len(self._known):
                 self._judge(stands)
