@@ -14,7 +14,7 @@ from fyke.core.config import PolitenessSection
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import has_own_port
 from fyke.core.visits import Exchange, Purpose, Visit
-from fyke.fetcher.faults import FAULTS, FaultPolicy, Wait, retry_after
+from fyke.fetcher.faults import FAULTS, FaultPolicy, Wait, is_of_page, retry_after
 from fyke.fetcher.host import Host
 from fyke.fetcher.host_desk import HostDesk
 from fyke.fetcher.returns import Returns
@@ -54,14 +54,13 @@ class FaultDesk:
         host.pages += outcome is Outcome.OK and exchange.visit.purpose is Purpose.PAGE
         self._hosts.changed(host)
         if FAULTS[outcome].costs_host or outcome.answered:
-            host.heard(exchange.visit.parts.origin, answered=outcome.answered)
+            host.heard(exchange.visit.parts.origin, answered=_speaks(exchange))
         if self._is_of_origin(host, exchange):
             host.port_failures += not has_own_port(exchange.visit.parts)
             took_s = exchange.duration_s + self._bench.delays.of_host(host, exchange.duration_s)
             host.gives_way_until = now + ORIGINS_SHARE * took_s
             return asked_s or 0.0
-        spoke = outcome is Outcome.BAD_ANSWER and bool(exchange.head)  # a whole head, for a page that is odd
-        host.failures = 0 if spoke else self._policy.failures(outcome, host.failures, tries)
+        host.failures = 0 if is_of_page(exchange) else self._policy.failures(outcome, host.failures, tries)
         host.faults = self._policy.faults(outcome, host.faults, tries)
         said = exchange.detail or (f"status {exchange.status}" if exchange.status else "")
         self._note_trouble(host, outcome, said, asks=bool(asked_s))
@@ -75,7 +74,7 @@ class FaultDesk:
             self._rules.fetched(exchange, now, self._least_failures(host, exchange))  # it may ask for a longer rest
             return
         known = host.rules_of(visit.parts.origin)
-        if exchange.outcome.answered:
+        if _speaks(exchange):
             known.failures = 0
         elif self._is_of_origin(host, exchange):
             known.failures = self._policy.failures(exchange.outcome, known.failures, visit.tries)
@@ -91,6 +90,8 @@ class FaultDesk:
     @staticmethod
     def _is_of_origin(host: Host, exchange: Exchange) -> bool:
         """Return whether the answer is a fault of the origin that was asked, and not of its host."""
+        if _speaks(exchange):
+            return False
         parts = exchange.visit.parts
         is_one_of_many = (
             host.never_answered and not has_own_port(parts) and (len(host.origins) > 1 or host.port_failures > 0)
@@ -183,3 +184,9 @@ class FaultDesk:
                 yield visit
             else:
                 self._rules.put_off(visit, self._clock.now())
+
+
+def _speaks(exchange: Exchange) -> bool:
+    """Return whether the origin answered, with a page or with a fault that is the page's own. Its robots.txt decides
+    about all pages, so no fault is its own."""
+    return exchange.outcome.answered or (exchange.visit.purpose is not Purpose.ROBOTS and is_of_page(exchange))

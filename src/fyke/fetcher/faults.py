@@ -23,6 +23,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.visits import Exchange
 
 MAX_RETRY_AFTER_S = 86400.0  # a server that says "next year" is asked again tomorrow
+FLOWING_BYTES_S = 512.0  # at which a stream flows: half of a slow radio, eight times the least rate of a download
 
 
 class Wait(Enum):
@@ -125,6 +126,21 @@ class FaultPolicy:
         return failures >= self._politeness.host_failures
 
 
+def is_of_page(exchange: Exchange) -> bool:
+    """Return whether the fault says nothing of the server's other pages, because a whole head came: for an answer that
+    is odd, for a stream that flowed until its time was over, or for a stream of events, which may be silent for long.
+    Other slow answers hold us up on purpose, or will for the next page too."""
+    if not exchange.head or exchange.outcome not in _WITH_HEAD:
+        return False
+    if exchange.outcome is Outcome.BAD_ANSWER:
+        return True
+    flowed = exchange.body.size >= FLOWING_BYTES_S * exchange.duration_s
+    is_stream = _EVENTS.match(exchange.header("content-type")) is not None
+    return exchange.status == 200 and (is_stream or (flowed and exchange.outcome is Outcome.TIMED_OUT))
+
+
+_WITH_HEAD = (Outcome.BAD_ANSWER, Outcome.TIMED_OUT, Outcome.STALLED)
+_EVENTS = re.compile(r"text/event-stream\s*(?:;|$)", re.IGNORECASE)
 _SECONDS = re.compile(r"\d+")
 
 
