@@ -152,7 +152,7 @@ def test_parts_out_of_the_archive(tmp_path: Path) -> None:
     ]
     with client(archive(tmp_path / "crawl", visits)) as ask:
         text = ask.get("/raw", params={"url": "http://a.example/"}).text
-    assert "p{margin:0}" in text and "h1{color:red}<\\/style>" in text
+    assert "p{margin:0}" in text and "h1{color:red}\\3c /style>" in text
     assert 'src="data:image/png;base64,' in text and "srcset" not in text and "<link" not in text
 
 

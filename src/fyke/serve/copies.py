@@ -3,7 +3,8 @@
 Called by `fyke.serve.pages`. The frame is sandboxed and its policy forbids script and loading (`COPY_POLICY`). That
 keeps us safe from all but links, for which there is no policy: they lead nowhere, and have their target as a title.
 Elements that would only fail are taken out of HTML (scripts, frames, refreshes). Style sheets and images are put in if
-the archive has them.
+the archive has them. A browser reads what we write anew, so text that is written as it is, such as that of a style
+sheet, holds nothing that begins a tag: in SVG and MathML, or within a comment, it would be one.
 
 Invariant: no byte is fetched from anywhere for a copy.
 """
@@ -39,8 +40,10 @@ PARTS_S = 1.0  # for the search for parts
 CUT = "The rest is not shown here: Save has all of it."
 
 _OUT = (  # templates may be shown, and we cannot look into them; animations may set where a link leads
-    "script,iframe,frame,object,embed,applet,portal,base,link,meta[http-equiv],audio,video,source,template,animate,set"
+    "script,iframe,frame,object,embed,applet,portal,base,link,meta[http-equiv],audio,video,source,template,animate,set,"
+    "noembed,noframes"
 )
+_AS_IT_IS = "xmp,plaintext"  # shown, but their text cannot be written in another way
 _LINKS = frozenset({"a", "area"})
 _LEADS = ("href", "xlink:href")  # in SVG either may count, whichever comes first
 _STYLE = (
@@ -49,6 +52,7 @@ _STYLE = (
 )
 _DOCTYPE = re.compile(rb"(?:\s|<!--.*?-->)*+<!doctype", re.IGNORECASE | re.DOTALL)
 _IMPORT = re.compile(r"""@import\s++(?:url\(\s*+)?["']?([^"')\s;]{1,2000}+)["']?\s*+\)?[^;]{0,200}+;""")
+_TAG = re.compile(r"<!--|<(?=[A-Za-z/!?])")
 _REL_STYLE = re.compile(r"\bstylesheet\b", re.IGNORECASE)
 
 Find = Callable[[str], Page | None]
@@ -88,18 +92,44 @@ def _html(page: Page, find: Find) -> Copy:
     content = bounded(whole)
     tree = LexborHTMLParser(content, options=TREE_OPTIONS)
     parts = _Requisites(page.links.base or page.url, page.charset, find)
-    styles = "".join(parts.styles(tree.css("link[href]")))
+    sheets = parts.styles(tree.css("link[href]"))
     parts.put_images(tree.css("img[src]"))
-    for node in reversed(tree.css(_OUT)):  # inner elements first
+    out = f"{_OUT},{_AS_IT_IS}" if tree.css_first("svg,math") else _OUT
+    for node in reversed(tree.css(out)):  # inner elements first
         node.decompose()
+    for node in tree.css("style"):
+        _without_tags(node)
+    _put_styles(tree, sheets)
     for node in tree.css(r"[href],[xlink\:href],[ping]"):
         _deaden(node)
     text = f"{'<!doctype html>' if _DOCTYPE.match(whole[:1000]) else ''}{tree.html or ''}"
-    before, end, after = text.partition("</head>")
-    text = f"{before}{styles}{end}{after}" if end else f"{styles}{text}"
     if len(content) < len(whole):
         text = f'{text}<p style="all: revert">{CUT}</p>'
     return Copy(text.encode("utf-8", "replace"), "text/html; charset=utf-8")
+
+
+def _as_style(css: str) -> str:
+    """Return `css` without anything that begins a tag; it means the same."""
+    return _TAG.sub(lambda match: "\\3c " if match[0] == "<" else " ", css)
+
+
+def _without_tags(node: LexborNode) -> None:
+    """Let the text of a style element begin no tag, wherever a browser may find it."""
+    css = node.text(deep=True)
+    if _TAG.search(css):
+        node.inner_html = ""
+        node.insert_child(_as_style(css))  # as text, whatever it says
+
+
+def _put_styles(tree: LexborHTMLParser, sheets: list[tuple[str, str]]) -> None:
+    """Put style `sheets`, each with its media, at the end of the head."""
+    head = tree.head
+    assert head is not None  # a tree of HTML always has one
+    for media, css in sheets:
+        style = tree.create_node("style")
+        style.insert_child(_as_style(css))
+        style.attrs["media"] = media
+        head.insert_child(style)
 
 
 def _deaden(node: LexborNode) -> None:
@@ -127,11 +157,17 @@ class _Requisites:
         self._left = MOST_PARTS
         self._until = time.monotonic() + PARTS_S
 
+    @property
+    def _spent(self) -> bool:
+        return self._left <= 0 or time.monotonic() > self._until
+
     def _part(self, href: str, base: str = "") -> Page | None:
+        if self._spent:  # before the address is read, because there may be millions
+            return None
         if not base:  # the page's own; style sheets name their parts in UTF-8
             (href,) = with_queries_encoded([href], self._base, self._charset)
         url = canonical(href, base or self._base)
-        if url is None or self._left <= 0 or time.monotonic() > self._until:
+        if url is None:
             return None
         self._left -= 1
         found = self._find(url)
@@ -140,17 +176,15 @@ class _Requisites:
         self._left_bytes -= len(found.content)
         return found
 
-    def styles(self, links: list[LexborNode]) -> list[str]:
-        """Return the style sheets among `links`, each as an element."""
+    def styles(self, links: list[LexborNode]) -> list[tuple[str, str]]:
+        """Return the media and the text of each style sheet among `links`."""
         found = []
         for node in links:
             attributes = node.attributes
             wanted = _REL_STYLE.search(attributes.get("rel") or "")
             part = self._part(attributes.get("href") or "") if wanted else None
             if part is not None and part.charset:
-                media = escape(attributes.get("media") or "all")
-                sheet = self._with_imports(part).replace("</", "<\\/")
-                found.append(f'<style media="{media}">{sheet}</style>')
+                found.append((attributes.get("media") or "all", self._with_imports(part)))
         return found
 
     def _with_imports(self, sheet: Page, depth: int = 0) -> str:
