@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import termios
+import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -180,6 +181,57 @@ def test_what_is_no_json_in_a_wacz_is_no_url(tmp_path: Path, monkeypatch: pytest
         bundle.writestr("pages/pages.jsonl", f'{line}\n{{"url": "http://b.example/"}}\n')
     sources = SeedSources([str(made(tmp_path, data.getvalue()))], SCHEMES)
     assert [*sources] == ["http://b.example/"] and sources.refused == 1
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.just("url"),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3) | st.just("url"), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(max_size=3), JSON, max_size=4), st.dictionaries(st.text(max_size=3), JSON, max_size=4))
+@settings_of_laws(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_of_a_long_page_in_a_wacz_the_url_is_read(
+    monkeypatch: pytest.MonkeyPatch, before: dict[str, object], after: dict[str, object]
+) -> None:
+    """The same as of a short one, whatever stands beside it."""
+    after.pop("url", None)
+    page = {**before, "url": 'http://a.example/"é', **after}
+    monkeypatch.setattr(seed_sources, "PARSED_BYTES", 0)
+    for letters in (True, False):
+        line = json.dumps(page, ensure_ascii=letters).encode("utf-8", "surrogatepass")
+        assert seed_sources._object_of(line)["url"] == page["url"]
+        with pytest.raises(ValueError):
+            seed_sources._object_of(line[:-1])
+
+
+@pytest.mark.parametrize("page", [b'{"url":"http://a.example/","text":[' + b"[]," * (1 << 22) + b"[]]}"])
+def test_a_page_of_a_wacz_takes_little_more_memory_than_it_has_bytes(page: bytes) -> None:
+    tracemalloc.start()
+    assert seed_sources._object_of(page)["url"] == "http://a.example/"
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * len(page)
+
+
+def test_a_wacz_with_very_many_names_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before zipfile has made a record of each."""
+    monkeypatch.setattr(seed_sources, "NAMES_BYTES", 1 << 16)
+    for files, refused in ((100, False), (2000, True)):
+        data = io.BytesIO()
+        with zipfile.ZipFile(data, "w") as bundle:
+            bundle.writestr("pages/pages.jsonl", b'{"url": "http://b.example/"}\n' * 10_000)
+            for number in range(files):
+                bundle.writestr(f"archive/{number}", b"")
+        path = made(tmp_path, data.getvalue())
+        if refused:
+            with pytest.raises(ConfigurationError, match="list of files is longer than"):
+                read(path)
+        else:
+            assert read(path) == ["http://b.example/"]
 
 
 # -- by the command ----------------------------------------------------------------------------------

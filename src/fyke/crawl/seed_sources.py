@@ -18,9 +18,9 @@ import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
-from io import BufferedReader, RawIOBase, TextIOWrapper
+from io import BufferedReader, FileIO, RawIOBase, TextIOWrapper
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import pyarrow.dataset as ds
 
@@ -38,9 +38,12 @@ from fyke.harvest.xmlscan import root_of
 STDIN = "-"
 LINE_BYTES = 1 << 16  # a longer line is no URL
 PAGE_BYTES = 32 << 20  # of a page in a WACZ, whose text may stand beside its URL
+PARSED_BYTES = 1 << 20  # of a page in a WACZ that is read as JSON; of a longer one only the URL is read
+NAMES_BYTES = 8 << 20  # of the list of files in a WACZ, some 100,000: zipfile takes nine times as much memory
 SHOWN_CHARS = 80
 
 _CDXJ = re.compile(r"\S+ \d{4,17} (\{.*)")
+_BETWEEN_TEXTS = re.compile(rb'([^"]*+)("[^"\\]*+(?:\\.?[^"\\]*+)*+(?:"|\Z)|\Z)', re.DOTALL)  # of JSON, and the text
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _PEEKED = 1 << 12
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
@@ -132,12 +135,22 @@ def _of_stream(file: BufferedReader, name: str, *, packed: bool = False) -> Iter
     elif head.startswith(_ZIP):
         if name == STDIN:
             raise ConfigurationError(f"--seeds {name}: a WACZ cannot be read from a pipe; name the file")
-        with zipfile.ZipFile(name) as bundle:
-            yield from _of_wacz(bundle)
+        with _ShortReads(FileIO(name)) as seekable, zipfile.ZipFile(seekable) as bundle:
+            yield from _of_wacz(bundle, name)
     elif head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
         yield from _of_sitemap(file.read(MAX_UNFOLDED_BYTES), name)
     else:
         yield from _of_lines(file)
+
+
+class _ShortReads(BufferedReader):
+    """A ZIP file whose list of files, which zipfile reads at once, may not be long."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return the next bytes. Raises BadZipFile if very many are asked for."""
+        if size is not None and size > NAMES_BYTES:
+            raise zipfile.BadZipFile(f"its list of files is longer than {NAMES_BYTES >> 20} MB")
+        return super().read(size)
 
 
 class _InUtf8(RawIOBase):
@@ -212,19 +225,37 @@ def _of_sitemap(content: bytes, name: str) -> Iterator[tuple[str, str]]:
         yield f"entry {number:,}", url
 
 
-def _of_wacz(bundle: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
+def _of_wacz(bundle: zipfile.ZipFile, wacz: str) -> Iterator[tuple[str, str]]:
     pages = [name for name in bundle.namelist() if name.startswith("pages/") and name.endswith(".jsonl")]
     if not pages:
-        raise ConfigurationError(f"--seeds {bundle.filename}: a ZIP file without a list of pages, so not a WACZ")
+        raise ConfigurationError(f"--seeds {wacz}: a ZIP file without a list of pages, so not a WACZ")
     for name in pages:
         with bundle.open(name) as file:
             for number, line, _ in _lines(file, PAGE_BYTES):
                 try:
-                    url = str(json.loads(line).get("url", ""))
+                    url = str(_object_of(line).get("url", ""))
                 except (ValueError, AttributeError, RecursionError):
                     url = _NoUrl(line.decode("utf-8", "replace").strip())
                 if url:
                     yield f"{name}, line {number:,}", url
+
+
+def _object_of(line: bytes) -> Any:
+    """Return a page of a WACZ; of a long line only its URL, because lists and numbers take thirty times their length.
+
+    Raises ValueError.
+    """
+    if len(line) <= PARSED_BYTES:
+        return json.loads(line)
+    depth, named, found = 0, b"", b""
+    for between, text in (match.groups() for match in _BETWEEN_TEXTS.finditer(line)):
+        if depth == 1 and named == b'"url"' and between.strip() == b":":
+            found = text
+        depth += between.count(b"{") + between.count(b"[") - between.count(b"}") - between.count(b"]")
+        named = text
+    if depth or not line.lstrip().startswith(b"{") or not line.rstrip().endswith(b"}"):
+        raise ValueError
+    return {"url": json.loads(found)}
 
 
 def _of_crawl(folder: Path) -> Iterator[tuple[str, str]]:
