@@ -87,6 +87,11 @@ def test_what_is_read_out_of_pages_has_no_table_that_is_there(name: str) -> None
         ('[[site]]\nmatch = "*"\ncookies = "\\u0000"', "NUL"),
         ("[revisit]\nleast_s = 1e308", "least_s"),
         (f'[crawl]\nscope = "{"x" * 100_000}"', "scope"),
+        (f"[crawl]\n{'x' * 100_000} = 1", "unknown key"),
+        (f"{'x' * 100_000} = 1", "unknown key"),
+        (f'[[extract]]\ntable = "{"A" * 100_000}"\nfields.a = "b"', "is not a name"),
+        (f'[[extract]]\ntable = "a"\nfields.{"A" * 100_000} = "b"', "is not a name"),
+        (f'[[site]]\nmatch = "{"x" * 100_000}"\nuser = "a"', "site"),
     ],
 )
 def test_a_file_of_nonsense_has_one_short_line(tmp_path: Path, text: str, words: str) -> None:

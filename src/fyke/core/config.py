@@ -324,8 +324,10 @@ def read(path: Path) -> dict[str, Any]:
 def _explain(error: ValidationError, source: str) -> str:
     first = max(error.errors(), key=lambda each: len(each["loc"]))  # the one within a field's table
     in_field = FieldSection.__name__ in first["loc"]
-    place = ".".join(str(step) for step in first["loc"] if step != FieldSection.__name__)
+    place = _cut(".".join(str(step) for step in first["loc"] if step != FieldSection.__name__))
     message = first["msg"].removeprefix("Value error, ")
+    if len(message) > 2 * MOST_SHOWN:  # it names a long value, and says behind it what is wrong
+        message = f"{message[:MOST_SHOWN]}…{message[-MOST_SHOWN:]}"
     message = message[:1].lower() + message[1:]
     if first["type"] == "extra_forbidden":
         section = first["loc"][0] if len(first["loc"]) > 1 else ""
@@ -353,6 +355,10 @@ def _shown(value: Any) -> str:
         text = repr(value)
     except ValueError:  # a number with more digits than Python writes
         return "a huge number"
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
