@@ -20,9 +20,11 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from io import BufferedReader, FileIO, RawIOBase, TextIOWrapper
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
+import pyarrow as pa
 import pyarrow.dataset as ds
+from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.lost import require_rows
@@ -38,12 +40,12 @@ from fyke.harvest.xmlscan import root_of
 STDIN = "-"
 LINE_BYTES = 1 << 16  # a longer line is no URL
 PAGE_BYTES = 32 << 20  # of a page in a WACZ, whose text may stand beside its URL
-PARSED_BYTES = 1 << 20  # of a page in a WACZ that is read as JSON; of a longer one only the URL is read
+PARSED_BYTES = 1 << 20  # of a page in a WACZ that Python reads
 NAMES_BYTES = 8 << 20  # of the list of files in a WACZ, some 100,000: zipfile takes nine times as much memory
 SHOWN_CHARS = 80
 
 _CDXJ = re.compile(r"\S+ \d{4,17} (\{.*)")
-_BETWEEN_TEXTS = re.compile(rb'([^"]*+)("[^"\\]*+(?:\\.?[^"\\]*+)*+(?:"|\Z)|\Z)', re.DOTALL)  # of JSON, and the text
+_URL_ALONE = ParseOptions(pa.schema([("url", pa.string())]), unexpected_field_behavior="ignore")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _PEEKED = 1 << 12
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
@@ -233,29 +235,24 @@ def _of_wacz(bundle: zipfile.ZipFile, wacz: str) -> Iterator[tuple[str, str]]:
         with bundle.open(name) as file:
             for number, line, _ in _lines(file, PAGE_BYTES):
                 try:
-                    url = str(_object_of(line).get("url", ""))
-                except (ValueError, AttributeError, RecursionError):
+                    url = _url_of(line)
+                except (ValueError, RecursionError):
                     url = _NoUrl(line.decode("utf-8", "replace").strip())
                 if url:
                     yield f"{name}, line {number:,}", url
 
 
-def _object_of(line: bytes) -> Any:
-    """Return a page of a WACZ; of a long line only its URL, because lists and numbers take thirty times their length.
-
-    Raises ValueError.
-    """
+def _url_of(line: bytes) -> str:
+    """Return the URL of a page of a WACZ, empty if it has none. Python may take thirty times the length of a line, so
+    a long one is read by Arrow, which makes nothing of the rest. Raises ValueError if no URL can be read."""
     if len(line) <= PARSED_BYTES:
-        return json.loads(line)
-    depth, named, found = 0, b"", b""
-    for between, text in (match.groups() for match in _BETWEEN_TEXTS.finditer(line)):
-        if depth == 1 and named == b'"url"' and between.strip() == b":":
-            found = text
-        depth += between.count(b"{") + between.count(b"[") - between.count(b"}") - between.count(b"]")
-        named = text
-    if depth or not line.lstrip().startswith(b"{") or not line.rstrip().endswith(b"}"):
-        raise ValueError
-    return {"url": json.loads(found)}
+        page = json.loads(line)
+        if not isinstance(page, dict):
+            raise ValueError
+        return str(page.get("url", ""))
+    size = ReadOptions(use_threads=False, block_size=len(line) + 1)
+    urls = read_json(pa.BufferReader(line), size, _URL_ALONE).column("url").to_pylist()
+    return urls[0] or ""
 
 
 def _of_crawl(folder: Path) -> Iterator[tuple[str, str]]:
