@@ -175,6 +175,22 @@ def test_wrong_settings(text: str, words: list[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "[crawl]\nallow = ['@']",
+        "[crawl]\nscope = '@'",
+        "[crawl]\n@ = 3",
+        "[[extract]]\ntable = 't'\nmatch = '@'\nfields = {a = 'b'}",
+    ],
+    ids=["expression", "word", "name", "match"],
+)
+def test_a_long_mistake_is_said_in_a_short_line(text: str, tmp_path: Path) -> None:
+    config = tmp_path / "mine.toml"
+    config.write_text(text.replace("@", "(" * 100_000 if "'@'" in text else "a" * 100_000))
+    told(USAGE, ["crawl", SEED, "--into", str(tmp_path / "crawl"), "--config", str(config)], ["…"])
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ["crawl", SEED, "--into", "@"],

@@ -34,6 +34,8 @@ from fyke.core.errors import (
 )
 from fyke.core.terminal import clean
 
+MOST_LETTERS = 4000  # of a complaint
+
 # Since 0.20-odd typer carries click inside under a private name; its public class leads to the one we need.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
@@ -110,8 +112,11 @@ def _check_paths(arguments: Sequence[str]) -> None:
 
 
 def _complain(text: str, status: int) -> NoReturn:
+    line = " ".join(text.split())
+    if len(line) > MOST_LETTERS:  # it repeats a value as long
+        line = f"{line[: MOST_LETTERS // 2]}…{line[-MOST_LETTERS // 2 :]}"
     with suppress(OSError):
-        print(clean(f"fyke: {' '.join(text.split())}"), file=sys.stderr)
+        print(clean(f"fyke: {line}"), file=sys.stderr)
     sys.exit(status)
 
 
