@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fyke.core.errors import StateDamaged
 from fyke.disk.files import allowed, read_whole, verify_file
 from fyke.disk.sealed import sealed, unsealed
 from fyke.disk.store import Digests, State
 
-FORMAT = 3  # 2 had other keys
+FORMAT = 2
 NAME = re.compile(r"manifest-(\d{8,})\.json")
 TORN_NAME = re.compile(r"manifest-(\d{8,})\.json\.(?:part|tmp)")
 
@@ -85,9 +84,7 @@ def read(directory: Path, number: int) -> Manifest | None:
             data = read_whole(path)
         body = unsealed("manifest", data)
         if body["format"] != FORMAT:
-            raise StateDamaged(
-                f"{path} has format {body['format']}, this Fyke reads {FORMAT}: use the Fyke that wrote it"
-            )
+            return None
         manifest = Manifest(
             body["number"], body["files"], body["participants"], body["counters"], body.get("digests", {})
         )
