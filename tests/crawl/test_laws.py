@@ -54,7 +54,6 @@ def asked_for(requests, ports) -> Counter[str]:
     )
 
 
-@pytest.mark.timeout(180)
 def test_exactness(tmp_path: Path) -> None:
     """20,000 pages on 500 hosts with robots of every kind: each fetched once, none forbidden, none outside."""
     spec = lively(pages=20_000, hosts=500, crawl_delay_s=0.1)
