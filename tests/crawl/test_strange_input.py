@@ -133,8 +133,8 @@ def test_limits(tmp_path: Path, site: SmallSite) -> None:
         folder.mkdir()
         run, got = crawled(folder, site.url, *options)
         assert (run.summary["ending"], len(got)) == (ending, pages)
-    run, got = crawled(tmp_path, site.url, "--for", "3s", politeness={**FAST, "host_delay_s": 0.8})
-    assert run.summary["ending"] == "time" and 0 < len(got) < 6 and run.summary["elapsed_s"] < 6
+    run, got = crawled(tmp_path, site.url, "--for", "2.5s", politeness={**FAST, "host_delay_s": 0.6})
+    assert run.summary["ending"] == "time" and 0 < len(got) < 6 and run.summary["elapsed_s"] < 4
 
 
 def test_what_is_said_can_be_typed(tmp_path: Path, site: SmallSite) -> None:

@@ -235,7 +235,7 @@ class TrapGuard:
         rows = np.flatnonzero(differs.any(axis=1))
         some = urls.take(pa.array(rows))
         of_own = self._of_variants(lots.own(lots.keys)[rows], some)
-        of_own[:, Difference.FOLDERS] = self._of_variants(first_folders(some), some)[:, Difference.FOLDERS]
+        of_own[:, Difference.FOLDERS] = self._of_first_folders(some)
         differs[rows] &= ~self._yields.are_promising(of_own)
         ways: Places = np.where(differs.any(axis=1), differs.argmax(axis=1), -1)
         return ways
@@ -247,9 +247,13 @@ class TrapGuard:
         counts = self._of_variants(u64(urls, "host"), urls)
         barren: Mask = counts["barren"]
         barren[:, NAMES:] &= self._yields.never_brought(counts[:, NAMES:], PATIENCE)
-        of_folder = self._of_variants(first_folders(urls), urls)
-        barren[:, Difference.FOLDERS] |= of_folder["barren"][:, Difference.FOLDERS]
+        barren[:, Difference.FOLDERS] |= self._of_first_folders(urls)["barren"]
         return barren
+
+    def _of_first_folders(self, urls: pa.RecordBatch) -> Counts:
+        """Return the counts of variants in the first folders of `urls` (n rows) that differ in their folders: [n]."""
+        counts: Counts = self._of_variants(first_folders(urls), urls)[:, Difference.FOLDERS]
+        return counts
 
     def _of_variants(self, owners: U64, urls: pa.RecordBatch) -> Counts:
         """Return the counts of each way in which `urls` (n rows) may differ, for their `owners` (uint64[n]), which are
