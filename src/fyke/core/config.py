@@ -193,7 +193,7 @@ class FrontierSection(Section):
         " the hosts of a domain, twice as many pages; 0: never.",
     )
     probes: bool = Field(
-        False,
+        True,
         description="Sometimes ask a host whose known URLs grow faster than they are fetched for a page that cannot"
         " exist; if it"
         " answers with new text each time, its URLs come last.",

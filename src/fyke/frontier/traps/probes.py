@@ -8,20 +8,20 @@ there whose name nobody can know. The place is cleared by no answer, an error, a
 that says what an earlier answer to a probe said (`fyke.harvest.new_text`). New text leads to another probe. `TRIES` in
 a row convict the place; `MANY` places convict their host.
 
-A host has grown if, since its first fresh page, `GROWN` URLs of it were found and `GROWTH` more for each visit. Waiting
-traps count as found, because lists that each lead to the next and to copies are as endless. Only `grown`, by which
-traps get their share of visits, leaves them out. A site without end grows. A site of some hundred pages, or one whose
-pages each lead to the next, seldom does. A host is asked about a further place after `REST_PAGES` fresh pages for each
-place before. Once a place is convicted, `ASK_SOON` fresh pages at a place are enough. If `ASK_HOSTS` hosts of a domain
+A host has grown if, since its first fresh page, `GROWN` URLs of it were found and `GROWTH` more for each visit, and if
+its latest visits too found `GROWTH` each. Waiting traps count as found, because lists that each lead to the next and to
+copies are as endless. Only `grown`, by which traps get their share of visits, leaves them out. A site without end
+grows. A site whose front page leads to all of it, or whose pages each lead to the next, seldom does. A host is asked
+about a further place after `REST_PAGES` fresh pages for each place before. Once a place is convicted, `ASK_SOON` fresh pages at a place are enough. If `ASK_HOSTS` hosts of a domain
 had fresh pages, `TRIES` made-up hosts of the domain are asked. New text at each convicts all hosts of the domain except
 for those with `ASK_AFTER` fresh pages, and for the host with the domain's own name, which is no name made up.
 
 Robots rules, filters and rests hold for probes as for all visits. Probes are archived and are no pages: nothing is
 counted, and no link of them is followed.
 
-An honest site logs a probe as a fault, or counts it as one request too many. So hosts are asked only if a person wants
-it (`frontier.probes`); domains are asked in any case, because a name that is not there is nobody's server. A conviction
-lasts as long as that setting. The texts that answers are compared with are lost at a restart, so places under trial are
+An honest site logs a probe as a fault, or counts it as one request too many. So few are asked, rarely, and a person may
+forbid it (`frontier.probes`). Domains are asked in any case, because a name that is not there is nobody's server. A
+conviction lasts as long as that setting. The texts that answers are compared with are lost at a restart, so places under trial are
 asked anew.
 
 Bounded by `PLACES` records, and as many numbers of what was found of hosts lately, lost at a restart. A record gives
@@ -48,6 +48,7 @@ ASK_HOSTS = 8
 GROWTH = 1.5  # URLs found for each visit
 GROWN = 64
 PACE = 3.5  # URLs found for each of the latest visits
+MOST_PACE = 2 * PACE  # a front page that leads to a whole site is soon forgotten
 LATELY = 8  # visits
 REST_PAGES = 50
 TRIES = 3
@@ -121,7 +122,7 @@ class Probes:
             return
         least, rest = (ASK_SOON, 0) if whole["made"] else (ASK_AFTER, REST_PAGES)
         is_due = place["fresh"] >= least and whole["fresh"] >= rest * int(whole["asked"])
-        if is_due and _has_grown(whole, whole["found"]):
+        if is_due and _has_grown(whole, whole["found"]) and self._pace[host % PLACES] >= GROWTH:
             whole["asked"] += self._ask(place, url)
 
     def _note_fresh_host(self, url: str, domain: int) -> None:
@@ -135,7 +136,9 @@ class Probes:
     def note_found(self, hosts: U64, domains: U64) -> None:
         """Note that new URLs were found of these hosts and domains (uint64[n] each, with repeats)."""
         self._count("found", hosts, domains)
-        np.add.at(self._pace, hosts % PLACES, 1 / LATELY)
+        places = hosts % PLACES
+        np.add.at(self._pace, places, 1 / LATELY)
+        self._pace[places] = np.minimum(self._pace[places], MOST_PACE)
 
     def note_put_aside(self, hosts: U64, domains: U64) -> None:
         """Note that found URLs of these hosts and domains (uint64[n] each, with repeats) wait as traps."""
