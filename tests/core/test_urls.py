@@ -1,5 +1,8 @@
 """The laws of the canonical form, and a table of what it is."""
 
+from hashlib import blake2b
+
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -10,6 +13,7 @@ from fyke.core.urls import (
     host_keys,
     is_address,
     key_of,
+    keys_of,
     locate,
     pay_level_domain,
     robots_url,
@@ -167,3 +171,11 @@ def test_dots_behind_a_name_make_no_other_host(same: str) -> None:
 
 def test_keys_are_of_the_bytes() -> None:
     assert key_of("é") == key_of("é".encode())
+
+
+@given(st.lists(st.binary(max_size=300)))
+def test_keys_are_blake2b(texts: list[bytes]) -> None:
+    """Nobody can make a URL with the key of another, which would then count as seen."""
+    expected = [int.from_bytes(blake2b(text, digest_size=8).digest(), "little") for text in texts]
+    assert [key_of(text) for text in texts] == expected
+    assert np.frombuffer(keys_of(texts), "<u8").tolist() == expected

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import xxhash
 from agent_laws import processes_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -30,7 +29,7 @@ from fyke.core.messages import Links
 from fyke.core.outcomes import Outcome
 from fyke.core.rewrite_rules import Rule, Shape, render
 from fyke.core.rewriting import Rewriter
-from fyke.core.urls import locate
+from fyke.core.urls import key_of, locate
 from fyke.core.visits import Exchange, Page, visit_to
 from fyke.crawl.printing import Printing
 from fyke.crawl.rewriting import ONE_IN, Rewriting
@@ -106,7 +105,7 @@ def step(shard: Shard[Rewriting, Walk], site: Dust) -> bool:
     visit, name = visit_to(url), page_of(site, url)
     outcome = Outcome.CLIENT_ERROR if name is None else Outcome.OK
     body = b"" if name is None else site.body(name, site.session_of(url), len(walk.fetched))
-    page = Page(Exchange(visit, outcome, 0.0, 0.0), "text/html", body, fingerprint=xxhash.xxh3_64_intdigest(body))
+    page = Page(Exchange(visit, outcome, 0.0, 0.0), "text/html", body, fingerprint=key_of(body))
     found = [locate(f"http:{link}") for link in site.links(name, site.session_of(url))] if name is not None else []
     if found:
         links = Links(url_batch(found), np.zeros(len(found), np.uint64))

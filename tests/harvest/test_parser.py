@@ -5,14 +5,13 @@ from collections.abc import Callable
 from unittest.mock import Mock
 
 import pytest
-import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
 from fyke.core.resolve import LinkResolver
-from fyke.core.urls import canonical
+from fyke.core.urls import canonical, key_of
 from fyke.core.visits import Exchange, Page
 from fyke.harvest import Parser
 
@@ -46,7 +45,7 @@ def test_plugins_see_the_finished_page_and_harm_nobody(answer: Answer) -> None:
 def test_first_step_knows_kind_and_fingerprint_only(answer: Answer) -> None:
     parser = Parser()
     page = parser.page_of(answer(), b"<title>t</title><a href=x>")
-    assert (page.media_type, page.fingerprint) == ("text/html", xxhash.xxh3_64_intdigest(b"<title>t</title><a href=x>"))
+    assert (page.media_type, page.fingerprint) == ("text/html", key_of(b"<title>t</title><a href=x>"))
     assert (page.title, page.links.pages, page.links.base) == ("", [], page.url)
     assert parser.pages == 0
     parser.process(page)

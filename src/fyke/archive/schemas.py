@@ -16,7 +16,7 @@ def _field(name: str, kind: pa.DataType, sentence: str) -> pa.Field:
 
 PAGES = pa.schema(
     [
-        _field("key", pa.uint64(), "xxh3-64 of the canonical URL."),
+        _field("key", pa.uint64(), "BLAKE2b of the canonical URL, 64 bits of it (`digest_size=8`, little-endian)."),
         _field("url", pa.string(), "The canonical URL."),
         _field("host", pa.string(), "Host name or address of the URL."),
         _field("domain", pa.string(), "Pay-level domain of the host."),
@@ -35,7 +35,7 @@ PAGES = pa.schema(
         _field("body_bytes", pa.uint64(), "Bytes of the body on the wire."),
         _field("content_bytes", pa.uint64(), "Bytes of the decoded body; 0 if it was not opened, as that of an error."),
         _field("digest", pa.string(), "Payload digest in the archive, sha1: and Base32; empty without a record."),
-        _field("fingerprint", pa.uint64(), "xxh3-64 of the decoded body; 0 if it was not read."),
+        _field("fingerprint", pa.uint64(), "BLAKE2b of the decoded body, 64 bits of it; 0 if it was not read."),
         _field(
             "duplicate",
             pa.bool_(),

@@ -25,13 +25,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from xxhash import xxh3_64_intdigest
 
 from fyke.core.bases import Base, Resolved, base_of, keys_of_bases, keys_of_root
 from fyke.core.batches import NO_KEYS, U64, Int, binary_array
 from fyke.core.link_columns import resolve_by_columns
 from fyke.core.pace import breathe
-from fyke.core.urls import MAX_URL_BYTES, SCHEMES, Locator, canonical, locate
+from fyke.core.urls import MAX_URL_BYTES, SCHEMES, Locator, canonical, keys_of, locate
 
 try:
     from fyke.core.joiner import join
@@ -152,5 +151,5 @@ def _located(urls: list[bytes], keys: npt.NDArray[np.uint64], cut: frozenset[int
     if b"" in urls:
         link = np.flatnonzero(np.fromiter(map(len, urls), np.int64, len(urls)))
         urls = list(filter(None, urls))
-    key = np.fromiter(map(xxh3_64_intdigest, urls), np.uint64, len(urls))
+    key = np.frombuffer(keys_of(urls), "<u8")
     return Located(urls, binary_array(urls), key, keys[link, 0], keys[link, 1], link, cut)

@@ -7,18 +7,20 @@ Every room uses these words.
   empty path written `/`. None of this changes which page is meant. A URL of any scheme has a canonical form, if a host
   follows the scheme. The crawl says which schemes are fetched, because plug-ins add some
   (`fyke.core.plugins.schemes_of`).
-- The *key* of a canonical URL, a host name or a pay-level domain is the xxh3-64 of its bytes. Tables on disk are
-  sorted by key.
+- The *key* of a canonical URL, a host name or a pay-level domain is the BLAKE2b of its bytes, 64 bits of it. Tables on
+  disk are sorted by key. A hash that is not of cryptography would be ten times as fast, but a stranger could make a URL
+  with the key of somebody's page, which would then count as seen.
 
 Invariant: `canonical(canonical(x)) == canonical(x)`, and neither raises, whatever the text.
 """
 
 import re
-from functools import lru_cache
+from collections.abc import Iterable
+from functools import lru_cache, partial
+from hashlib import blake2b
 from typing import NamedTuple
 
 import ada_url
-import xxhash
 from publicsuffixlist import PublicSuffixList
 
 DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21, "gopher": 70}
@@ -45,6 +47,7 @@ _AUTHORITY = re.compile(
     r"[\0-\x20]*+(?:[A-Za-z][A-Za-z0-9+.\-\t\r\n]*+:[\\/\t\r\n]*+|[\\/\t\r\n]{2,}+)(?:[^\\/?#]*@)?([^\\/?#]*+)"
 )
 _SPECIAL = frozenset({"http", "https", "ftp", "ws", "wss", "file"})  # to WHATWG: the hosts of others are opaque
+_hash = partial(blake2b, digest_size=8)
 
 
 class UrlParts(NamedTuple):
@@ -77,8 +80,14 @@ class Locator(NamedTuple):
 
 
 def key_of(data: bytes | str) -> int:
-    """Return the xxh3-64 of `data` (text as UTF-8): an unsigned 64-bit integer."""
-    return xxhash.xxh3_64_intdigest(data.encode() if isinstance(data, str) else data)
+    """Return the BLAKE2b (RFC 7693) of `data` (text as UTF-8), 8 bytes long, little-endian: an unsigned 64-bit
+    integer."""
+    return int.from_bytes(_hash(data.encode() if isinstance(data, str) else data).digest(), "little")
+
+
+def keys_of(data: Iterable[bytes]) -> bytearray:
+    """Return the keys of all of `data`, one behind the other: 8 bytes each, little-endian."""
+    return bytearray().join([_hash(one).digest() for one in data])
 
 
 def canonical(url: str, base: str | None = None) -> str | None:

@@ -220,7 +220,7 @@ class Page:
     nofollow: bool = False
     listing: bool = False  # a sitemap or feed: a list of pages, and not a page
     duplicate: bool = False  # a body met before under another URL: not parsed again
-    fingerprint: int = 0  # xxh3-64 of `content`
+    fingerprint: int = 0  # the key of `content`
     findings: dict[str, Any] = field(default_factory=dict)
     cut: bool = False  # its end was not read: reading all of it would have cost too much
     document_text: str = ""  # the text of a document that is not text itself, such as a PDF

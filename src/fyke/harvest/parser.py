@@ -15,15 +15,13 @@ from fnmatch import fnmatchcase
 from math import inf
 from typing import Protocol, runtime_checkable
 
-import xxhash
-
 from fyke.core.batches import Kind
 from fyke.core.markup import TakesLong, has_many_tags
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import haste
 from fyke.core.plugins import ProcessingModule
 from fyke.core.resolve import MOST_WRITTEN_BYTES
-from fyke.core.urls import MAX_HREF_CHARS
+from fyke.core.urls import MAX_HREF_CHARS, key_of
 from fyke.core.visits import HELD_BYTES, HTML, HTML_TYPES, Exchange, Page, PageLinks
 from fyke.harvest.charset import charset_of
 from fyke.harvest.decoders import install
@@ -118,7 +116,7 @@ class Parser:
         media_type, _ = describe(exchange, content)
         if exchange.visit.kind is Kind.LISTING and content.startswith(GZIP):
             media_type = "application/gzip"  # whatever the server calls it: most servers have no name for it
-        number = xxhash.xxh3_64_intdigest(content)  # equal numbers mean the same page
+        number = key_of(content)  # equal numbers mean the same page
         page = Page(exchange, media_type, content, links=PageLinks(exchange.visit.url), fingerprint=number)
         listers = self._kind(media_type).listers
         if listers:

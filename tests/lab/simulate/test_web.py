@@ -4,10 +4,8 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 
 from fyke.core.batches import URLS, numbers, u64
 from fyke.core.errors import ConfigurationError
@@ -16,7 +14,6 @@ from fyke.lab.simulate import texts
 from fyke.lab.simulate.servers import VisitEnd
 from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.web import START, VirtualWeb
-from fyke.lab.simulate.xxh3 import xxh3_64
 
 SPEC = VirtualWebSpec(domains=20_000, giants=5, giant_pages=1_000_000, farms=5, farm_domains=20, spam_host_pages=4)
 WEB = VirtualWeb(SPEC)
@@ -38,13 +35,6 @@ def pages_of(web, count, seed=0):
 
 def as_urls(text):
     return [row.tobytes().decode() for row in text]
-
-
-@given(arrays.arrays(np.uint8, st.tuples(st.integers(0, 20), st.integers(9, 64))), st.integers(0, 7))
-def test_a_key_is_what_xxhash_says(rows, start):
-    span = slice(min(start, rows.shape[1] - 9), rows.shape[1])
-    expected = [xxhash.xxh3_64_intdigest(row[span].tobytes()) for row in rows]
-    assert xxh3_64(rows, span).tolist() == expected
 
 
 @given(

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64
+from fyke.core.urls import keys_of
 from fyke.lab.simulate.chance import I64
-from fyke.lab.simulate.xxh3 import xxh3_64
 
 TEMPLATE = b"http://h00000000.d0000000000.sim/p/0000000000000"
 URL_BYTES = len(TEMPLATE)
@@ -71,18 +71,23 @@ def _number(digits: U64) -> I64:
 
 def keys(text: Text) -> U64:
     """Return each URL's key: uint64[n]."""
-    return xxh3_64(text, slice(0, URL_BYTES))
+    return _keys(text, slice(0, URL_BYTES))
 
 
 def host_keys(text: Text) -> U64:
     """Return each URL's host key: uint64[n]."""
-    return xxh3_64(text, HOST)
+    return _keys(text, HOST)
 
 
 def domain_keys(domain: I64) -> U64:
     """Return each pay-level domain's key: uint64[n]."""
     nothing = np.zeros_like(domain)
-    return xxh3_64(written(domain, nothing, nothing), DOMAIN)
+    return _keys(written(domain, nothing, nothing), DOMAIN)
+
+
+def _keys(text: Text, span: slice) -> U64:
+    rows = np.ascontiguousarray(text[:, span]).view(f"S{span.stop - span.start}")
+    return np.frombuffer(keys_of(rows.ravel().tolist()), "<u8")
 
 
 def binary(text: Text) -> pa.BinaryArray:
