@@ -21,7 +21,7 @@ from fyke.disk.sealed import TALLY, database_fault, layout_digest, opened_to_rea
 from fyke.fetcher.book import MOST_UNWRITTEN, MOST_UNWRITTEN_BYTES, HostBook
 from fyke.fetcher.host import ROW, Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
-from fyke.fetcher.shared_book import ReadBooks
+from fyke.fetcher.shared_book import ReadBooks, SharedBook
 
 
 def host(name: str, domain: str = "", **row: Any) -> Host:
@@ -138,6 +138,19 @@ def test_a_host_in_several_books_comes_once(tmp_path):
         ]
         assert all(books.host(name).last_seen == at for name, at in found.items())
         assert found["moved.test"] == 9.0
+
+
+@given(st.lists(st.tuples(st.floats(0, 9), st.floats(0, 9)), min_size=1, max_size=4))
+def test_a_host_in_several_books_rests_as_long_as_any_of_them_says(met):
+    """Whoever reads them: the agent that took the host over, `fyke cloak`, and what people see."""
+    with TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{number}.db" for number in range(len(met))]
+        for path, (seen, due) in zip(paths, met, strict=True):
+            with HostBook(path) as book:
+                book.save_hosts([host("rests.test", last_seen=seen, due=due)])
+        with ReadBooks(paths) as books, SharedBook(paths[0], paths) as shared:
+            for found in (books.host("rests.test"), shared.host("rests.test"), *books.hosts()):
+                assert (found.last_seen, found.due) == tuple(map(max, zip(*met, strict=True)))
 
 
 @pytest.mark.parametrize("size", [10, MOST_UNWRITTEN_BYTES // 3])

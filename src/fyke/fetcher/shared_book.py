@@ -9,6 +9,16 @@ from fyke.fetcher.host import Host
 from fyke.fetcher.robots import RobotsRecord
 
 
+def newest(records: Iterable[Host | None]) -> Host | None:
+    """Return the latest of what several books say of a host. Its rest ends no sooner than any of them says."""
+    found = [record for record in records if record]
+    if not found:
+        return None
+    latest = max(found, key=lambda record: record.last_seen)
+    latest.due = max(record.due for record in found)
+    return latest
+
+
 class SharedBook(HostBook):
     """The book of one agent, which also reads the books of `others`, because a host may have been theirs. It writes
     only its own."""
@@ -25,13 +35,8 @@ class SharedBook(HostBook):
         yield from self._looked_into.values()
 
     def host(self, name: str) -> Host | None:
-        """Return what the book with the latest record of `name` says. A rest ends no sooner than any book says."""
-        found = [host for host in (super().host(name), *(book.host(name) for book in self._books())) if host]
-        if not found:
-            return None
-        newest = max(found, key=lambda host: host.last_seen)
-        newest.due = max(host.due for host in found)
-        return newest
+        """Return the `newest` record of the host `name` in any book."""
+        return newest((super().host(name), *(book.host(name) for book in self._books())))
 
     def robots(self, origin: str) -> RobotsRecord | None:
         """Return the robots.txt of `origin` as last fetched by any agent."""
@@ -56,9 +61,8 @@ class ReadBooks(Closing):
             book.close()
 
     def host(self, name: str) -> Host | None:
-        """Return what the agent that met the host `name` last remembers of it, or None."""
-        found = [(host.last_seen, place, host) for place, book in enumerate(self._books) if (host := book.host(name))]
-        return max(found)[2] if found else None
+        """Return the `newest` record of the host `name`."""
+        return newest(book.host(name) for book in self._books)
 
     def robots(self, origin: str) -> RobotsRecord | None:
         """Return the robots.txt of `origin` as last fetched."""
@@ -66,9 +70,10 @@ class ReadBooks(Closing):
         return max(found, key=lambda record: record.fetched_at, default=None)
 
     def hosts(self, within: str = "", failing: bool = False) -> Iterator[Host]:
-        """Iterate as `HostBook.hosts`, book by book. A host in several books comes once, as it was met last."""
+        """Iterate as `HostBook.hosts`, book by book. A host in several books comes once, as its `newest` record."""
         for place, book in enumerate(self._books):
             for host in book.hosts(within, failing):
-                met = [(other.last_seen, at) for at, book in enumerate(self._books) if (other := book.host(host.name))]
-                if max(met) == (host.last_seen, place):
-                    yield host
+                known = [other.host(host.name) for other in self._books]
+                latest = newest(known)
+                if latest and known.index(latest) == place:
+                    yield latest
