@@ -41,7 +41,8 @@ def field(select: str, *, url: bool = False) -> Any:
 
 
 class Item:
-    """What a page says, or each element `each`, of pages whose URL matches `match` (RE2)."""
+    """What a page says, or each element `each`, of pages whose URL matches `match` (RE2). A subclass also has the
+    fields of its bases, and `__init__` is not called."""
 
     url: str
     _extractor: ClassVar[Extractor]
@@ -49,7 +50,8 @@ class Item:
     def __init_subclass__(cls, *, match: str = "", each: str = "") -> None:
         """Raises ConfigurationError for a bad selector, or a type that no field can have."""
         hints = get_type_hints(cls)
-        selects = {name: value for name, value in vars(cls).items() if isinstance(value, _Select)}
+        declared = {name: value for kind in reversed(cls.__mro__) for name, value in vars(kind).items()}
+        selects = {name: value for name, value in declared.items() if isinstance(value, _Select)}
         fields = {name: _described(name, hints.get(name, str), value) for name, value in selects.items()}
         section = {"table": "items", "match": match, "each": each, "fields": fields}
         cls._extractor = Extractor(build({"extract": [section]}, cls.__name__).extract[0])
@@ -65,7 +67,7 @@ class Item:
 
     @classmethod
     def _made(cls, values: dict[str, Any]) -> Self:
-        item = cls()
+        item = cls.__new__(cls)
         vars(item).update(values)
         return item
 

@@ -51,6 +51,10 @@ def test_a_program_passes_mypy(tmp_path: Path) -> None:
             "fyke.Config: extract cannot be used: 2 tables have the name one: give each its own name",
         ),
         ({"agent": {"user_agent": "bot2"}}, "only letters, - and _"),
+        *(
+            ({"dns": {"private": [wrong]}}, "not a host or domain: write a name such as intranet.example.org")
+            for wrong in ("", "*", ".", "http://test/", "127.0.0.0/8", "a b", "test:80", "a*.test", "me@test")
+        ),
         ({"politeness": {"host_delay_s": True}}, "politeness.host_delay_s = True cannot be used: write a number"),
         ({"crawl": {"pages": False}}, "crawl.pages = False cannot be used: write a number"),
         ({"revisit": {"share": True}}, "revisit.share = True cannot be used: write a number"),
@@ -65,6 +69,15 @@ def test_a_mistake_is_a_fyke_error(sections: dict[str, Any], words: str) -> None
     with pytest.raises(fyke.FykeError) as raised:
         fyke.Config(**sections)
     assert words in str(raised.value) and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["TEST.example", "test.example.", ".test.example", "*.test.example", " test.example "])
+def test_a_private_domain_may_be_written_as_people_write_domains(name: str) -> None:
+    assert fyke.Config(dns={"private": [name, "127.0.0.9", "[::1]"]}).dns.private == [
+        "test.example",
+        "127.0.0.9",
+        "[::1]",
+    ]
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

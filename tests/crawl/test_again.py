@@ -271,6 +271,19 @@ def test_a_pass_asks_for_a_crawl(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+def test_a_page_that_is_still_empty_is_no_change(tmp_path: Path) -> None:
+    into, config = tmp_path / "crawl", settings(tmp_path)
+    with small_site(3) as site:
+        site.answers["/p2"] = (200, {"Content-Type": "text/html"}, b"")
+        assert crawl(into, config, site.url).status == 0
+        for changed in (0, 0, 1, 1, 0):  # it is empty, empty, written, empty again, empty
+            body = b"<p>words" if (changed, site.answers["/p2"][2]) == (1, b"") else b""
+            site.answers["/p2"] = (200, {"Content-Type": "text/html"}, body)
+            found = crawl(into, config, "--again").summary["again"]
+            assert (found["unchanged"], found["changed"]) == (3 - changed, changed)
+    assert fyke("check", str(into)).returncode == 0
+
+
 def test_a_token_is_no_change(tmp_path: Path) -> None:
     """The new bytes are archived; for the summary, for exports and for what is believed the page is as it was."""
     into, config = tmp_path / "crawl", settings(tmp_path)

@@ -266,3 +266,14 @@ def test_a_crawl_that_goes_on_says_what_is_damaged(killed: Path, tmp_path: Path)
             name = "hosts" if "hosts" in chosen else Path(chosen).name
             assert name in said or older or "manifest" in said, (chosen, said)
     gc.collect()  # what was left to the end ends here, not in a test that comes later
+
+
+@pytest.mark.parametrize("written", [b"zzz\n", b"[crawl]\npages = x0\n", b"\xff\xfe", b""])
+def test_settings_that_cannot_be_read_are_a_fault_beside_others(killed: Path, tmp_path: Path, written: bytes) -> None:
+    folder = shutil.copytree(killed, tmp_path / killed.name)
+    table = next(folder.glob("tables/*.parquet"))
+    for path, data in ((folder / "fyke.toml", written), (table, table.read_bytes()[:-9])):
+        path.write_bytes(data)
+    said = fyke("check", str(folder))
+    assert said.returncode == 1 and not said.stderr
+    assert said.stdout.count("fyke.toml") == 1 and f"tables/{table.name}" in said.stdout

@@ -93,6 +93,16 @@ def test_in_python(site: SmallSite, tmp_path: Path) -> None:
     one = again[f"{site.url}p2"]
     assert (one.number, one.links, one.missing) == (2, [f"{site.url}p5", f"{site.url}p6"], None)
     assert repr(one).startswith("Numbered(url=")
+
+    class More(Numbered, match="/p2$"):
+        first: str = fyke.field("a")
+
+        def __init__(self, given: int) -> None:
+            raise AssertionError("a page gives nothing")
+
+    (more,) = fyke.extract(tmp_path / "there", More)
+    assert {name: value for name, value in vars(more).items() if name != "first"} == vars(one)
+    assert isinstance(more.first, str)
     with pytest.raises(fyke.FykeError, match="is not a CSS selector"):
         type("Wrong", (fyke.Item,), {"a": fyke.field(">>")})
     with pytest.raises(fyke.FykeError, match="make it str, float, int"):

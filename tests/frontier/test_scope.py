@@ -1,5 +1,9 @@
 """The scope: of any seeds, given at once or one after the other, it holds what a reader of its definition says."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -173,3 +177,42 @@ def test_a_plug_in_without_a_name_is_known_by_its_type(plugin: type[Nameless]) -
     assert not filters.accept(url).num_rows
     assert filters.left_out == {plugin.__name__: 1}
     assert filters.refusal(url) == plugin.__name__
+
+
+@dataclass
+class Says:
+    """A plug-in whose answer depends on the number of URLs alone."""
+
+    answer: Callable[[int], Any]
+
+    def accept(self, urls: pa.RecordBatch) -> Any:
+        return self.answer(urls.num_rows)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda _: np.ones(1, np.bool_),
+        lambda n: np.ones((n, 1), np.bool_),
+        lambda n: np.ones(n + 5, np.bool_),
+        lambda n: np.full(n, np.nan),
+        lambda n: ["no"] * n,
+        lambda n: [1] * n,
+        lambda _: True,
+        lambda _: None,
+    ],
+)
+def test_a_filter_whose_answer_is_not_a_truth_for_each_url_refuses_all(answer: Callable[[int], Any]) -> None:
+    urls = url_batch([locate(f"http://a.example/{number}") for number in range(3)])
+    filters = filters_for(CrawlSection(scope=Scope.WEB), [], ["http"], [Says(answer)])
+    assert not filters.accept(urls).num_rows
+    assert filters.failures == {"Says": 3}
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pa.array])
+def test_a_filter_may_answer_with_any_row_of_truths(kind: Callable[[list[bool]], Any]) -> None:
+    urls = url_batch([locate(f"http://a.example/{number}") for number in range(3)])
+    filters = filters_for(
+        CrawlSection(scope=Scope.WEB), [], ["http"], [Says(lambda n: kind([True] * (n - 1) + [False]))]
+    )
+    assert filters.accept(urls).num_rows == 2 and not filters.failures

@@ -211,6 +211,7 @@ def test_deep_json_and_many_elements() -> None:
         ({"table": "x", "fields": {"url": "b"}}, ["url is always there"]),
         ({"table": "x", "fields": {"a": "p["}}, ["a = 'p['", "not a CSS selector"]),
         ({"table": "x", "fields": {"a": ""}}, ["a has no selector"]),
+        *(({"table": "x", "fields": {"a": f"json:{path}"}}, ["empty step"]) for path in ("", ".", "..", "a.", "a..b")),
         ({"table": "x", "fields": {"a": "b"}, "each": ">>"}, ["each = '>>'"]),
         ({"table": "x", "fields": {"a": "b"}, "match": "("}, ["match = '('"]),
         ({"table": "x", "fields": {"a": {"select": "b", "type": "money"}}}, ["fields.a.type = 'money'", "'integer'"]),

@@ -72,6 +72,15 @@ def test_refuses_what_says_nothing(text: str, wrong: str, instead: str) -> None:
     assert all(isinstance(part, Words) for clause in parse(quoted).clauses for part in clause.parts)
 
 
+@pytest.mark.parametrize(
+    "query", ["fox " * 40 + "site:a.example", "fox OR " * 290 + "fox", "a" * 1_990 + " site:b.example"]
+)
+def test_no_filter_is_cut_off(query: str) -> None:
+    """The rest would be the answer to another question."""
+    with pytest.raises(BadQuery, match="write at most"):
+        parse(query)
+
+
 @pytest.fixture(scope="module")
 def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
     """A few pages, dated and in two languages."""

@@ -23,7 +23,7 @@ from fyke.archive.passes import begun_passes
 from fyke.archive.statistics import CrawlStatistics, totals_of
 from fyke.archive.table_files import journal_path, series
 from fyke.archive.turns import turns
-from fyke.core.errors import DirectoryError, DiskFull, StateDamaged
+from fyke.core.errors import ConfigurationError, DirectoryError, DiskFull, StateDamaged
 from fyke.core.telling import Tell
 from fyke.disk import manifest as manifests
 from fyke.disk.files import FULL, Reader, is_locked, open_file
@@ -95,8 +95,15 @@ def in_use(directory: CrawlDirectory) -> bool:
 def check_crawl(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
     """Yield every fault in checkpoint, archive and tables of `directory`. Raises NotACrawl, DirectoryError."""
     directory.require_readable()
-    if directory.holds_crawl or not directory.state.is_dir():
-        directory.config()
+    passed = []
+    try:
+        if directory.holds_crawl or not directory.state.is_dir():
+            directory.config()
+    except ConfigurationError as error:
+        if not directory.state.is_dir():
+            raise
+        yield Fault(directory.place(directory.settings), str(error))
+        passed = [directory.settings]
     try:
         lost = lost_files(directory)
     except StateDamaged as error:  # the number of agents is not known
@@ -104,7 +111,7 @@ def check_crawl(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
         return
     told = [directory.place(path) for path in lost]
     yield from (Fault(place, GONE) for place in told)
-    yield from asked_faults(directory, lost)
+    yield from asked_faults(directory, [*lost, *passed])
     try:
         deque(turns(directory.path, "pages"), maxlen=0)
     except StateDamaged as error:

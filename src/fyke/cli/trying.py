@@ -74,6 +74,7 @@ class SimulateArguments:
         typer.Option(
             help="Pages change every DAYS days (median) and are visited again; then there are no giant domains.",
             metavar="DAYS",
+            min=0,
         ),
     ] = 0.0
     as_json: AsJson = False

@@ -18,7 +18,7 @@ from fyke.core.choices import Enforcement, Scope
 from fyke.core.errors import ALLOW, ConfigurationError, whose
 from fyke.core.extraction import ExtractSection, FieldSection, different_tables
 from fyke.core.gone import without_gone
-from fyke.core.settings import Count, HoursText, Line, Positive, Real, Seconds, Section, Wait, Whole
+from fyke.core.settings import Count, Domain, HoursText, Line, Positive, Real, Seconds, Section, Wait, Whole
 from fyke.core.site import SiteSection
 from fyke.core.text_files import text_of
 
@@ -105,9 +105,9 @@ class PolitenessSection(Section):
     host_failures: Positive = Field(8, description="Failures in a row after which a host is given up.")
     failure_delay_s: Seconds = Field(
         15.0,
-        description="Rest of a host after its first failure, or a 429 or 503 without Retry-After; it doubles with"
-        " each further"
-        " failure. A page that fails waits as long, and twice as long after each further failure of its own.",
+        description="Rest of a host after its first failure; twice as long after a 429 or 503 without Retry-After. It"
+        " doubles with each further failure. A page that fails waits as"
+        " long, and twice as long after each further failure of its own.",
     )
     max_sleep_s: Seconds = Field(3600.0, description="Longest rest of a failing host; a Retry-After may ask for more.")
     tries: Positive = Field(4, description="Number of visits to a URL after which its failure is final.")
@@ -148,7 +148,7 @@ class DnsSection(Section):
     negative_ttl_s: Seconds = Field(
         600.0, description="After a name was not found, it is not asked for again for this long."
     )
-    private: list[str] = Field(
+    private: list[Domain] = Field(
         [], description="Domains whose hosts may have private addresses; hosts of seeds always may."
     )
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from fyke.core.hours import valid_hours
+from fyke.core.urls import canonical, split
 
 
 class Section(BaseModel):
@@ -26,6 +27,20 @@ def _ascii_line(text: str) -> str:
     return one_line(text)
 
 
+def host_of(name: str) -> str:
+    """Return the host `name` as it stands in URLs; empty if it is more than a host, or none."""
+    url = canonical(f"http://{name}/") if name and not re.search(r"[*@\s\\]|:\d*$", name) else None
+    host = split(url).host if url else ""
+    return host if url == f"http://{host}/" else ""
+
+
+def _domain(text: str) -> str:
+    """Return the domain `text`, also written `*.domain` or `.domain`, as it stands in URLs."""
+    if not (host := host_of(text.strip().removeprefix("*.").strip("."))):
+        raise ValueError("not a host or domain: write a name such as intranet.example.org")
+    return host
+
+
 def _number(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("write a number, not true or false")
@@ -40,3 +55,4 @@ Count = Annotated[Whole, Field(ge=0, le=10**15)]
 Positive = Annotated[Whole, Field(gt=0, le=10**15)]
 HoursText = Annotated[str, AfterValidator(valid_hours)]
 Line = Annotated[str, AfterValidator(_ascii_line)]
+Domain = Annotated[str, AfterValidator(_domain)]

@@ -5,8 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from fyke.core.settings import Count, HoursText, Line, Seconds, Section, one_line
-from fyke.core.urls import canonical, split
+from fyke.core.settings import Count, HoursText, Line, Seconds, Section, host_of, one_line
 
 SECRET_PLACES = ("env:", "file:")
 _FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -30,9 +29,8 @@ def _match(text: str) -> str:
             raise ValueError("write the URL without a query, user or password; the last two have their own keys")
         return text
     name = text.removeprefix("*.")
-    url = canonical(f"http://{name}/") if name and not re.search(r"[*@\s\\]", name) else None
-    host = split(url).host if url else ""
-    if text != "*" and url != f"http://{host}/":
+    host = host_of(name)
+    if text != "*" and not host:
         raise ValueError(
             "not a host: write www.example.org, *.example.org, * for all hosts, or a URL if there is a port"
         )
@@ -44,9 +42,8 @@ def _proxy(text: str) -> str:
     if not text:
         return text
     parts = re.fullmatch(r"(https?|socks5)://([^/?#@\s\\]+):(\d{1,5})/?", text)
-    url = canonical(f"http://{parts[2]}/") if parts else None
-    host = split(url).host if url else ""
-    if not parts or not 0 < int(parts[3]) < 65536 or not host or url != f"http://{host}/":
+    host = host_of(parts[2]) if parts else ""
+    if not parts or not host or not 0 < int(parts[3]) < 65536:
         raise ValueError("write proxy = http://host:port, https:// or socks5://; the user name goes into proxy_user")
     return f"{parts[1]}://{host}:{parts[3]}"
 

@@ -271,12 +271,13 @@ class Filters:
         """Return which of `urls` (n rows) a filter accepts, seeds in any case: bool[n]."""
         seeds: Mask = numbers(urls, "kind") == Kind.SEED
         try:
-            mask = np.asarray(wanted.accept(urls), bool)
+            mask = np.asarray(wanted.accept(urls))
         except Exception:  # noqa: BLE001 - a plug-in may raise anything; it then widens nothing
-            mask = np.zeros(0, bool)
-        if mask.shape == (urls.num_rows,):
-            return mask | seeds
-        if urls.num_rows > 1:  # find the row that makes it fail, so that only this one is lost
+            mask = None
+        if mask is not None and mask.dtype == bool and mask.shape == (urls.num_rows,):
+            accepted: Mask = mask | seeds
+            return accepted
+        if mask is None and urls.num_rows > 1:  # find the row that makes it fail, so that only this one is lost
             return np.concatenate([self._ask(wanted, urls.slice(row, 1)) for row in range(urls.num_rows)])
         self.failures[type(wanted).__name__] += urls.num_rows
         return seeds

@@ -133,6 +133,8 @@ class _Column:
         self.kind = pa.list_(plain) if section.many else plain
         select = section.select.strip()
         self.path = select.removeprefix("json:").strip().split(".") if select.startswith("json:") else []
+        if self.path and not all(self.path):
+            raise ConfigurationError(f"[[extract]] {table}: {name} = {select} has an empty step: write json:TYPE.NAME")
         self._css: Selector | None = None
         self._attribute = ""
         if not self.path:

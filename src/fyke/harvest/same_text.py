@@ -52,7 +52,7 @@ def compare(page: Page, copy_of: CopyOf | None, most_bytes: int) -> None:
     earlier = exchange.visit.earlier
     if earlier is None:
         return
-    if exchange.outcome is Outcome.OK and page.fingerprint:
+    if exchange.outcome is Outcome.OK and (page.fingerprint or earlier.place):  # an empty page has fingerprint 0
         if page.fingerprint == earlier.fingerprint:
             _compare_heads(page, earlier)
         elif copy_of and page.media_type in HTML_TYPES and _says_the_same(page, earlier, copy_of, most_bytes):

@@ -135,8 +135,10 @@ class SearchQuery:
 
 
 def parse(text: str) -> SearchQuery:
-    """Return the query in `text`, cut to `MAX_CHARS`. Raises BadQuery."""
-    text = text[:MAX_CHARS].encode("utf-8", "replace").decode()  # lone surrogates become question marks
+    """Return the query in `text`. Raises BadQuery for a filter that says nothing, and for a query that is too long."""
+    if len(text) > MAX_CHARS:
+        raise BadQuery(f"the query is too long; write at most {MAX_CHARS:,} characters")
+    text = text.encode("utf-8", "replace").decode()  # lone surrogates become question marks
     clauses: list[Clause] = []
     either = False
     for match in _TOKEN.finditer(text):
@@ -153,7 +155,9 @@ def parse(text: str) -> SearchQuery:
         else:
             clauses.append(Clause((part,), occur))
         either = False
-    return SearchQuery(text, tuple(clauses[:MAX_CLAUSES]))
+    if len(clauses) > MAX_CLAUSES:
+        raise BadQuery(f"the query has {len(clauses)} words and filters; write at most {MAX_CLAUSES}")
+    return SearchQuery(text, tuple(clauses))
 
 
 def _part(match: re.Match[str]) -> Part:

@@ -23,12 +23,13 @@ from fyke.core.urls import canonical, split
 from fyke.core.visits import Page
 from fyke.export.prose import plain
 from fyke.search.answering import FARTHEST
+from fyke.search.grammar import MAX_CHARS
 from fyke.search.printing import clean
 from fyke.search.results import Hit, InLink, Results
 from fyke.serve.copies import copy_of
 from fyke.serve.differences import MOST_LETTERS, differences
 from fyke.serve.rendering import Templates
-from fyke.serve.search_form import PER_PAGE, SearchForm, day_of
+from fyke.serve.search_form import PER_PAGE, SearchForm
 from fyke.serve.security import COPY_POLICY, PAGE_POLICY
 from fyke.serve.shelf import Shelf, ShelvedCrawl
 from fyke.serve.wording import not_a_url, query_string
@@ -67,11 +68,8 @@ class ArchivePages:
         """Answer with the search box, and the hits for what was typed into it."""
         given = request.query_params
         asked = SearchForm(
-            clean(given.get("q", "")[:2000]),
-            given.get("site", "").strip()[:200],
-            given.get("lang", "")[:8] if given.get("lang", "")[:8].isalpha() else "",
-            day_of(given.get("after", "")),
-            day_of(given.get("before", "")),
+            clean(given.get("q", "")[: MAX_CHARS + 1]),
+            *(given.get(name, "").strip()[:200] for name in ("site", "lang", "after", "before")),
         )
         at = _whole(given.get("page", ""), 1, FARTHEST // PER_PAGE)
         results, more, trouble, wrong, pages = None, False, "", "", 0

@@ -6,7 +6,6 @@ the words, whatever is typed into them.
 
 import re
 from dataclasses import dataclass, replace
-from datetime import date
 
 from fyke.search.results import Results
 from fyke.search.searcher import Searcher
@@ -36,7 +35,7 @@ class SearchForm:
 
     @property
     def query(self) -> str:
-        """The question for the searcher, filters first, because the searcher cuts long questions."""
+        """The question for the searcher."""
         return f"{self._narrowing}{_LEADING_OR.sub('', self.words) if self.filters else self.words}"
 
     @property
@@ -48,13 +47,3 @@ class SearchForm:
         results = searcher.search(self.query, offset, limit)
         better = results.suggestion and results.suggestion.removeprefix(self._narrowing)
         return replace(results, query=self.words, suggestion=better)
-
-
-def day_of(text: str) -> str:
-    """Return `text` if it is a day, month or year, otherwise nothing."""
-    pieces = text.strip().split("-")
-    try:
-        date(*(int(piece) for piece in [*pieces, "1", "1"][:3]))
-    except (ValueError, OverflowError):
-        return ""
-    return text.strip() if len(pieces) <= 3 else ""

@@ -11,6 +11,7 @@ from fyke.core.errors import ConfigurationError
 from fyke.lab.simulate.texts import MOST_DOMAINS
 
 GIANTS = 12
+LEAST_CHANGE_DAYS, MOST_CHANGE_DAYS = 0.001, 100_000  # medians
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,9 @@ class VirtualWebSpec:
         spam = math.ceil(self.spam_branching) + self.spam_cousins + self.spam_camouflage + 1
         if self.links_per_page < max(honest, spam):
             raise ConfigurationError(f"{self.links_per_page} links a page are too few for the kinds of links there are")
+        if self.change_days and not LEAST_CHANGE_DAYS <= self.change_days <= MOST_CHANGE_DAYS:
+            span = f"{LEAST_CHANGE_DAYS} to {MOST_CHANGE_DAYS:,}"
+            raise ConfigurationError(f"pages that change every {self.change_days:g} days: write {span} days, or 0")
         if not 0 < self.all_domains < MOST_DOMAINS:
             raise ConfigurationError(f"{self.all_domains} domains: a virtual web has 1 to {MOST_DOMAINS - 1:,}")
 
