@@ -97,7 +97,8 @@ def test_who_makes_pages_up_is_found_out_and_what_was_asked_on_purpose_is_no_pag
 
 def test_nobody_is_asked_for_what_cannot_be_there_if_a_person_forbids_it(tmp_path: Path) -> None:
     cast = Cast(endless_kinds=["made-up-numbers"], honest=0)
-    done = judged(cast, tmp_path, {**GENTLE, "frontier": {"probes": False}}, options=["--pages", "300"], patience_s=100, ask=None)
+    settings = {**GENTLE, "frontier": {"probes": False}}
+    done = judged(cast, tmp_path, settings, options=["--pages", "300"], patience_s=100, ask=None)
     assert done.status == 0, done.complaint
     assert len(done.ledger) > 300 and not [path for _, _, path in done.ledger if re.search(r"\d{12}", path)]
 

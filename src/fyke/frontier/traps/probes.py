@@ -12,17 +12,18 @@ A host has grown if, since its first fresh page, `GROWN` URLs of it were found a
 its latest visits too found `GROWTH` each. Waiting traps count as found, because lists that each lead to the next and to
 copies are as endless. Only `grown`, by which traps get their share of visits, leaves them out. A site without end
 grows. A site whose front page leads to all of it, or whose pages each lead to the next, seldom does. A host is asked
-about a further place after `REST_PAGES` fresh pages for each place before. Once a place is convicted, `ASK_SOON` fresh pages at a place are enough. If `ASK_HOSTS` hosts of a domain
-had fresh pages, `TRIES` made-up hosts of the domain are asked. New text at each convicts all hosts of the domain except
-for those with `ASK_AFTER` fresh pages, and for the host with the domain's own name, which is no name made up.
+about a further place after `REST_PAGES` fresh pages for each place before. Once a place is convicted, `ASK_SOON` fresh
+pages at a place are enough. If `ASK_HOSTS` hosts of a domain had fresh pages, `TRIES` made-up hosts of the domain are
+asked. New text at each convicts all hosts of the domain except for those with `ASK_AFTER` fresh pages, and for the host
+with the domain's own name, which is no name made up.
 
 Robots rules, filters and rests hold for probes as for all visits. Probes are archived and are no pages: nothing is
 counted, and no link of them is followed.
 
 An honest site logs a probe as a fault, or counts it as one request too many. So few are asked, rarely, and a person may
 forbid it (`frontier.probes`). Domains are asked in any case, because a name that is not there is nobody's server. A
-conviction lasts as long as that setting. The texts that answers are compared with are lost at a restart, so places under trial are
-asked anew.
+conviction lasts as long as that setting. The texts that answers are compared with are lost at a restart, so places
+under trial are asked anew.
 
 Bounded by `PLACES` records, and as many numbers of what was found of hosts lately, lost at a restart. A record gives
 way if it was met less often than those that would take its place, or is convicted while more than half of all are.
