@@ -15,9 +15,10 @@ from fyke.core.clock import SystemClock, VirtualClock
 from fyke.core.extraction import ExtractSection, FieldSection
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import PARTS, Pace
+from fyke.core.pages import Page
 from fyke.core.resolve import PORTION
 from fyke.core.urls import canonical
-from fyke.core.visits import Exchange, Page
+from fyke.core.visits import Exchange
 from fyke.harvest import Parser, large_pages
 from fyke.harvest.binder import LINK_BYTES, PendingPage
 from fyke.harvest.fields import Extractor, Row

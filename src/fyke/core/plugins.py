@@ -22,8 +22,9 @@ import xxhash
 from fyke.core.batches import U64, Mask
 from fyke.core.config import PluginsSection
 from fyke.core.errors import PluginError
+from fyke.core.pages import Page
 from fyke.core.urls import SCHEMES
-from fyke.core.visits import Exchange, Page, Visit
+from fyke.core.visits import Exchange, Visit
 
 Shares = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.integer]

@@ -48,9 +48,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from fyke.core.batches import U64, Kind
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import HTML_TYPES, Page
 from fyke.core.shapes import kinds, skeleton
 from fyke.core.urls import key_of
-from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose, Visit
+from fyke.core.visits import Exchange, Purpose, Visit
 
 try:
     from fyke.harvest.letters import letters, unmet_letters, without_words

@@ -23,7 +23,7 @@ from fyke.archive.reading import scan_table
 from fyke.core.config import Config
 from fyke.core.markup import tree_of
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import HTML_TYPES
+from fyke.core.pages import HTML_TYPES
 from fyke.search.archived import ArchiveReader
 
 TURNS = ("plain", "named", "plain", "named")
