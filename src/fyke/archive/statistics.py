@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
 
-from fyke.core.messages import Freshness
+from fyke.core.freshness import Freshness
 
 _NO_FAILURES = ("ok", "unchanged", "redirected", "robots_forbade")
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from fyke.core.batches import Kind, concat
 from fyke.core.config import Config
-from fyke.core.messages import SOON_S
 from fyke.core.outcomes import Outcome
+from fyke.core.rests import SOON_S
 from fyke.core.slices import Slicer
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of, visits_of
 from fyke.fetcher.connections import Admission, Connections

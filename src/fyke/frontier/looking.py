@@ -19,7 +19,7 @@ from fyke.core.batches import URLS, u64
 from fyke.core.closing import Closing
 from fyke.core.config import FrontierSection
 from fyke.core.errors import StateDamaged
-from fyke.core.messages import Freshness
+from fyke.core.freshness import Freshness
 from fyke.core.urls import Locator, key_of, pay_level_domain, split
 from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
