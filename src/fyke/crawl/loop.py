@@ -184,8 +184,8 @@ class Loop:
             yield
 
     def _move_on(self, now: float, *, may_merge: bool) -> Steps[None]:
-        """Let the frontier take its steps, which may include an early merge. That wastes its time on URLs known before:
-        the more it wastes, the later the next."""
+        """Let the frontier take its steps, which may include an early merge. An early merge reads known URLs again. The
+        larger their share, the longer the pause before the next early merge."""
         waste = self._frontier.known_share
         self.moved, spent_s = yield from self._timed(self._frontier.steps(now, may_merge=may_merge, quiet=self._quiet))
         if may_merge:
