@@ -28,7 +28,7 @@ from usage import arguments
 from fyke.core.batches import U64, Mask, u64
 from fyke.lab.simulate.keep import SimulationSettings, opened, simulate
 from fyke.lab.simulate.spec import VirtualWebSpec
-from fyke.lab.simulate.texts import Text
+from fyke.lab.simulate.texts import Text, domain_keys
 from fyke.lab.simulate.web import VirtualWeb
 from fyke.quantities import share_text
 from fyke.search.domain_signals import DEPENDENT, LEAST_LINKERS
@@ -119,7 +119,7 @@ def compare(shape: str, domains: int, seed: int) -> None:
         place = Path(folder)
         before = crawled(spec, pages, place / "before", "reputation")
         keys, found = signals(before.edges, place / "graph")
-        spam = np.isin(keys, VirtualWeb(spec).all_domain_keys()[spec.domains :])
+        spam = np.isin(keys, domain_keys(np.arange(spec.domains, spec.all_domains)))
         table = {"key": keys, "linkers": found["linkers"], "independence": found["independence"]}
         os.environ["DOMAINRANK"] = str(place / "domainrank.parquet")
         pq.write_table(pa.table(table), os.environ["DOMAINRANK"])
@@ -139,7 +139,7 @@ def compare(shape: str, domains: int, seed: int) -> None:
 
 def lost(before: Crawled, after: Crawled, flagged: U64, spec: VirtualWebSpec) -> float:
     """Return the share of honest domains' fetches that flagged honest domains lost."""
-    which = np.isin(VirtualWeb(spec).all_domain_keys()[: spec.domains], flagged)
+    which = np.isin(domain_keys(np.arange(spec.domains)), flagged)
     less = np.maximum(before.pages[: spec.domains] - after.pages[: spec.domains], 0)[which].sum()
     return float(less / max(1, before.pages[: spec.domains].sum()))
 

@@ -26,8 +26,9 @@ from fyke.archive.warc import WarcWriter
 from fyke.core.batches import LinkKind
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import Page
 from fyke.core.urls import Locator, locate
-from fyke.core.visits import Exchange, Page, Visit
+from fyke.core.visits import Exchange, Visit
 from fyke.search.indexer import Indexer
 from fyke.search.searcher import Searcher
 

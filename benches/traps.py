@@ -21,8 +21,9 @@ from fyke.core.batches import url_batch
 from fyke.core.config import FrontierSection
 from fyke.core.messages import judged_batch
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import Page
 from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Page, visits_of
+from fyke.core.visits import Exchange, visits_of
 from fyke.disk.checkpoint import Checkpoint
 from fyke.frontier.traps.waiting import Traps
 from fyke.harvest.new_text import NewText

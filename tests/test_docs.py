@@ -120,6 +120,15 @@ def test_links_within_lead_somewhere(path: Path) -> None:
         assert made or (path.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_files_that_are_named_exist(name: str) -> None:
+    """Whole paths, and paths of programs below the folder of the package."""
+    named = re.findall(
+        r"`((?:src|tests|docs|benches|examples|deploy)/[\w./-]+|[\w/-]+\.(?:py|c))`", (ROOT / name).read_text()
+    )
+    assert not [path for path in named if not (ROOT / path).exists() and not (ROOT / "src" / "fyke" / path).exists()]
+
+
 TASKS = re.findall(r"^\| (\d+) \|([^|]*)\|([^|]*)\|(.*)\|$", (ROOT / "docs" / "tasks.md").read_text(), re.MULTILINE)
 
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from fyke.core.document import Document
     from fyke.core.errors import FykeError
     from fyke.core.outcomes import Outcome
+    from fyke.core.pages import Page
     from fyke.core.plugins import BudgetFunction, CrawlOrder, PageSink, ProcessingModule, ProtocolModule, UrlFilter
-    from fyke.core.visits import Exchange, Page, Visit
+    from fyke.core.visits import Exchange, Visit
     from fyke.crawl.interface import Crawl
     from fyke.items import Item, extract, field
 
@@ -54,7 +55,7 @@ _HOMES = {
     "FykeError": "fyke.core.errors",
     "Item": "fyke.items",
     "Outcome": "fyke.core.outcomes",
-    "Page": "fyke.core.visits",
+    "Page": "fyke.core.pages",
     "PageSink": "fyke.core.plugins",
     "ProcessingModule": "fyke.core.plugins",
     "ProtocolModule": "fyke.core.plugins",

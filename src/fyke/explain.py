@@ -38,7 +38,7 @@ from fyke.fetcher.robots import MAX_CRAWL_DELAY_S, RobotsRecord, RobotsState
 from fyke.fetcher.shared_book import ReadBooks
 from fyke.frontier.filters import Filters, filters_for
 from fyke.frontier.gone import GONE_S
-from fyke.frontier.looking import BLOCKED, LEFT_OUT, OVER_QUOTA, YOUNGER, FrontierSeen
+from fyke.frontier.looking import BLOCKED, LEFT_OUT, OVER_QUOTA, YOUNGER, SavedFrontier
 from fyke.frontier.page_history import USUAL_S
 from fyke.frontier.quota import PageLimits
 from fyke.frontier.revisit.belief import Belief, bounds, prior, seen
@@ -304,10 +304,10 @@ def _rules_fetched(record: RobotsRecord, facts: list[str]) -> tuple[str, list[st
     return f"asked for {when}, as the rules of its host: {came}", [*facts, again]
 
 
-def _frontier(directory: CrawlDirectory, config: Config, at: Locator) -> FrontierSeen | None:
+def _frontier(directory: CrawlDirectory, config: Config, at: Locator) -> SavedFrontier | None:
     """Return the newest checkpoint of the shard of `at`, if there is one."""
     shard = directory.parts[division(directory.state).shard_of(at.domain)].shard
-    return FrontierSeen(shard, config.frontier) if saved_state(shard) else None
+    return SavedFrontier(shard, config.frontier) if saved_state(shard) else None
 
 
 def _holds(batches: Iterator[pa.RecordBatch], at: Locator) -> bool:

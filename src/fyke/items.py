@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar, Union, get_args, ge
 from fyke.core.choices import FieldType
 from fyke.core.config import build
 from fyke.core.errors import ConfigurationError
-from fyke.core.visits import Page
+from fyke.core.pages import Page
 from fyke.export.extracting import rows_of
 from fyke.harvest.fields import Extractor
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fyke.archive.figures import Figures, HostFigures
 from fyke.archive.statistics import CrawlStatistics, PassFound, sum_of_agents
-from fyke.core.messages import Freshness
+from fyke.core.freshness import Freshness
 
 COUNTS = st.integers(0, 1000)
 ONE = st.builds(

@@ -23,7 +23,7 @@ from fyke.archive.warc import RecordPlace
 from fyke.core.batches import LinkKind, binary_array
 from fyke.core.errors import DirectoryError, NotACrawl, StateDamaged
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import OWN_CODECS, Page
+from fyke.core.pages import OWN_CODECS, Page
 
 
 def test_a_page_row_says_what_happened(folder: Path, make_exchange) -> None:

@@ -9,9 +9,10 @@ from xml.etree import ElementTree
 
 from conformance.oracles import ORACLES, judge
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import Page
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical
-from fyke.core.visits import Exchange, Page, visit_to
+from fyke.core.visits import Exchange, visit_to
 from fyke.harvest import Parser
 
 SITEMAPS = ORACLES / "sitemaps" / "files"

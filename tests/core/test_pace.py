@@ -8,6 +8,7 @@ from pathlib import Path
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from busy import note_busy
 from fyke.core.clock import SystemClock, VirtualClock
 from fyke.core.pace import LIGHT_S, MANY, PARTS, GivenUp, Pace
 
@@ -23,11 +24,11 @@ def test_heavy_work_takes_one_part_of_the_time_while_light_work_is_going_on(piec
     share = pace.share()
     began_at, taken_s = clock.now(), 0.0
     for expected_s, takes_s in pieces:
-        pace.note_busy()
+        note_busy(pace)
         while wait_s := share.wait_s(expected_s):
             assert 0 < wait_s <= LIGHT_S
             clock.advance(wait_s)
-            pace.note_busy()
+            note_busy(pace)
         assert taken_s * PARTS <= clock.now() - began_at + 1e-3
         with share.taken(expected_s):
             clock.advance(takes_s)
@@ -54,12 +55,12 @@ def test_what_was_taken_while_nothing_light_was_going_on_is_owed_by_nobody(piece
     for took_s in pieces:
         clock.advance(took_s)
         share.count_unexpected(took_s)
-    pace.note_busy()
+    note_busy(pace)
     share.count_unexpected(last_s)
     begun_at = clock.now()
     while wait_s := share.wait_s():
         clock.advance(wait_s)
-        pace.note_busy()
+        note_busy(pace)
     before_s = pieces[-1] if pieces else 0.0
     assert clock.now() - begun_at <= (before_s + last_s) * PARTS
 
@@ -70,7 +71,7 @@ def test_heavy_work_does_not_take_itself_for_light_work(piece_s, since_s):
     clock = VirtualClock()
     pace = Pace(clock)
     share = pace.share()
-    pace.note_busy()
+    note_busy(pace)
     clock.advance(since_s)
     waited_s = 0.0
     for _ in range(200):

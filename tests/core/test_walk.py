@@ -14,7 +14,8 @@ from fyke.core import walk as walking
 from fyke.core.markup import MAX_BYTES, TakesLong, bounded, parts
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import haste
-from fyke.core.visits import Exchange, Page, visit_to
+from fyke.core.pages import Page
+from fyke.core.visits import Exchange, visit_to
 from fyke.core.walk import MAX_ATTRIBUTES, walk, walked
 
 MOST_MB = 160

@@ -9,7 +9,7 @@ from fyke.archive.payloads import Payloads
 from fyke.archive.tables import PagesTable
 from fyke.archive.warc import WarcWriter
 from fyke.core.errors import PluginError
-from fyke.core.visits import Page
+from fyke.core.pages import Page
 from fyke.crawl.barn import Barn
 from fyke.crawl.passes import Passes
 from fyke.disk.checkpoint import Checkpoint

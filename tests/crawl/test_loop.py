@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from busy import note_busy
 from frontier.shard import Shard
 from frontier.small_web import FAR, UNCHECKED, SmallWeb, counted, places, small_web
 from fyke.core.batches import EMPTY, Kind, keep, numbers, texts, url_batch
@@ -46,6 +47,14 @@ from fyke.frontier.sizes import Sizes
 
 SMALL = Sizes(batch=16, ready=10)
 ASKED = CrawlSection(scope=Scope.WEB)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nobody_lingers() -> Iterator[None]:
+    """The clock of these loops stands still meanwhile."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop_module, "LINGER_S", 0.0)
+        yield
 
 
 class DictFetcher:
@@ -235,7 +244,7 @@ class SmallCrawl(Shard[Frontier, Counter[str]]):
     def go_on(self) -> None:
         """A new loop over the same engines."""
         self.news = asyncio.Event()
-        self.loop = Loop(self.engines, self.asked, self.clock, self.news, linger_s=0.0, link_bytes=self.link_bytes)
+        self.loop = Loop(self.engines, self.asked, self.clock, self.news, link_bytes=self.link_bytes)
         self.fetcher.stopped = self.fetcher.aborted = False
 
     def turn(self) -> None:
@@ -497,8 +506,9 @@ def test_a_checkpoint_of_a_crawl_that_was_cancelled_in_the_midst_of_a_turn_is_wh
     crawl.close()
 
 
-def test_what_ended_waits_for_what_is_about_to_end(tmp_path: Path) -> None:
+def test_what_ended_waits_for_what_is_about_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A turn costs as much for one page as for ten; but the last page waits for nothing."""
+    monkeypatch.setattr(loop_module, "LINGER_S", 0.2)
     crawl = SmallCrawl(tmp_path, small_web(2))
     visits = 200
 
@@ -507,7 +517,7 @@ def test_what_ended_waits_for_what_is_about_to_end(tmp_path: Path) -> None:
         fetcher = OneByOne(crawl.web, visits, news)
         fetcher.held = visits_of(url_batch([locate("http://one.example/")]))
         crawl.worker.web = replace(crawl.web, links={"http://one.example/": []})
-        loop = Loop(replace(crawl.engines, fetcher=fetcher), ASKED, crawl.clock, news, linger_s=0.2)
+        loop = Loop(replace(crawl.engines, fetcher=fetcher), ASKED, crawl.clock, news)
         fetcher.end_one()
         running = asyncio.create_task(loop.run(Keeper(crawl.checkpoint, {}, {}, crawl.clock, 1e9)))
         while fetcher.left or fetcher.over:
@@ -537,7 +547,7 @@ def test_a_long_turn_is_no_quiet_in_which_heavy_work_goes_on(tmp_path: Path) -> 
             busy.append(pace.busy)
         crawl.clock.advance(10 * LIGHT_S)
 
-    pace.note_busy()
+    note_busy(pace)
     asyncio.run(loop._take(long_steps()))
     assert busy == [True] * 5 and pace.busy
     crawl.clock.advance(1.1 * LIGHT_S)

@@ -13,7 +13,7 @@ from rich.console import Console
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.statistics import CrawlStatistics, PassFound
 from fyke.core.config import CrawlSection
-from fyke.core.messages import Freshness
+from fyke.core.freshness import Freshness
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import ENDED, REST_TOLD_S, WINDOW_S, Rates, line, panel
 from fyke.crawl.summary import Summary, report

@@ -27,10 +27,11 @@ from fyke.core.choices import Scope
 from fyke.core.config import CrawlSection
 from fyke.core.messages import Links
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import Page
 from fyke.core.rewrite_rules import Rule, Shape, render
 from fyke.core.rewriting import Rewriter
 from fyke.core.urls import key_of, locate
-from fyke.core.visits import Exchange, Page, visit_to
+from fyke.core.visits import Exchange, visit_to
 from fyke.crawl.printing import Printing
 from fyke.crawl.rewriting import ONE_IN, Rewriting
 from fyke.crawl.verdicts import FIRST_TRIALS

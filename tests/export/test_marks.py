@@ -10,8 +10,9 @@ from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
 
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import Page, PageLinks
 from fyke.core.urls import canonical
-from fyke.core.visits import Exchange, Page, PageLinks, visit_to
+from fyke.core.visits import Exchange, visit_to
 from fyke.export.prose import markdown
 
 URL = "http://h.example/d/p.html"

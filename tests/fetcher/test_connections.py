@@ -15,8 +15,8 @@ def host(number: int, domain: int = 0, *, quick: bool = False) -> Host:
 
 @pytest.mark.parametrize("most", [1, 4, 64])
 def test_fast_hosts_begin_whatever_slow_ones_hold(most: int) -> None:
-    """Slow servers without end, each of which would go on for ever: a fast one waits for `slow_s` at most."""
-    places = Connections(most, 3 * most, slow_s=1.0)
+    """Slow servers without end, each of which would go on for ever: a fast one waits for `SLOW_S` at most."""
+    places = Connections(most, 3 * most)
     newcomers = iter(range(1, 1_000_000))
     waited = now = 0.0
     for turn in range(200):
@@ -39,7 +39,7 @@ def test_fast_hosts_begin_whatever_slow_ones_hold(most: int) -> None:
 
 
 def test_with_places_for_more_than_one_fast_hosts_never_wait() -> None:
-    places = Connections(8, 24, slow_s=1.0)
+    places = Connections(8, 24)
     for number in range(1, 100):
         if places.free_for(newcomer := host(number)):
             places.begin(newcomer, 0.0)
@@ -50,7 +50,7 @@ def test_with_places_for_more_than_one_fast_hosts_never_wait() -> None:
 def test_a_robots_txt_proves_nobody_fast() -> None:
     """Servers give it at once and then hold a page each: as many as there are places for newcomers, or a few times
     more, leave those of the fast alone."""
-    places = Connections(8, 24, slow_s=1.0)
+    places = Connections(8, 24)
     holding = [host(number) for number in range(1, 26)]
     for one in holding:
         places.begin(one, 0.0)
@@ -69,7 +69,7 @@ def test_a_robots_txt_proves_nobody_fast() -> None:
 
 
 def test_the_domain_that_holds_most_is_cut_first() -> None:
-    places = Connections(2, 10, slow_s=1.0)
+    places = Connections(2, 10)
     farm = [host(number, domain=7) for number in range(9)]
     others = [host(100 + number) for number in range(3)]
     for one in [*others[:2], *farm]:
@@ -88,7 +88,7 @@ def test_the_domain_that_holds_most_is_cut_first() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_every_request_is_in_one_place(seed: int) -> None:
     random = Random(seed)
-    places = Connections(5, 9, slow_s=1.0)
+    places = Connections(5, 9)
     hosts = [host(number, domain=1 + number % 4, quick=random.random() < 0.3) for number in range(40)]
     under_way: set[Host] = set()
     now = 0.0
@@ -110,7 +110,7 @@ def test_every_request_is_in_one_place(seed: int) -> None:
 
 
 def test_where_there_is_less_room_there_are_fewer_places_beside_the_fast_and_who_was_slow_is_cut() -> None:
-    places = Connections(8, 24, slow_s=1.0)
+    places = Connections(8, 24)
     for number in range(1, 100):
         if places.free_for(newcomer := host(number)):
             places.begin(newcomer, 0.0)

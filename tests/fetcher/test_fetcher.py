@@ -1,7 +1,7 @@
 """The fetcher keeps a host's rest when the workbench forgets the host, and lets no host's rules hold another up."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import pairwise
@@ -14,9 +14,11 @@ from fyke.core.batches import EMPTY, concat, u64, url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
 from fyke.core.outcomes import Outcome
+from fyke.core.pace import Pace
 from fyke.core.urls import locate
-from fyke.core.visits import Exchange, Purpose, Visit, batch_of
+from fyke.core.visits import Earlier, Exchange, Purpose, Visit, batch_of
 from fyke.fetcher.book import HostBook
+from fyke.fetcher.connections import OTHERS_SHARE
 from fyke.fetcher.fetcher import STARTS, Fetcher
 from fyke.fetcher.names import Resolution
 from fyke.fetcher.refusals import PORTION
@@ -38,6 +40,14 @@ class Names:
     def refresh(self, hosts: object) -> None: ...
 
 
+class FirstVisits:
+    """No page was visited before."""
+
+    def note_known(self, visits: Sequence[Visit]) -> None: ...
+
+    def read(self, earlier: Earlier) -> None: ...
+
+
 class Closed:
     """A fetcher that has met `a.test`, which forbids all."""
 
@@ -48,7 +58,7 @@ class Closed:
         self._rests = Rests(folder / "rests", config.politeness, 1.0, self.clock.now(), resumed=False)
         self._book = HostBook(folder / "hosts.sqlite")
         rooms = wired(Workbench(config.politeness), Names(), self._book, self._rests, self.server, self.clock)
-        self.fetcher = Fetcher(rooms, config, asyncio.Event())
+        self.fetcher = fetcher_of(rooms, config)
 
     async def __aenter__(self) -> Fetcher:
         self.fetcher.put(url_batch([locate("http://a.test/first")]))
@@ -99,7 +109,26 @@ def wired(
     abort: Callable[[], None] = lambda: None,
 ) -> Wiring:  # fmt: skip
     """The rooms of a fetcher, with `names` and a `server` of ours."""
-    return Wiring(bench=bench, resolver=names, book=book, rests=rests, protocols=server, abort=abort, clock=clock)
+    return Wiring(
+        bench=bench,
+        resolver=names,
+        book=book,
+        rests=rests,
+        protocols=server,
+        abort=abort,
+        clock=clock,
+        past=FirstVisits(),
+        cut=lambda visit, why: None,
+        holds_back=lambda host: False,
+        room=lambda hosts: 1 << 20,
+        ours=lambda address: True,
+        shared=False,
+        pace=Pace(clock),
+    )
+
+
+def fetcher_of(rooms: Wiring, config: Config, news: asyncio.Event | None = None) -> Fetcher:
+    return Fetcher(rooms, config, news or asyncio.Event(), OTHERS_SHARE * config.fetch.connections)
 
 
 @contextmanager
@@ -110,7 +139,7 @@ def fetching(
     rests = Rests(folder / "rests", config.politeness, config.fetch.timeout_s, clock.now(), resumed=False)
     with closing(rests), HostBook(folder / "hosts.sqlite") as book:
         rooms = wired(Workbench(config.politeness), names or Names(), book, rests, server, clock)
-        fetcher = Fetcher(rooms, config, news or asyncio.Event())
+        fetcher = fetcher_of(rooms, config, news)
         yield fetcher
         fetcher.stop()
 
@@ -396,7 +425,7 @@ async def test_what_is_broken_off_rests_too(tmp_path: Path) -> None:
     with closing(rests()) as journal, HostBook(tmp_path / "hosts.sqlite") as book:
         clock.advance(20.0)
         rooms = wired(bench, Names(), book, journal, server, clock, lambda: server.broken_off())
-        fetcher = Fetcher(rooms, config, asyncio.Event())
+        fetcher = fetcher_of(rooms, config)
         at = locate("http://a.test/")
         fetcher.put(url_batch([at]))
         for _ in range(3):

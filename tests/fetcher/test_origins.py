@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fetcher.test_fetcher import Names, wired
+from fetcher.test_fetcher import Names, fetcher_of, wired
 from fyke.core.batches import Kind, url_batch
 from fyke.core.clock import VirtualClock
 from fyke.core.config import Config
@@ -21,7 +21,6 @@ from fyke.core.outcomes import Outcome
 from fyke.core.urls import locate, split
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of
 from fyke.fetcher.book import HostBook
-from fyke.fetcher.fetcher import Fetcher
 from fyke.fetcher.rests import Rests
 from fyke.fetcher.workbench import Workbench
 
@@ -58,7 +57,7 @@ class Crawl:
         self._rests = Rests(folder / "rests", CONFIG.politeness, 1.0, clock.now(), resumed=True)
         self._book = HostBook(folder / "hosts.sqlite")
         rooms = wired(Workbench(CONFIG.politeness), Names(), self._book, self._rests, server, clock)
-        self.fetcher = Fetcher(rooms, CONFIG, asyncio.Event())
+        self.fetcher = fetcher_of(rooms, CONFIG)
         self.ends: dict[str, Outcome] = {}
         self._back: list[tuple[float, Visit]] = []
 

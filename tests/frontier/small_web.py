@@ -23,7 +23,7 @@ from fyke.core.visits import visits_of
 from fyke.disk.store import Store
 from fyke.frontier.filters import filters_for
 from fyke.frontier.frontier import Frontier, Need
-from fyke.frontier.looking import BLOCKED, LEFT_OUT, OVER_QUOTA, TRAPPED, FrontierSeen
+from fyke.frontier.looking import BLOCKED, LEFT_OUT, OVER_QUOTA, TRAPPED, SavedFrontier
 from fyke.frontier.sizes import SIZES, Sizes
 
 LEASED_ROWS = 50  # that are fetched at a time
@@ -151,7 +151,7 @@ class Crawl(Shard[Frontier, Progress]):
         snapshot.make_durable()
         self.checkpoint.committed(snapshot)
         self.keep_safe()
-        with FrontierSeen(self._directory, self.section) as seen:  # who looks at the checkpoint sees it all
+        with SavedFrontier(self._directory, self.section) as seen:  # who looks at the checkpoint sees it all
             assert counted(seen.places()) == counted(places(self.stage))
 
     def enforce(self, kind: Enforcement) -> None:
@@ -244,7 +244,7 @@ class Crawl(Shard[Frontier, Progress]):
 
 
 def places(frontier: Frontier) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
-    """Everywhere a URL may wait in a frontier that runs, in the words of `FrontierSeen.places`."""
+    """Everywhere a URL may wait in a frontier that runs, in the words of `SavedFrontier.places`."""
     yield UNCHECKED, frontier._stages.seen.unchecked()
     yield "for pages nearer to the seeds to be done", frontier._stages.later.scan()
     yield "for the budget of its domain to be known", frontier.domains.unchecked()

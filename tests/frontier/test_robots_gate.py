@@ -17,6 +17,7 @@ from fyke.core.batches import Kind, texts, u64, url_batch
 from fyke.core.messages import Rules
 from fyke.core.urls import locate, split
 from fyke.disk.store import Store
+from fyke.frontier import robots_gate
 from fyke.frontier.newcomers import AT_ONCE, FIRST, HALVED_S
 from fyke.frontier.origins import origins_of
 from fyke.frontier.robots_gate import PATIENCE_S, RECHECK_SHARE, URGENT_RECHECK_SHARE, RobotsGate
@@ -56,12 +57,12 @@ class Clock:
 class Gate(Shard[RobotsGate, Model]):
     """The gate at a virtual time."""
 
-    def __init__(self, directory: Path, memory_bytes: int = 1 << 20, sizes: Sizes = SIZES, **times: float) -> None:
+    def __init__(self, directory: Path, memory_bytes: int = 1 << 20, sizes: Sizes = SIZES) -> None:
         self.clock = Clock()
         self.count = 0
 
         def opened(store: Store, state: Mapping[str, Any]) -> RobotsGate:
-            return RobotsGate(store, memory_bytes, self.clock.now, state, sizes, **times)
+            return RobotsGate(store, memory_bytes, self.clock.now, state, sizes)
 
         super().__init__(directory, opened, Model())
 
@@ -169,12 +170,14 @@ STEPS = st.one_of(
 def test_urls_pass_by_the_rules_and_origins_are_asked_for_once(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], memory_bytes: int
 ) -> None:
-    gate = Gate(tmp_path_factory.mktemp("gate"), memory_bytes, Sizes(unruled=3, known_origins=2), patience_s=1e7)
-    for step, argument in steps:
-        getattr(gate, step)(*([] if argument is None else [argument]))
-        gate.check()
-    gate.finish()
-    gate.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(robots_gate, "PATIENCE_S", 1e7)
+        gate = Gate(tmp_path_factory.mktemp("gate"), memory_bytes, Sizes(unruled=3, known_origins=2))
+        for step, argument in steps:
+            getattr(gate, step)(*([] if argument is None else [argument]))
+            gate.check()
+        gate.finish()
+        gate.close()
 
 
 @pytest.fixture
@@ -291,9 +294,12 @@ def test_when_nothing_is_new_nothing_is_read(gate: Gate) -> None:
     assert gate.stage.recheck(gate.now, urgent=True) is not None
 
 
-def test_what_waits_is_read_again_no_oftener_than_its_rows_are_worth(tmp_path: Path) -> None:
+def test_what_waits_is_read_again_no_oftener_than_its_rows_are_worth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """However often answers come, by the time that is handed in alone."""
-    gate = Gate(tmp_path, sizes=Sizes(unruled=10), recheck_row_s=1.0)
+    monkeypatch.setattr(robots_gate, "RECHECK_ROW_S", 1.0)
+    gate = Gate(tmp_path, sizes=Sizes(unruled=10))
     rows, portions, seconds, read = 40, 4, 500, {True: 0, False: 0}
     gate.put([0] * rows)
     gate.turn()

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Exchange, Page, visit_to
+from fyke.core.pages import Page
+from fyke.core.visits import Exchange, visit_to
 from fyke.harvest import Parser
 
 URL = "http://example.com/dir/page.html"

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.core import visits
+from fyke.core import pages
 from fyke.core.markup import pieces
-from fyke.core.visits import Exchange, Page
+from fyke.core.pages import Page
+from fyke.core.visits import Exchange
 from fyke.harvest.charset import _codec_of, charset_of, codec_of
 from fyke.harvest.decoders import install
 
@@ -214,7 +215,7 @@ def test_a_page_read_in_pieces_says_the_same(
     label: str, encoding: str, text: str, answer: Callable[..., Exchange], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a byte `<` may be half a character, or what follows depends on what was before, it is read in one."""
-    monkeypatch.setattr(visits, "pieces", partial(pieces, most_bytes=300))
+    monkeypatch.setattr(pages, "pieces", partial(pieces, most_bytes=300))
     whole = f"<p>{text}<b>{text}" * 30
     content = whole.encode(encoding)
     page = Page(answer(), "text/html", content, charset=charset_of(content, label))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.core.visits import Page
+from fyke.core.pages import Page
 from fyke.harvest.dates import DAY_S, FEW, credible, time_of
 
 Read = Callable[..., Page]

@@ -17,7 +17,8 @@ from crawl.runs import archived, crawl, fyke
 from crawl.runs import settings as crawl_settings
 from crawl.small_site import small_site
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Exchange, Page, PageLinks, visit_to
+from fyke.core.pages import Page, PageLinks
+from fyke.core.visits import Exchange, visit_to
 from fyke.harvest.documents import EACH_S, MOST_FAULTS, MOST_S, Documents
 from harvest.pdfs import pdf
 

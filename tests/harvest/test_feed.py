@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fyke.core.pages import Page
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical
-from fyke.core.visits import Page
 from fyke.harvest import Parser
 
 Read = Callable[..., Page]

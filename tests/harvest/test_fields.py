@@ -15,7 +15,8 @@ from fyke.core.errors import ConfigurationError
 from fyke.core.markup import TakesLong
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import haste
-from fyke.core.visits import Exchange, Page, visit_to
+from fyke.core.pages import Page
+from fyke.core.visits import Exchange, visit_to
 from fyke.harvest import Parser
 from fyke.harvest import fields as fields_module
 from fyke.harvest.fields import HASTY_CHARS, MOST_PAGE_CHARS, MOST_ROWS, MOST_VALUES, NODE_CHARS, Extractor

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Page
+from fyke.core.pages import Page
 from fyke.harvest.headers import MOST_TARGETS, directives, refresh_target
 
 Read = Callable[..., Page]

@@ -8,15 +8,17 @@ from itertools import pairwise
 
 import pytest
 
+from busy import note_busy
 from fyke.core import bases, resolve
 from fyke.core.batches import Kind
 from fyke.core.clock import SystemClock, VirtualClock
 from fyke.core.extraction import ExtractSection, FieldSection
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import PARTS, Pace
+from fyke.core.pages import Page
 from fyke.core.resolve import PORTION
 from fyke.core.urls import canonical
-from fyke.core.visits import Exchange, Page
+from fyke.core.visits import Exchange
 from fyke.harvest import Parser, large_pages
 from fyke.harvest.binder import LINK_BYTES, PendingPage
 from fyke.harvest.fields import Extractor, Row
@@ -162,7 +164,7 @@ def test_pages_whose_links_are_long_wait_for_room_too() -> None:
         assert harvest.waiting == len(came), "the loop goes on while another page is read"
         lane._under_way = False
         while harvest.waiting:
-            lane.pace.note_busy()
+            note_busy(lane.pace)
             found += urls_of(reaped(harvest))
             assert len(lane) <= (16 << 20) // (1500 * 1900) + 1
             settle(lane)
@@ -340,7 +342,7 @@ def test_large_pages_take_their_share_of_the_time() -> None:
         handed_on = []
         for _ in range(3000):
             clock.advance(0.001)
-            lane.pace.note_busy()
+            note_busy(lane.pace)
             settle(lane)
             handed_on += [clock.now()] * (len(reaped(harvest, small)) - len(small))
         assert len(handed_on) > 1

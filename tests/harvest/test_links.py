@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, strategies
 
 from fyke.core.markup import MAX_BYTES
+from fyke.core.pages import Page
 from fyke.core.resolve import MOST_WRITTEN_BYTES
-from fyke.core.visits import Page
 from fyke.harvest import Parser
 from fyke.harvest.large_pages import opened
 from fyke.harvest.links import MOST_TREES

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fyke.core.pages import Page
 from fyke.core.resolve import MOST_WRITTEN_BYTES, LinkResolver
 from fyke.core.urls import MAX_URL_BYTES, canonical
-from fyke.core.visits import Page
 from fyke.harvest import Parser
 from fyke.harvest.links import MOST_LINKS
 

@@ -14,7 +14,7 @@ from fyke.core.config import build
 from fyke.core.errors import ConfigurationError
 from fyke.core.markup import TakesLong
 from fyke.core.pace import haste
-from fyke.core.visits import Page
+from fyke.core.pages import Page
 from fyke.harvest import Parser
 from fyke.harvest.fields import Extractor
 from fyke.harvest.matching import Matcher

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from fyke.core.batches import Kind, url_batch
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import Page
 from fyke.core.urls import locate
-from fyke.core.visits import Earlier, Exchange, Page, Purpose, visits_of
+from fyke.core.visits import Earlier, Exchange, Purpose, visits_of
 from fyke.harvest import new_text
 from fyke.harvest.new_text import (
     GONE,

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import Page
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical, key_of
-from fyke.core.visits import Exchange, Page
+from fyke.core.visits import Exchange
 from fyke.harvest import Parser
 
 Answer = Callable[..., Exchange]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from fyke.core.markup import TakesLong
 from fyke.core.pace import haste
+from fyke.core.pages import ISO_2022_JP, OWN_CODECS, Page, PageLinks
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical
-from fyke.core.visits import ISO_2022_JP, OWN_CODECS, Page, PageLinks
 from fyke.harvest.charset import codec_of
 from fyke.harvest.decoders import install
 from fyke.harvest.queries import encode_queries, query_encoded, with_queries_encoded

@@ -6,8 +6,9 @@ import pytest
 
 from fyke.core.batches import Kind, LinkKind, url_batch
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import Page
 from fyke.core.urls import locate
-from fyke.core.visits import Page, batch_of, visits_of
+from fyke.core.visits import batch_of, visits_of
 from fyke.harvest.link_groups import groups_of
 from fyke.harvest.requisites import css_references, srcset
 

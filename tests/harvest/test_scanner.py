@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from fyke.core.markup import TREE_OPTIONS, bounded
-from fyke.core.visits import Page
+from fyke.core.pages import Page
 from fyke.harvest import links
 from fyke.harvest.links import MOST_LINKS, ReadLinks, fit, of_tree, scanned
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fyke.core.batches import Kind
-from fyke.core.visits import Page
+from fyke.core.pages import Page
 from fyke.harvest import Parser
 from fyke.harvest.links import MOST_LINKS
 from fyke.harvest.sitemap import MAX_UNFOLDED_BYTES, sitemap_links, unfold

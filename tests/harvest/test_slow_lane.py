@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from busy import note_busy
 from fyke.core.clock import VirtualClock
 from fyke.core.pace import LIGHT_S, PARTS, PIECE_S, Pace, breathe
 from fyke.harvest.slow_lane import BYTE_S, SlowLane
@@ -22,12 +23,12 @@ def test_while_light_work_is_going_on_large_pages_are_read_one_by_one() -> None:
     for number in range(6):
         lane.put(partial(int, number), 2_000_000, 1_000_000)
     for begun in (0, 1, 2):
-        pace.note_busy()
+        note_busy(pace)
         lane.go_on()
         settle(lane)
         assert sum(work.result.done() for work in lane._untaken) == begun
         clock.advance(1_000_000 * BYTE_S * PARTS)
-    pace.note_busy()
+    note_busy(pace)
     lane.go_on(hurry=True)
     settle(lane)
     assert lane.take() == list(range(6))
@@ -40,7 +41,7 @@ def test_what_waits_is_not_begun_once_light_work_goes_on_again() -> None:
     pace = Pace(clock)
     lane: SlowLane[None] = SlowLane(lambda: None, pace)
     for _ in range(6):
-        lane.put(pace.note_busy, 1)
+        lane.put(lambda: note_busy(pace), 1)
     lane.go_on()
     settle(lane)
     assert len(lane.take()) == 1
@@ -62,7 +63,7 @@ def test_long_work_takes_its_share_piece_by_piece() -> None:
         for _ in range(4):
             assert goes_on.acquire(timeout=60)
             clock.advance(2 * PIECE_S)
-            pace.note_busy()
+            note_busy(pace)
             breathe()
             breaths.release()
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fyke.core.visits import Page
+from fyke.core.pages import Page
 from fyke.export.prose import markdown, plain
 from fyke.fetcher.robots_rules import RobotsRules
 from fyke.harvest import Parser

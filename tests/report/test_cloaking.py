@@ -22,7 +22,7 @@ from fyke.archive.directory import CrawlDirectory, crawl_clock
 from fyke.archive.inspect import check_crawl
 from fyke.core.config import Config
 from fyke.core.errors import FykeError
-from fyke.core.messages import SOON_S
+from fyke.core.rests import SOON_S
 from fyke.core.urls import key_of
 from fyke.crawl.owed import may_be_asked, take_over
 from fyke.disk.files import lock

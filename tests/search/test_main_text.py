@@ -11,7 +11,8 @@ from resiliparse.parse.html import HTMLTree
 
 from fyke.core import hidden
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Exchange, Page, visit_to
+from fyke.core.pages import Page
+from fyke.core.visits import Exchange, visit_to
 from fyke.export.prose import markdown, plain
 from fyke.harvest import Parser
 from fyke.search.main_text import HTML_BYTES, is_deep, main_text

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Exchange, Page, visit_to
+from fyke.core.pages import Page
+from fyke.core.visits import Exchange, visit_to
 from fyke.harvest import Parser
 from fyke.serve import copies
 from fyke.serve.copies import CUT, copy_of

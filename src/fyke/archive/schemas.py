@@ -62,7 +62,7 @@ LINKS = pa.schema(
         _field("source", pa.uint64(), "Key of the page the link is on."),
         _field("target", pa.uint64(), "Key of the URL that the link points at."),
         _field("target_url", pa.string(), "The canonical URL that the link points at."),
-        _field("kind", pa.uint8(), "0: page, 1: requisite, 2: nofollow, 3: redirect (a fyke.archive.LinkKind)."),
+        _field("kind", pa.uint8(), "0: page, 1: requisite, 2: nofollow, 3: redirect (a fyke.core.batches.LinkKind)."),
     ],
     metadata={"description": "One row for each time that a link was found."},
 )

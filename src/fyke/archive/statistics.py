@@ -1,7 +1,7 @@
 """The state of a crawl: one frozen record, read by the panel, the log, the summary and `fyke status`.
 
-Counts are over the whole crawl, across restarts; `elapsed_s` and the rates are of this run. `added` combines the
-records of several agents.
+Counts are over the whole crawl, across restarts; `elapsed_s` and the rates are of this run. `sum_of_agents` combines
+the records of several agents.
 """
 
 from collections import Counter
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
 
-from fyke.core.messages import Freshness
+from fyke.core.freshness import Freshness
 
 _NO_FAILURES = ("ok", "unchanged", "redirected", "robots_forbade")
 
@@ -61,7 +61,7 @@ class CrawlStatistics:
     archive_bytes: int = 0
     memory_bytes: int = 0
     plugin_failures: dict[str, int] = field(default_factory=dict)
-    deaths: dict[str, int] = field(default_factory=dict)  # of agents' processes that were started again: see `died`
+    deaths: dict[str, int] = field(default_factory=dict)  # of agents' processes that were started again, by `death_key`
     again: PassFound | None = None
     freshness: Freshness | None = None
 

@@ -21,8 +21,9 @@ from fyke.archive.schemas import LINKS, PAGES, journalled
 from fyke.archive.table_files import TableFiles, series
 from fyke.archive.warc import RecordPlace
 from fyke.core.batches import U64
+from fyke.core.pages import Page
 from fyke.core.urls import pay_level_domain
-from fyke.core.visits import Exchange, Page
+from fyke.core.visits import Exchange
 
 PAGES_IN_MEMORY = 2_000
 LINKS_IN_MEMORY = 16_000

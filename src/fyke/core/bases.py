@@ -1,6 +1,6 @@
 """The bases of links: what of a page's URL goes before a plain link, and the keys of hosts.
 
-Used by `fyke.core.resolve` and `fyke.core.link_columns`. No link is remembered, only the keys of hosts.
+Used by `fyke.core.resolve`. No link is remembered, only the keys of hosts.
 """
 
 import re
@@ -21,9 +21,14 @@ _BASE = re.compile(r"((([a-z][a-z0-9+.-]*):)//[^/?#\\]+)(/(?:[^?#\\]*/)?)([^/?#\
 PLAIN_ROOT = re.compile(r"https?://((?:(?!xn--)[a-z0-9][a-z0-9-]*\.)*(?!xn--)[a-z][a-z0-9-]*)")
 _PLAIN_PATH = re.compile(r"(?:/(?!\.)[A-Za-z0-9_~!$&()*+,;=@.-]*)+")  # canonical below a canonical root
 
-# URLs, empty if not resolved yet; keys of host and domain, a row each; links for a parser: number, link, page; pages
-# whose last links were dropped.
-Resolved = tuple[list[bytes], npt.NDArray[np.uint64], list[tuple[int, str, int]], set[int]]
+
+class Joined(NamedTuple):
+    """The links of pages, resolved as far as they are plain."""
+
+    urls: list[bytes]  # empty if not plain
+    keys: npt.NDArray[np.uint64]  # of host and domain, a row each
+    others: list[tuple[int, str, int]]  # links for a parser: number, link, page
+    cut: set[int]  # pages whose last links were dropped
 
 
 class Base(NamedTuple):

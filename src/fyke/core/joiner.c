@@ -1,9 +1,9 @@
-/* Joins the plain links of a page to its base, one at a time, as fyke.core.resolve does with columns.
+/* Joins the plain links of a page to its base, one at a time.
 
    Called by fyke.core.resolve, which says what a plain link is. It is optional, like the scanner. Other links are left to
    the caller's parser.
 
-   Invariant: the same links are plain, and lead to the same URLs, as with the columns of fyke.core.resolve. */
+   Invariant: plain links lead to the same URLs as by that parser. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

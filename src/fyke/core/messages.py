@@ -13,7 +13,6 @@ Invariant: a message does not change once it is made.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +23,6 @@ from fyke.core.visits import Visit, batch_of
 
 _CODES = {outcome: code for code, outcome in enumerate(Outcome)}
 OK = _CODES[Outcome.OK]
-SOON_S = 60.0  # a visit that may be made within this time is handed out; a host that rests for longer sleeps
 
 
 class Rules(IntEnum):
@@ -36,17 +34,6 @@ class Rules(IntEnum):
     UNREACHABLE = 3  # robots.txt could not be had: nothing may be fetched until it is tried again
     NAMELESS = 4  # as OPEN: the host is gone, because its name has no address
     UNNAMED = 5  # as UNREACHABLE: no name server told its host's address
-
-
-class Freshness(NamedTuple):
-    """How fresh the copies of a crawl that never ends were at its last plan, told by the frontier."""
-
-    at: float = 0.0  # unix seconds; 0: there was no plan
-    pages: int = 0  # that rest
-    fresh: float = 0.0  # share of pages, as believed and corrected by visits
-    due: int = 0
-    chosen: int = 0
-    next_at: float = 0.0  # unix seconds: when the next plan is made
 
 
 ENDED = pa.schema(
@@ -153,14 +140,6 @@ class Outcomes:
 def code_of(outcome: Outcome) -> int:
     """Return the code of `outcome` in columns: its place in the list."""
     return _CODES[outcome]
-
-
-def soon_visits(rest_s: float, most: int) -> int:
-    """Return how many visits a host that rests for `rest_s` after each makes within `SOON_S`: at most `most`, and 0
-    for a host that sleeps."""
-    if rest_s > SOON_S:
-        return 0
-    return most if rest_s * most <= SOON_S else int(SOON_S / rest_s)
 
 
 def links_of(messages: Sequence[Links]) -> Links:

@@ -51,10 +51,6 @@ class Pace:
         """True if light work is going on."""
         return self._clock.now() - self._ended[0] < LIGHT_S
 
-    def note_busy(self) -> None:
-        """Note that light work is going on."""
-        self._ended.extend([self._clock.now()] * MANY)
-
     def held_up(self, held_s: float) -> None:
         """Leave out the last `held_s`, in which light work could not end, from the judgement whether it is going on."""
         self._ended = deque((at + held_s for at in self._ended), MANY)

@@ -1,8 +1,10 @@
 """The protocols of plug-ins, one for each kind.
 
-A plug-in is named in `fyke.toml` under `[plugins]` as `module:Name` (or by the name of an entry
-point in the group `fyke.<kind>`), made by calling it without arguments, and used in list order. A plug-in
-that raises costs its page and is counted by name. It never widens the crawl: a filter that raises refuses.
+A plug-in is named in `fyke.toml` as `module:Name`, or by the name of an entry point in the group `fyke.<kind>`.
+Filters, protocol and processing modules and sinks are lists under `[plugins]`, used in that order. A budget function is
+named by `frontier.budget`, a crawl order by `frontier.order`. Each is made by calling it without arguments.
+
+A plug-in that raises costs its page and is counted by name. A filter that raises refuses the URL.
 """
 
 import re
@@ -22,8 +24,9 @@ import xxhash
 from fyke.core.batches import U64, Mask
 from fyke.core.config import PluginsSection
 from fyke.core.errors import PluginError
+from fyke.core.pages import Page
 from fyke.core.urls import SCHEMES
-from fyke.core.visits import Exchange, Page, Visit
+from fyke.core.visits import Exchange, Visit
 
 Shares = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.integer]

@@ -5,9 +5,10 @@ code.
 
 - Most links are *plain*: a URL parser would find nothing to normalise in them. The URL of a plain link is a prefix
   (nothing, or the root or a directory of the page's base) and the link without its fragment. `joiner`, in C, joins
-  them, or `link_columns` if that was not compiled.
+  them.
 - The other links go to the WHATWG parser one by one, at ten microseconds each; so does each host that was not met
-  lately. A page may have thirty thousand of them. A caller that must not wait counts them first (`slow_links`).
+  lately. If `joiner` was not compiled, all links go there. A page may have thirty thousand of them. A caller that must
+  not wait counts them first (`slow_links`).
 
 No link is remembered, only the keys of hosts: a link costs the same however many different links there are.
 
@@ -26,9 +27,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.bases import Base, Resolved, base_of, keys_of_bases, keys_of_root
+from fyke.core.bases import Base, Joined, base_of, keys_of_bases, keys_of_root
 from fyke.core.batches import NO_KEYS, U64, Int, binary_array
-from fyke.core.link_columns import resolve_by_columns
 from fyke.core.pace import breathe
 from fyke.core.urls import MAX_URL_BYTES, SCHEMES, Locator, canonical, keys_of, locate
 
@@ -78,13 +78,14 @@ class LinkResolver:
     def resolve(self, pages: Sequence[tuple[str, Sequence[str]]]) -> Located:
         """Return where the links of `pages` (base URL and hrefs of each) lead. Links are numbered through all pages."""
         bases = [base_of(url, self._schemes) for url, _ in pages]
-        urls, keys, others, cut = self._read(bases, [hrefs for _, hrefs in pages])
-        room, of = MOST_WRITTEN_BYTES, 0
+        hrefs_of = [hrefs for _, hrefs in pages]
+        urls, keys, others, cut = self._read(bases, hrefs_of)
+        room, of = 0, -1
         for number, (at, href, page) in enumerate(others):
             if number % PORTION == 0:
                 breathe()
             if page != of:
-                room, of = MOST_WRITTEN_BYTES, page
+                room, of = self._room(bases[page], hrefs_of[page]) if join is None else MOST_WRITTEN_BYTES, page
             found = self._parsed(href, bases[page].url) if room >= 0 else None
             if found is not None:
                 room -= len(found.url)
@@ -102,21 +103,19 @@ class LinkResolver:
         for url, hrefs in pages:
             base = base_of(url, self._schemes)
             for first in range(0, len(hrefs), PORTION):
-                count += len(self._read([base], [hrefs[first : first + PORTION]])[2])
+                count += len(self._read([base], [hrefs[first : first + PORTION]]).others)
                 if count + keys_of_root.cache_info().misses - met > most:
                     break
         return count + keys_of_root.cache_info().misses - met
 
-    def _read(self, bases: Sequence[Base], hrefs_of: Sequence[Sequence[str]]) -> Resolved:
-        """Resolve the plain links of pages."""
-        if join is None:
-            return resolve_by_columns(bases, hrefs_of, list(map(self._room, bases, hrefs_of)))
-        return self._one_by_one(bases, hrefs_of)
-
-    def _one_by_one(self, bases: Sequence[Base], hrefs_of: Sequence[Sequence[str]]) -> Resolved:
-        """Resolve them with `joiner`, in C, a page at a time."""
-        urls: list[bytes] = []
+    def _read(self, bases: Sequence[Base], hrefs_of: Sequence[Sequence[str]]) -> Joined:
+        """Resolve the plain links of pages with `joiner`, a page at a time. Without it every link is for the parser."""
         others: list[tuple[int, str, int]] = []
+        if join is None:
+            links = [(href, page) for page, hrefs in enumerate(hrefs_of) for href in hrefs]
+            others = [(at, *link) for at, link in enumerate(links)]
+            return Joined([b""] * len(links), keys_of_bases(bases, hrefs_of), others, set())
+        urls: list[bytes] = []
         cut: set[int] = set()
         named: list[tuple[int, tuple[int, int]]] = []
         known: dict[bytes, tuple[int, int] | None] = {}
@@ -131,7 +130,7 @@ class LinkResolver:
         keys = keys_of_bases(bases, hrefs_of)
         if named:
             keys[[at for at, _ in named]] = [own for _, own in named]
-        return urls, keys, others, cut
+        return Joined(urls, keys, others, cut)
 
     def _room(self, base: Base, hrefs: Sequence[str]) -> int:
         """Return how many bytes the URLs of one page may take."""

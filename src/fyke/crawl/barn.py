@@ -15,9 +15,10 @@ from fyke.archive.warc import WarcWriter
 from fyke.core.batches import Kind
 from fyke.core.errors import PluginError
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import Page
 from fyke.core.plugins import PageSink
 from fyke.core.slices import Steps
-from fyke.core.visits import Exchange, Page, Purpose
+from fyke.core.visits import Exchange, Purpose
 from fyke.crawl.passes import Passes
 from fyke.harvest.sheaf import Pointers, Reaped
 

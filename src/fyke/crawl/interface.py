@@ -26,8 +26,8 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.statistics import CrawlStatistics
 from fyke.core.config import Config, build
 from fyke.core.errors import ConfigurationError, PluginError
+from fyke.core.pages import Page
 from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter
-from fyke.core.visits import Page
 from fyke.crawl.agent import Agent
 from fyke.crawl.loop import Ending
 from fyke.crawl.opening import Plugins

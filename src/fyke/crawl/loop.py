@@ -75,14 +75,13 @@ class Loop:
         news: asyncio.Event,
         *,
         least_merge_s: float = 0.0,
-        linger_s: float = LINGER_S,
         link_bytes: int = LINK_BYTES,
         hours: HostHours | None = None,
     ) -> None:
         """`news` is set by the fetcher when something ended. `least_merge_s`: least time between merges granted because
-        visits run low, for a clock that stands still meanwhile. `linger_s`: how long ended visits wait for more, while
-        more are under way. `link_bytes`: about how many bytes of URLs the frontier is given in a turn; fewer if rules
-        rewrite them. The crawl waits for the `hours` in which hosts are asked, however long."""
+        visits run low, for a clock that stands still meanwhile. `link_bytes`: about how many bytes of URLs the frontier
+        is given in a turn; fewer if rules rewrite them. The crawl waits for the `hours` in which hosts are asked,
+        however long."""
         self._frontier = engines.frontier
         self._fetcher = engines.fetcher
         self._gathering = engines.gathering
@@ -96,7 +95,6 @@ class Loop:
         self._clock = clock
         self._news = news
         self._least_merge_s = least_merge_s
-        self._linger_s = linger_s
         self._hours = hours or HostHours()
         self._pace = engines.pace or Pace(clock)
         self._merge_at = 0.0  # when the frontier may merge less than a full batch again
@@ -186,8 +184,8 @@ class Loop:
             yield
 
     def _move_on(self, now: float, *, may_merge: bool) -> Steps[None]:
-        """Let the frontier take its steps, which may include an early merge. That wastes its time on URLs known before:
-        the more it wastes, the later the next."""
+        """Let the frontier take its steps, which may include an early merge. An early merge reads known URLs again. The
+        larger their share, the longer the pause before the next early merge."""
         waste = self._frontier.known_share
         self.moved, spent_s = yield from self._timed(self._frontier.steps(now, may_merge=may_merge, quiet=self._quiet))
         if may_merge:
@@ -315,7 +313,7 @@ class Loop:
             await self._news.wait()
             timer.cancel()
         # Visits that end by themselves, as refusals do, must leave others their turn.
-        await asyncio.sleep(self._linger_s if self._fetcher.in_flight and ended < ENDED_FOR_A_TURN else 0)
+        await asyncio.sleep(LINGER_S if self._fetcher.in_flight and ended < ENDED_FOR_A_TURN else 0)
 
     async def _wind_down(self) -> None:
         self._fetcher.stop()

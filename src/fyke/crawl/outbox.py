@@ -37,6 +37,7 @@ from fyke.core.messages import (
     links_of,
     put_off_batch,
 )
+from fyke.core.mixing import GOLDEN
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator
 from fyke.core.visits import Visit
@@ -45,7 +46,6 @@ MESSAGE_ROWS = 4096  # links, enough for a message
 SENT_LINKS = 100_000  # sent lately, and not sent again
 ENOUGH_ENDED = 256  # ended visits that are enough for a message
 CROWDED_BYTES = 8 << 20  # of links that wait, beyond which no more should be put in
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class _Lately:
@@ -92,8 +92,8 @@ class LinkCache:
             means += links.fixed.astype(np.uint64) << np.uint64(4)
         if self._by_depth:
             means += numbers(urls, "depth").astype(np.uint64) << np.uint64(8)
-        new = self._links.new(u64(urls, "key") ^ means * _MIX)
-        return new | self._domains.new(u64(urls, "domain") ^ links.sources * _MIX)
+        new = self._links.new(u64(urls, "key") ^ means * GOLDEN)
+        return new | self._domains.new(u64(urls, "domain") ^ links.sources * GOLDEN)
 
     def clear(self) -> None:
         """Forget everything, so that every link is sent again."""

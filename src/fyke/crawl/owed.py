@@ -23,7 +23,7 @@ from fyke.archive.directory import CrawlDirectory, crawl_clock
 from fyke.archive.lost import require_asked
 from fyke.core.clock import Clock, SystemClock
 from fyke.core.config import Config
-from fyke.core.messages import SOON_S
+from fyke.core.rests import SOON_S
 from fyke.core.urls import split
 from fyke.disk.files import writing
 from fyke.fetcher.addresses import is_public

@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from fyke.core.messages import OK, PRINTED, code_of
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import Page
 from fyke.core.rewrite_rules import Rule
 from fyke.core.rewriting import Rewriter
 from fyke.core.urls import key_of, locate
-from fyke.core.visits import Page, Visit
+from fyke.core.visits import Visit
 from fyke.harvest.prints import number_of, prints_of
 
 

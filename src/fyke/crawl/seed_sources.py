@@ -31,9 +31,9 @@ from fyke.archive.lost import require_rows
 from fyke.archive.reading import scan_table
 from fyke.core.errors import BadUrl, ConfigurationError, DirectoryError
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import HTML_TYPES
 from fyke.core.seeds import bad_url, seed_url
 from fyke.core.text_files import require_writer
-from fyke.core.visits import HTML_TYPES
 from fyke.harvest.sitemap import MAX_UNFOLDED_BYTES, ROOTS, sitemap_links
 from fyke.harvest.xmlscan import root_of
 

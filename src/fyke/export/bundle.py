@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from fyke.archive.checksum import checksum_holds
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import HTML_TYPES
 from fyke.core.urls import canonical
 from fyke.core.version import VERSION
-from fyke.core.visits import HTML_TYPES
 from fyke.disk.files import open_file
 from fyke.export.growing import json_line, utc_text
 from fyke.export.replay_index import write_index

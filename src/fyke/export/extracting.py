@@ -21,7 +21,7 @@ from fyke.archive.table_files import parquet_writer
 from fyke.archive.tables import rows_batch
 from fyke.core.errors import ConfigurationError, MissingExtra
 from fyke.core.extraction import ExtractSection
-from fyke.core.visits import Page
+from fyke.core.pages import Page
 from fyke.disk.files import lock, writing, written_whole
 from fyke.disk.ranges import Buckets, ranges_for
 from fyke.disk.scratch import scratch

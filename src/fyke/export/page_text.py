@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fyke.core.closing import Closing
-from fyke.core.visits import HTML_TYPES, Page
+from fyke.core.pages import HTML_TYPES, Page
 from fyke.export.source import Source
 from fyke.search.archived import ArchiveReader
 from fyke.search.extract import TITLE_CHARS

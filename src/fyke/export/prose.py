@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborNode
 
 from fyke.core.hidden import CONTROL, HIDDEN
 from fyke.core.markup import tree_of
-from fyke.core.visits import HTML_TYPES, Page
+from fyke.core.pages import HTML_TYPES, Page
 from fyke.export.marks import MARKS, marked, single, without_marks, written
 from fyke.export.numbering import NUMBER, NUMBERS, numbered
 from fyke.search.main_text import HTML_BYTES, is_deep, is_little, kept, readable

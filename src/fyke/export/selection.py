@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import HTML_TYPES
+from fyke.core.pages import HTML_TYPES
 from fyke.disk.ranges import Buckets, ranges_for
 from fyke.export.source import Source
 from fyke.export.staging import column_once

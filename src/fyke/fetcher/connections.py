@@ -2,7 +2,7 @@
 
 A server that sends a byte now and then holds a connection for minutes. A few hundred of them would hold all connections
 (the delay attack; IRLbot, section 1.2). Therefore there are two kinds of places. Most *fast* places are for hosts whose
-last page came fast. A request there that takes longer than `slow_s` moves to the *other* places. These hold slow
+last page came fast. A request there that takes longer than `SLOW_S` moves to the *other* places. These hold slow
 requests, and newcomers that find no fast place. If they are full and a newcomer waits, one request that had its time is
 cut: the oldest of the domain that has most of them.
 
@@ -58,11 +58,9 @@ def kept_connections(connections: int, others: int) -> int:
 class Connections:
     """`most` fast places, and `others_most` beside them for newcomers and slow servers."""
 
-    def __init__(self, most: int, others_most: int | None = None, slow_s: float = SLOW_S) -> None:
+    def __init__(self, most: int, others_most: int) -> None:
         self._most = most
-        self._most_others = OTHERS_SHARE * most if others_most is None else others_most
-        self._others_most = self._most_others
-        self._slow_s = slow_s
+        self._most_others = self._others_most = others_most
         self._fast: dict[Host, float] = {}  # since when, in that order
         self._others: dict[Host, float] = {}
         self._cut: dict[Host, float] = {}  # whose end is on its way
@@ -105,7 +103,7 @@ class Connections:
             began = self._leave_others(host)
         else:
             began = self._cut.pop(host)
-        host.quick = now - began <= self._slow_s and (page or host.quick)
+        host.quick = now - began <= SLOW_S and (page or host.quick)
 
     def _leave_fast(self, host: Host) -> float:
         self._newcomers -= not host.quick
@@ -123,13 +121,13 @@ class Connections:
 
     def changes_at(self, now: float) -> float | None:
         """Return when the next request will become slow; None if none will."""
-        ends = (began + self._slow_s for places in (self._fast, self._others) for began in places.values())
+        ends = (began + SLOW_S for places in (self._fast, self._others) for began in places.values())
         return next((end for end in ends if end > now), None)
 
     def sort_out(self, now: float, waiting: int) -> list[Host]:
         """Move hosts that took too long out of the fast places. Returns those whose requests must be cut, so that there
         is room for the others and for one of `waiting` newcomers."""
-        while self._fast and now - next(iter(self._fast.values())) >= self._slow_s:
+        while self._fast and now - next(iter(self._fast.values())) >= SLOW_S:
             host = next(iter(self._fast))
             self._join_others(host, self._leave_fast(host))
         cut: list[Host] = []
@@ -143,7 +141,7 @@ class Connections:
 
     def _slowest(self, now: float) -> Host | None:
         """Return the oldest host of the domain that has most of the other places, if it had its time."""
-        slow = (host for host, began in self._others.items() if now - began >= self._slow_s)
+        slow = (host for host, began in self._others.items() if now - began >= SLOW_S)
         return max(slow, key=lambda host: self._of_domain[host.domain_key], default=None)
 
 

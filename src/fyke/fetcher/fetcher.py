@@ -17,9 +17,8 @@ import pyarrow as pa
 
 from fyke.core.batches import Kind, concat
 from fyke.core.config import Config
-from fyke.core.messages import SOON_S
 from fyke.core.outcomes import Outcome
-from fyke.core.pace import Pace
+from fyke.core.rests import SOON_S
 from fyke.core.slices import Slicer
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of, visits_of
 from fyke.fetcher.connections import Admission, Connections
@@ -44,9 +43,7 @@ LOOK_AHEAD_S = 1.0  # between searches for names to refresh; each takes at most 
 class Fetcher:
     """Drives the workbench. Call `put` with visits, and `pump` whenever something may be due."""
 
-    def __init__(
-        self, rooms: Wiring, config: Config, news: asyncio.Event, other_connections: int | None = None
-    ) -> None:
+    def __init__(self, rooms: Wiring, config: Config, news: asyncio.Event, other_connections: int) -> None:
         """`news` is set when something ended. `other_connections` are for newcomers and slow servers."""
         self._rooms = rooms
         self.bench = rooms.bench
@@ -57,14 +54,13 @@ class Fetcher:
         self._returns = Returns(news, rooms.clock)
         self._refusals = Refusals()
         self._hosts = HostDesk(rooms.bench, rooms.resolver, rooms.book, rooms.rests, rooms.clock, rooms.ours)
-        pace = rooms.pace or Pace(rooms.clock)
-        self._slicer = Slicer(self.pump, pace.share())
+        self._slicer = Slicer(self.pump, rooms.pace.share())
         self._rules = RulesDesk(
             rooms.bench, self._hosts, rooms.book, config, rooms.clock, self._slicer, shared=rooms.shared
         )
         self._faults = FaultDesk(rooms.bench, self._hosts, self._rules, self._returns, config.politeness, rooms.clock)
         self._names = NameDesk(
-            self.bench, self._hosts, self._faults, rooms.resolver, self._returns, self._pump_soon, pace
+            self.bench, self._hosts, self._faults, rooms.resolver, self._returns, self._pump_soon, rooms.pace
         )
         self._alarm: asyncio.TimerHandle | None = None
         self._pumps_soon = self._aborted = False
@@ -100,8 +96,7 @@ class Fetcher:
 
     def _with_known(self, visits: pa.RecordBatch) -> list[Visit]:
         rows = visits_of(visits)
-        if self._rooms.past is not None:
-            self._rooms.past.note_known(rows)
+        self._rooms.past.note_known(rows)
         return rows
 
     def take(self, *, exchanges: bool = True) -> Fetched:
@@ -326,7 +321,7 @@ class Fetcher:
         self.in_flight += 1
         if visit.purpose is Purpose.PAGE:
             self.pages_left -= self.pages_left > 0
-            if visit.earlier is not None and self._rooms.past is not None:
+            if visit.earlier is not None:
                 self._rooms.past.read(visit.earlier)
         self._rooms.protocols.fetch(visit, host.address.text, lambda exchange: self._done(host, exchange))
 

@@ -20,8 +20,9 @@ from dataclasses import replace
 
 from fyke.core.clock import Clock
 from fyke.core.config import Config
-from fyke.core.messages import SOON_S, Rules, soon_visits
+from fyke.core.messages import Rules
 from fyke.core.outcomes import Outcome
+from fyke.core.rests import SOON_S, soon_visits
 from fyke.core.slices import Slicer, Slices
 from fyke.core.urls import canonical, host_keys, robots_url, split
 from fyke.core.visits import Exchange, Visit, robots_visit

@@ -10,7 +10,6 @@ from fyke.core.visits import Earlier, Visit
 from fyke.fetcher.book import HostBook
 from fyke.fetcher.names import Resolver
 from fyke.fetcher.rests import Rests
-from fyke.fetcher.wire.handshakes import ANY_ROOM
 from fyke.fetcher.wire.registry import Registry
 from fyke.fetcher.workbench import Workbench
 
@@ -38,10 +37,10 @@ class Wiring:
     protocols: Registry
     abort: Callable[[], None]  # breaks off every request under way
     clock: Clock
-    past: EarlierVisits | None = None  # None: all visits are first ones
-    cut: Callable[[Visit, str], None] = lambda visit, why: None  # breaks off the request for a visit, saying why
-    holds_back: Callable[[int], bool] = lambda host: False  # whether a host must wait until its last page was read
-    room: Callable[[int], int] = lambda hosts: ANY_ROOM  # how many connections there may be for this many hosts
-    ours: Callable[[str], bool] = bool  # whether an address may be asked from here
-    shared: bool = False  # whether other agents ask other hosts of the same crawl
-    pace: Pace | None = None  # None: its own
+    past: EarlierVisits
+    cut: Callable[[Visit, str], None]  # breaks off the request for a visit, saying why
+    holds_back: Callable[[int], bool]  # whether a host must wait until its last page was read
+    room: Callable[[int], int]  # how many connections there may be for this many hosts
+    ours: Callable[[str], bool]  # whether an address may be asked from here
+    shared: bool  # whether other agents ask other hosts of the same crawl
+    pace: Pace

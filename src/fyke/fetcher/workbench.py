@@ -19,7 +19,7 @@ from itertools import count
 
 from fyke.core.config import PolitenessSection
 from fyke.core.hours import HostHours
-from fyke.core.messages import SOON_S, soon_visits
+from fyke.core.rests import SOON_S, soon_visits
 from fyke.core.visits import Purpose, Visit
 from fyke.fetcher.delays import Delays
 from fyke.fetcher.host import Address, Host

@@ -10,8 +10,8 @@ a new round may begin. While `splitting` it puts the URLs that `take_over_budget
 a time, so that a long `QF` does not stop the crawl. Differs from the paper:
 
 - A domain's use of its rounds is not an array in memory for each queue, but one number on disk with the domain: the
-  *slot* up to which its URLs are planned, as in a fair queue. Its next URL is planned there, but never before the next
-  round, or before the current one as long as the next may not begin.
+  *slot* up to which its URLs are planned, as in a fair queue. The next URL is planned at that slot. The earliest
+  possible slot is the next round, or the current round while the next may not begin yet.
 - `j` doubles while `QF` is longer than `CARRIED` times what the rounds let through, and is halved once `QF` is shorter
   than a quarter of that; the paper doubles until a limit. Beyond `sizes.rounds` a round lets through 2, 4, ... budgets
   of each domain instead: the shares stay, and a crawl of three huge domains needs no thousand files. So about `CARRIED`

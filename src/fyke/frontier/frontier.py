@@ -24,7 +24,8 @@ import pyarrow as pa
 
 from fyke.core.batches import EMPTY, URLS, Kind, concat, keep, numbers, u64, url_batch
 from fyke.core.config import FrontierSection
-from fyke.core.messages import LEARNED, SOON_S, Links, Outcomes, Rules
+from fyke.core.messages import LEARNED, Links, Outcomes, Rules
+from fyke.core.rests import SOON_S
 from fyke.core.site import SiteSection
 from fyke.core.slices import Steps, whole
 from fyke.core.sorting import among

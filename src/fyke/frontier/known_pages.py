@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from fyke.core.batches import U64, URLS, Kind, Mask, keep, numbers, u64, with_column
-from fyke.core.messages import Freshness
+from fyke.core.freshness import Freshness
 from fyke.disk.operations import Values
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store

@@ -19,7 +19,7 @@ from fyke.core.batches import URLS, u64
 from fyke.core.closing import Closing
 from fyke.core.config import FrontierSection
 from fyke.core.errors import StateDamaged
-from fyke.core.messages import Freshness
+from fyke.core.freshness import Freshness
 from fyke.core.urls import Locator, key_of, pay_level_domain, split
 from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
@@ -68,7 +68,7 @@ class Known(NamedTuple):
     budgets: npt.NDArray[np.integer]
 
 
-class FrontierSeen(Closing):
+class SavedFrontier(Closing):
     """The frontier in the newest checkpoint of a shard. Use as a context manager."""
 
     def __init__(self, shard: Path, config: FrontierSection) -> None:
@@ -81,7 +81,7 @@ class FrontierSeen(Closing):
         self._opened = ExitStack()
 
     def __repr__(self) -> str:
-        return f"FrontierSeen({self._store!r})"
+        return f"SavedFrontier({self._store!r})"
 
     def close(self) -> None:
         self._opened.close()

@@ -59,13 +59,8 @@ class RobotsGate:
         opened_at: float,
         state: Mapping[str, Any] | None = None,
         sizes: Sizes = SIZES,
-        *,
-        patience_s: float = PATIENCE_S,
-        recheck_row_s: float = RECHECK_ROW_S,
     ) -> None:
-        """`patience_s` and `recheck_row_s` replace the constants of the same names."""
         saved = state or {}
-        self._patience_s, self._recheck_row_s = patience_s, recheck_row_s
         self._rows, self._most_lately = sizes.unruled, sizes.known_origins
         self._opened_at = opened_at
         self._asked_at = int(saved.get("asked_at", 0))  # the latest time in `requested`
@@ -171,7 +166,7 @@ class RobotsGate:
                 self._ask(unknown)
                 retries = records["expires_at"][states == Rules.UNREACHABLE]
                 self._due = min(self._due, float(retries.min(initial=2**32 - 1)))
-                self._lost_at = min(self._lost_at, now + self._patience_s)
+                self._lost_at = min(self._lost_at, now + PATIENCE_S)
             yield passed
         self._tell()
         yield from self._settle_asks(now)
@@ -194,7 +189,7 @@ class RobotsGate:
 
     def _settle_asks(self, now: float) -> Iterator[pa.RecordBatch]:
         """Queue the origins that were not asked for lately, to have their rules brought. Yields empty batches alone."""
-        valid_from = max(self._since, int(now - self._patience_s))
+        valid_from = max(self._since, int(now - PATIENCE_S))
         self._asked_at = max(self._asked_at, self._since, int(now))
         asked: list[U64] = []
         done: set[int] = set()
@@ -218,7 +213,7 @@ class RobotsGate:
             self.asks.nameless.tell(domain_of(origin), found=rules not in MEANS)
         rules, key = MEANS.get(rules, rules), key_of(origin.encode())
         end = int(min(max(math.ceil(expires_at), 0), 2**32 - 1))
-        self._news[key] = (int(rules), end, end < now + self._patience_s)
+        self._news[key] = (int(rules), end, end < now + PATIENCE_S)
         self._lately.pop(key, None)
         if rules is not Rules.UNREACHABLE:
             self._make_room(1)
@@ -286,11 +281,11 @@ class RobotsGate:
         # One batch is always worth it.
         if len(self._waiting) > self._rows and now < self._read_at + self._cost_s * share:
             return False
-        self._read_at, self._cost_s = now, len(self._waiting) * self._recheck_row_s
+        self._read_at, self._cost_s = now, len(self._waiting) * RECHECK_ROW_S
         self._checks_all, self._is_answered = is_due, False
         if is_due:
-            self._due, self._lost_at = math.inf, now + self._patience_s
-            self.asks.nameless.renew(now - self._patience_s)
+            self._due, self._lost_at = math.inf, now + PATIENCE_S
+            self.asks.nameless.renew(now - PATIENCE_S)
         self._left = len(self._waiting)
         return True
 

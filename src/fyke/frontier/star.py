@@ -25,6 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import EMPTY, U64, Kind, numbers, u64, with_column
+from fyke.core.mixing import GOLDEN
 from fyke.core.plugins import BudgetFunction, Shares
 from fyke.core.slices import Steps
 from fyke.disk.drum import Drum
@@ -36,7 +37,6 @@ from fyke.frontier.sizes import SIZES, Sizes
 
 EDGE = pa.schema([("target", pa.uint64())])
 _PLACE = np.dtype([("domain", "<u8"), ("in_degree", "<u8")])
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Ranking:
@@ -194,4 +194,4 @@ class Star:
 
 def _pair_keys(sources: U64, targets: U64) -> U64:
     """Return a uniform key for each ordered pair: uint64[n]. Both are hashes; the product tells a -> b from b -> a."""
-    return (sources * _MIX) ^ targets
+    return (sources * GOLDEN) ^ targets

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fyke.core.batches import U64, Mask, concat, keep, u64
-from fyke.core.messages import soon_visits
+from fyke.core.rests import soon_visits
 from fyke.core.sorting import distinct, nth_of_each
 from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked

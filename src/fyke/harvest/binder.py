@@ -13,9 +13,10 @@ import numpy as np
 
 from fyke.core.batches import Kind, LinkKind
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import Page
 from fyke.core.resolve import MOST_WRITTEN_BYTES, LinkResolver, Located
 from fyke.core.urls import key_of
-from fyke.core.visits import Exchange, Page
+from fyke.core.visits import Exchange
 from fyke.harvest.content_seen import ContentSeen, depends_on_name
 from fyke.harvest.link_groups import NOT_FOLLOWED, Group, groups_of
 from fyke.harvest.named_sitemaps import NamedSitemaps

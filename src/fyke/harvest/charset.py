@@ -20,7 +20,7 @@ from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 
 from fyke.core.document import Document, first, read_on
 from fyke.core.markup import MAX_BYTES, tree_of
-from fyke.core.visits import ISO_2022_JP, OWN_CODECS
+from fyke.core.pages import ISO_2022_JP, OWN_CODECS
 from fyke.harvest.decoders import differing
 
 DEFAULT = "windows-1252"

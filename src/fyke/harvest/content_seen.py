@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from fyke.core.pages import Page
 from fyke.core.urls import key_of
-from fyke.core.visits import Page
 from fyke.disk.late import LateDrum
 from fyke.disk.store import Store
 from fyke.harvest.headers import said_of_links

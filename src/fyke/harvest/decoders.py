@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
-from fyke.core.visits import OWN_CODECS
+from fyke.core.pages import OWN_CODECS
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # `collections.abc` has it from Python 3.12 on

@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from fyke.core.visits import Page
+from fyke.core.pages import Page
 from fyke.harvest.links import collapsed
 
 _OOXML, _ODF = "application/vnd.openxmlformats-officedocument.", "application/vnd.oasis.opendocument."

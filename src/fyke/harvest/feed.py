@@ -11,8 +11,8 @@ from functools import partial
 from math import inf
 from typing import Any
 
+from fyke.core.pages import Page
 from fyke.core.strange_json import json_of
-from fyke.core.visits import Page
 from fyke.harvest.dates import DatedEntries, time_of
 from fyke.harvest.links import MOST_LINKS, HtmlLinks, collapsed, fit
 from fyke.harvest.sitemap import ROOTS, add_links

@@ -24,9 +24,9 @@ from fyke.core.errors import ConfigurationError
 from fyke.core.extraction import ExtractSection, FieldSection
 from fyke.core.markup import TakesLong
 from fyke.core.pace import breathe, in_haste
+from fyke.core.pages import HTML_TYPES, Page
 from fyke.core.strange_json import json_of
 from fyke.core.urls import canonical
-from fyke.core.visits import HTML_TYPES, Page
 from fyke.harvest.matching import Matcher
 from fyke.harvest.selectors import Selector
 

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from fyke.core.batches import Kind
 from fyke.core.config import FetchSection
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Exchange, Page, Purpose
+from fyke.core.pages import Page
+from fyke.core.visits import Exchange, Purpose
 from fyke.harvest import Parser
 from fyke.harvest.binder import Binder, PendingPage, written_bytes
 from fyke.harvest.content_seen import ContentSeen, keys_of

@@ -12,8 +12,9 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import Page
 from fyke.core.urls import canonical
-from fyke.core.visits import Exchange, Page
+from fyke.core.visits import Exchange
 
 # Without `search`: it leads to a description for browsers more often than to a page.
 PAGE_RELS = frozenset(

@@ -24,7 +24,8 @@ from math import inf
 from fyke.core.batches import Kind
 from fyke.core.decoding import Decoded, decode_body, decode_in_time, expected_steps, unfolds
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Exchange, Page, Purpose
+from fyke.core.pages import Page
+from fyke.core.visits import Exchange, Purpose
 from fyke.harvest import Parser
 from fyke.harvest.binder import Binder, PendingPage, links_bytes
 from fyke.harvest.sheaf import Sheaf

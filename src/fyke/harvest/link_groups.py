@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from fyke.core.batches import Kind, LinkKind
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Page
+from fyke.core.pages import Page
 from fyke.harvest.dates import credible
 
 NOT_FOLLOWED = 255  # in place of a `Kind`

@@ -21,9 +21,9 @@ from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
 from fyke.core.markup import MAX_BYTES, TREE_OPTIONS, parts, tree_of
 from fyke.core.pace import breathe
+from fyke.core.pages import HTML_TYPES, Page, PageLinks
 from fyke.core.resolve import MOST_WRITTEN_BYTES
 from fyke.core.urls import MAX_HREF_CHARS, canonical
-from fyke.core.visits import HTML_TYPES, Page, PageLinks
 from fyke.harvest.headers import BETWEEN, obey, refresh_target, rel_of
 from fyke.harvest.queries import encode_queries
 from fyke.harvest.requisites import html_requisites

@@ -14,8 +14,8 @@ from io import BytesIO
 from itertools import islice
 from urllib.parse import quote
 
+from fyke.core.pages import Page
 from fyke.core.resolve import MOST_WRITTEN_BYTES
-from fyke.core.visits import Page
 from fyke.harvest.links import MOST_LINKS
 from fyke.harvest.media import FTP_LISTING, GOPHER_MENU
 

@@ -15,8 +15,9 @@ import re
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from fyke.core.pages import HTML
 from fyke.core.urls import split
-from fyke.core.visits import HTML, Exchange
+from fyke.core.visits import Exchange
 
 GOPHER_MENU = "application/gopher-menu"
 FTP_LISTING = "text/ftp-dir-listing"

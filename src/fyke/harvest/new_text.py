@@ -47,10 +47,12 @@ import xxhash
 from numpy.lib.stride_tricks import sliding_window_view
 
 from fyke.core.batches import U64, Kind
+from fyke.core.mixing import GOLDEN
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import HTML_TYPES, Page
 from fyke.core.shapes import kinds, skeleton
 from fyke.core.urls import key_of
-from fyke.core.visits import HTML_TYPES, Exchange, Page, Purpose, Visit
+from fyke.core.visits import Exchange, Purpose, Visit
 
 try:
     from fyke.harvest.letters import letters, unmet_letters, without_words
@@ -100,11 +102,10 @@ _IMAGE = re.compile(rb"<img\s[^<>]*", re.IGNORECASE)
 _SOURCE = re.compile(rb"\bsrc=[\"']?([^\"'\s?#]+)", re.IGNORECASE)
 PICTURES = (b".jpg", b".jpeg", b".png", b".webp", b".avif")
 _WORD = re.compile(r"[a-z]{2,}")
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 _PRINT = np.dtype([("key", np.uint64), ("at", np.int64)])  # the hash of a gram, and where it begins
 # Of a polynomial hash of 64 bits (Karp and Rabin 1987): an odd number, and the code of each letter.
 _BASE = np.uint64(0xD6E8FEB86659FD93)
-_CODES = (np.arange(1, 257, dtype=np.uint64) * _MIX) ^ (np.arange(1, 257, dtype=np.uint64) * _MIX >> np.uint64(29))
+_CODES = (np.arange(1, 257, dtype=np.uint64) * GOLDEN) ^ (np.arange(1, 257, dtype=np.uint64) * GOLDEN >> np.uint64(29))
 _NONE = np.uint64((1 << 64) - 1)  # more than any hash that is kept
 
 
@@ -232,7 +233,7 @@ def _find_new(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> npt.NDAr
 
 
 def _entries(met: npt.NDArray[np.uint32], hashes: U64, domain: int) -> tuple[U64, npt.NDArray[np.uint32]]:
-    keys = (hashes ^ np.uint64(domain)) * _MIX
+    keys = (hashes ^ np.uint64(domain)) * GOLDEN
     return keys & np.uint64(len(met) - 1), (keys >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
 
 

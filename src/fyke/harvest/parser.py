@@ -19,10 +19,11 @@ from fyke.core.batches import Kind
 from fyke.core.markup import TakesLong, has_many_tags
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import haste
+from fyke.core.pages import HELD_BYTES, HTML, HTML_TYPES, Page, PageLinks
 from fyke.core.plugins import ProcessingModule
 from fyke.core.resolve import MOST_WRITTEN_BYTES
 from fyke.core.urls import MAX_HREF_CHARS, key_of
-from fyke.core.visits import HELD_BYTES, HTML, HTML_TYPES, Exchange, Page, PageLinks
+from fyke.core.visits import Exchange
 from fyke.harvest.charset import charset_of
 from fyke.harvest.decoders import install
 from fyke.harvest.documents import Documents, installed

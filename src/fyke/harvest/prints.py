@@ -24,8 +24,8 @@ import xxhash
 from fyke.core.markup import TakesLong, has_many_tags, tree_of
 from fyke.core.own_marks import LEAST_LINKS, is_id, without_issued, without_marks
 from fyke.core.pace import haste
+from fyke.core.pages import HTML_TYPES
 from fyke.core.urls import main_name
-from fyke.core.visits import HTML_TYPES
 from fyke.harvest.same_text import BESIDE, MOST_TEXT_BYTES, NEVER
 
 LEAST_WORDS = 20

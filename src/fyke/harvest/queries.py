@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 
 from fyke.core.markup import TakesLong
 from fyke.core.pace import breathe, in_haste
+from fyke.core.pages import ISO_2022_JP, OWN_CODECS, PageLinks
 from fyke.core.urls import MAX_HREF_CHARS
-from fyke.core.visits import ISO_2022_JP, OWN_CODECS, PageLinks
 from fyke.harvest.decoders import single_byte_table
 
 _IN_UTF8 = frozenset({"", "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "x-whatwg-replacement"})

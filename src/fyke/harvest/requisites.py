@@ -14,7 +14,7 @@ from itertools import islice
 from selectolax.lexbor import LexborNode
 
 from fyke.core.document import PIECE_BYTES
-from fyke.core.visits import Page
+from fyke.core.pages import Page
 
 Find = Callable[[str, LexborNode], list[LexborNode]]
 

@@ -18,7 +18,8 @@ from fyke.core.document import Document
 from fyke.core.markup import TakesLong, has_many_tags, tree_of
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import haste
-from fyke.core.visits import HTML_TYPES, SAME_TEXT, Earlier, Exchange, Page
+from fyke.core.pages import HTML_TYPES, Page
+from fyke.core.visits import SAME_TEXT, Earlier, Exchange
 from fyke.harvest.charset import codec_of
 from fyke.harvest.headers import said_of_links
 from fyke.harvest.media import said_of_kind

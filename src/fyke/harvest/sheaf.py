@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from fyke.core.batches import U64, Int, Kind
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import Page
 from fyke.core.resolve import NOWHERE, Located
-from fyke.core.visits import Exchange, Page, Purpose
+from fyke.core.visits import Exchange, Purpose
 
 Times = npt.NDArray[np.float64]
 

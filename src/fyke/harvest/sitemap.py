@@ -16,8 +16,8 @@ from itertools import islice
 from fyke.core.batches import Kind
 from fyke.core.codings import gunzip
 from fyke.core.document import read_on
+from fyke.core.pages import Page
 from fyke.core.slices import whole
-from fyke.core.visits import Page
 from fyke.harvest.dates import DatedEntries
 from fyke.harvest.links import MOST_LINKS
 from fyke.harvest.xmlscan import Attributes, Enough, Read, root_of, scan, seen_from

@@ -22,15 +22,15 @@ from fyke.archive.lost import require_rows
 from fyke.archive.reading import scan_table
 from fyke.core.config import Config
 from fyke.core.markup import tree_of
+from fyke.core.mixing import GOLDEN
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import HTML_TYPES
+from fyke.core.pages import HTML_TYPES
 from fyke.search.archived import ArchiveReader
 
 TURNS = ("plain", "named", "plain", "named")
 LEAST_SHARE = 0.05  # of the words or links of one side that the other lacks; less is no difference
 _WHOLE = (Outcome.OK, Outcome.UNCHANGED)
 _HTML = pa.array(sorted(HTML_TYPES), pa.string())
-_MIX = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def sample(crawl: Path, pages: int, may_be_asked: Callable[[str], bool]) -> list
     for batch in scan_table(crawl, "pages", ["key", "url", "outcome", "media_type"]):
         html = pc.is_in(batch.column("media_type").cast("string"), value_set=_HTML)
         found = batch.filter(pc.and_(pc.equal(batch.column("outcome").cast("string"), Outcome.OK.value), html))
-        keys = (key * _MIX % (1 << 64) for key in found.column("key").to_pylist())
+        keys = (key * int(GOLDEN) % (1 << 64) for key in found.column("key").to_pylist())
         known = drawn[-1] if len(drawn) == pages else (1 << 64, "")
         rows = zip(keys, found.column("url").to_pylist(), strict=True)
         drawn = nsmallest(pages, {*drawn, *(row for row in rows if row < known and may_be_asked(row[1]))})

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import HTML_TYPES
+from fyke.core.pages import HTML_TYPES
 from fyke.report.sql import Questions, Rows
 from fyke.search.archived import COLUMNS, ArchiveReader
 from fyke.search.language import LanguageGuesser

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import HTML_TYPES
+from fyke.core.pages import HTML_TYPES
 from fyke.report.sql import Questions, Rows
 
 MEDIA_TYPES = 40

@@ -28,7 +28,8 @@ from fyke.core.decoding import decode_body
 from fyke.core.document import MEMORY_BYTES, PIECE_BYTES, Document
 from fyke.core.memory import Trimmer
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Exchange, Page, visit_to
+from fyke.core.pages import Page
+from fyke.core.visits import Exchange, visit_to
 from fyke.disk.files import allowed, open_file, writing
 from fyke.harvest import Parser
 

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 
 from fyke.core.batches import U64
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import HTML_TYPES
 from fyke.core.sorting import looked_up
-from fyke.core.visits import HTML_TYPES
 from fyke.disk.ranges import Buckets, append, mapped, ranges_for
 
 LEAST_LINKERS = 10  # of a domain whose linkers may be called dependent

@@ -15,9 +15,9 @@ from selectolax.lexbor import LexborCSSSelector, LexborNode
 
 from fyke.core.document import PIECE_BYTES
 from fyke.core.memory import Trimmer
+from fyke.core.pages import HTML_TYPES, Page
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical, key_of, split
-from fyke.core.visits import HTML_TYPES, Page
 from fyke.harvest.documents import DOCUMENT_TYPES
 from fyke.harvest.queries import with_queries_encoded
 from fyke.search.article import TextParts

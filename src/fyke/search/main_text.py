@@ -17,7 +17,7 @@ import numpy.typing as npt
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import DOMNode, HTMLTree
 
-from fyke.core.visits import Page
+from fyke.core.pages import Page
 from fyke.search.article import NO_PARTS, TextParts, drop, mark_parts, parted, without_cut_lines
 from fyke.search.lines import by_lines, one_line
 

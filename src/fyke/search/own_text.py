@@ -29,11 +29,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fyke.core.batches import NO_KEYS, U64, Mask
+from fyke.core.mixing import GOLDEN
 from fyke.disk.files import save_array, sync_file, writing
 from fyke.disk.ranges import Array
 from fyke.search.article import ARTICLE, REPEATED, VISITORS
 from fyke.search.pieces import Pieces
-from fyke.search.sketch import APART, LEAST_SHINGLES, SHINGLE_WORDS, sketch_of
+from fyke.search.sketch import LEAST_SHINGLES, SHINGLE_WORDS, sketch_of
 
 PLACE_BITS = 21
 PLACES = 1 << PLACE_BITS
@@ -156,7 +157,7 @@ def _of_article(pieces: Pieces, own: Mask) -> Mask:
 
 
 def _keys(hashes: U64, host: int) -> U64:
-    return (hashes ^ np.uint64(host)) * APART
+    return (hashes ^ np.uint64(host)) * GOLDEN
 
 
 def _places(keys: U64) -> U64:

@@ -31,6 +31,7 @@ import numpy.typing as npt
 import xxhash
 
 from fyke.core.batches import NO_KEYS, U64
+from fyke.core.mixing import GOLDEN
 from fyke.disk.ranges import Array
 
 BANDS = 10
@@ -52,7 +53,6 @@ def mixed(numbers: Array) -> U64:
     return x ^ (x >> np.uint64(31))
 
 
-APART = np.uint64(0x9E3779B97F4A7C15)  # 2^64 by the golden ratio, odd: multiples of it are far from each other
 ASKED = 64  # bins that an empty one asks before it takes the next full one
 _POSITIONS = 64  # places in a word that are told apart; divides 256, at which a place wraps
 _BEYOND_ASCII = 0x80
@@ -123,7 +123,7 @@ def rolled(words: U64) -> U64:
     count = max(0, len(words) - SHINGLE_WORDS + 1)
     found = words[:count]
     for at in range(1, SHINGLE_WORDS):
-        found = found * APART + words[at : at + count]
+        found = found * GOLDEN + words[at : at + count]
     return mixed(found)
 
 
@@ -148,7 +148,7 @@ def _least(found: U64, bins: int) -> U64:
         taken[none] = there[
             np.searchsorted(there, none) % len(there)
         ]  # the next bin that is full, the first after the last
-    return np.ascontiguousarray(found[first[taken]] + APART * np.arange(bins, dtype=np.uint64))
+    return np.ascontiguousarray(found[first[taken]] + GOLDEN * np.arange(bins, dtype=np.uint64))
 
 
 @lru_cache

@@ -19,8 +19,8 @@ from html import escape
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fyke.core.markup import TREE_OPTIONS, bounded
+from fyke.core.pages import HTML_TYPES, Page
 from fyke.core.urls import canonical
-from fyke.core.visits import HTML_TYPES, Page
 from fyke.harvest.queries import with_queries_encoded
 from fyke.quantities import size
 

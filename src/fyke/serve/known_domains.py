@@ -17,7 +17,7 @@ from fyke.archive.reading import read_table
 from fyke.core.errors import NotACrawl
 from fyke.core.urls import key_of
 from fyke.frontier.domains import waiting_urls
-from fyke.frontier.looking import FrontierSeen, Known, looked_again
+from fyke.frontier.looking import Known, SavedFrontier, looked_again
 
 _Found = TypeVar("_Found")
 
@@ -38,7 +38,7 @@ class Domain:
 def top_domains(directory: CrawlDirectory, limit: int, within: str = "") -> list[Domain]:
     """Return at most `limit` domains that most others link to, with `within` in their names. Raises NotACrawl."""
 
-    def read(frontier: FrontierSeen) -> list[Domain]:
+    def read(frontier: SavedFrontier) -> list[Domain]:
         return _top(limit, (one for known in frontier.domains() for one in _told(known) if within in one.domain))
 
     try:
@@ -50,7 +50,7 @@ def top_domains(directory: CrawlDirectory, limit: int, within: str = "") -> list
 def one_domain(directory: CrawlDirectory, name: str) -> Domain | None:
     """Return what the crawl knows of the domain `name`; None if it never met it. Raises NotACrawl."""
 
-    def read(frontier: FrontierSeen) -> Domain | None:
+    def read(frontier: SavedFrontier) -> Domain | None:
         known = frontier.domain(name)
         return None if known is None else next(_told(known))
 
@@ -58,13 +58,13 @@ def one_domain(directory: CrawlDirectory, name: str) -> Domain | None:
     return _looked(directory, directory.parts[shard].shard, read)
 
 
-def _looked(directory: CrawlDirectory, shard: Path, read: Callable[[FrontierSeen], _Found]) -> _Found:
+def _looked(directory: CrawlDirectory, shard: Path, read: Callable[[SavedFrontier], _Found]) -> _Found:
     """Return what `read` makes of one `shard` of the frontier, in its newest checkpoint. Raises NotACrawl,
     StateDamaged."""
     config = directory.config()
 
     def look() -> _Found:
-        with FrontierSeen(shard, config.frontier) as frontier:
+        with SavedFrontier(shard, config.frontier) as frontier:
             return read(frontier)
 
     return looked_again(look)

@@ -19,8 +19,8 @@ from starlette.routing import Route
 
 from fyke.archive.captures import Capture
 from fyke.core.errors import BadQuery, DirectoryError
+from fyke.core.pages import Page
 from fyke.core.urls import canonical, split
-from fyke.core.visits import Page
 from fyke.export.prose import plain
 from fyke.search.answering import FARTHEST
 from fyke.search.grammar import MAX_CHARS

@@ -16,7 +16,7 @@ from fyke.archive.captures import Capture, Captures
 from fyke.archive.directory import CrawlDirectory, no_crawl, require_folder
 from fyke.core.errors import DirectoryError, NotACrawl
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Page
+from fyke.core.pages import Page
 from fyke.disk.files import real_path
 from fyke.explain import Explanation, why
 from fyke.frontier.looking import looked_again

@@ -12,6 +12,7 @@ import psutil
 import pytest
 from tests.fetcher.wire.conftest import AGENT, LOCAL, Client, saying, visit_to, web
 
+from busy import note_busy
 from fyke.core.clock import SystemClock, VirtualClock
 from fyke.core.config import FetchSection
 from fyke.core.errors import ConfigurationError, DiskFull
@@ -428,7 +429,7 @@ async def test_who_sends_much_has_a_share_of_the_time_while_others_go_on():
     pace = Pace(clock)
     turns: list[float] = []
 
-    pace.note_busy()
+    note_busy(pace)
     async with web(endless) as server, Client(max_body_bytes=2 << 20, pace=pace) as client:
         go_on = client.curl._go_on
 
@@ -440,7 +441,7 @@ async def test_who_sends_much_has_a_share_of_the_time_while_others_go_on():
         client.curl._go_on = timed
         answers = asyncio.ensure_future(client.get_all([server.url(f"/{number}") for number in range(3)]))
         while not answers.done():
-            pace.note_busy()
+            note_busy(pace)
             clock.advance(0.002)
             await asyncio.sleep(0.001)
     assert len(turns) > 20
@@ -475,7 +476,7 @@ async def test_who_takes_time_and_brings_nothing_takes_turns_as_well():
             await writer.drain()
             await asyncio.sleep(0.005)
 
-    pace.note_busy()
+    note_busy(pace)
     async with web(telling) as server, Client(pace=pace, timeout_s=60) as client:
         curl = client.curl
         curl._multi, go_on = Slow(curl._multi, clock), curl._go_on
@@ -487,7 +488,7 @@ async def test_who_takes_time_and_brings_nothing_takes_turns_as_well():
         curl._go_on = timed
         answer = asyncio.ensure_future(client.get(server.url("/")))
         while len(turns) < 5 and not answer.done():
-            pace.note_busy()
+            note_busy(pace)
             clock.advance(0.002)
             await asyncio.sleep(0.001)
         assert not answer.done(), answer.result().detail
@@ -500,11 +501,11 @@ async def test_one_that_is_cut_while_it_waits_for_its_turn_leaves_nothing_behind
     """The handle that it had is used again at once."""
     clock = VirtualClock()
     pace = Pace(clock)
-    pace.note_busy()  # and no time passes
+    note_busy(pace)  # and no time passes
     async with web(endless) as server, web(saying(SMALL)) as other, Client(pace=pace, connections=1) as client:
         with client.curl._share.taken():
             clock.advance(1000.0)
-        pace.note_busy()
+        note_busy(pace)
         future = asyncio.ensure_future(client.get(server.url("/much")))
         while not client.curl._paused:
             await asyncio.sleep(0.001)

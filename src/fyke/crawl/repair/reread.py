@@ -25,11 +25,12 @@ from fyke.core.batches import Kind
 from fyke.core.config import Config
 from fyke.core.document import Document
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import Page
 from fyke.core.plugins import named, schemes_of
 from fyke.core.resolve import LinkResolver
 from fyke.core.seeds import seeds_of
 from fyke.core.urls import Locator
-from fyke.core.visits import Exchange, Page, Visit, visit_to
+from fyke.core.visits import Exchange, Visit, visit_to
 from fyke.fetcher.wire.http import BY_HEAD, outcome_of
 from fyke.harvest import Parser
 from fyke.harvest.large_pages import TO_PARSE, opened

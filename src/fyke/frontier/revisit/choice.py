@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fyke.core.batches import U64, Mask
-from fyke.core.messages import Freshness
+from fyke.core.freshness import Freshness
 from fyke.frontier.revisit.belief import Belief, Column
 from fyke.frontier.revisit.calibration import Calibration
 from fyke.frontier.revisit.finds import finding

@@ -15,9 +15,10 @@ traps in which no two URLs are alike.
 - A barren host says nothing of a folder that brings something.
 
 A URL is no trap if its own shape is *fertile*: one page in `FERTILE` was fresh, or led to a fresh page of another
-shape. So lists are read that say little and lead to pages that say more. It does not count to how many pages a list
-led; otherwise the first lists of a shop would speak for all that show the same. A barren path with several names in its
-query makes no trap of a URL if each of these names brings something.
+shape. So lists are read that say little and lead to pages that say more. A list counts once, however many fresh pages
+it led to. Otherwise the first lists of a shop, which lead to all its pages, would outweigh all later lists, which show
+the same pages again. A barren path with several names in its query makes no trap of a URL if each of these names brings
+something.
 
 A *variant* is a URL that differs from a page that was read only in its query, in a part that looks made up, in its
 folders, or in the order of its parts (`variants`).

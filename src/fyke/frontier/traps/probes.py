@@ -38,6 +38,7 @@ import numpy as np
 import xxhash
 
 from fyke.core.batches import U64, Mask
+from fyke.core.mixing import GOLDEN
 from fyke.core.shapes import MOST_CHARS, Shapes
 from fyke.core.urls import pay_level_domain, split
 from fyke.disk.store import Store
@@ -62,7 +63,7 @@ MOST_LABEL = 63  # letters of a part of a host's name, and of all of it (RFC 103
 MOST_HOST = 253
 _COUNTS = [(name, "<u4") for name in ("fresh", "found", "aside", "visited")] + [("asked", "<u2"), ("made", "u1")]
 _RECORD = np.dtype([("key", "<u8"), ("owner", "<u8"), *_COUNTS])  # of a place at a host, of a host, of a domain
-_DOMAIN = 0x9E3779B97F4A7C15  # keeps a domain's key apart from that of the host with the same name
+_DOMAIN = int(GOLDEN)  # keeps a domain's key apart from that of the host with the same name
 _NUMBER = re.compile(r"[0-9]+")
 _DIGEST = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}\b")
 _WORD = re.compile(r"[a-z]+")

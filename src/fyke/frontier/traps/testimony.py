@@ -1,7 +1,7 @@
 """What does a page say of URLs like its own? Rows for the counts of their shapes (`yields`).
 
-A page that was read says of its own shapes whether they bring new text, and, if it does, of the page that it was met on
-that this led to new text. It does not count for all its shapes if its URL differs in one thing only from another page's
+A page counts for the shapes of its own URL: fresh or stale. If it is fresh, the page that linked to it also gets
+credit, once. It does not count for all its shapes if its URL differs in one thing only from another page's
 (`variants`). If it is *stale*, not fresh, a session or a name in the query in which it differs explains that, and it
 says nothing of the rest of its URL.
 - A variant counts for the way in which it differs, of its host and of its own shape. If its folders differ, it counts

@@ -19,8 +19,9 @@ from fyke.core.batches import EMPTY, Kind, keep, numbers
 from fyke.core.clock import Clock
 from fyke.core.config import Config
 from fyke.core.hours import HostHours
-from fyke.core.messages import SOON_S, Links, Rules
+from fyke.core.messages import Links, Rules
 from fyke.core.outcomes import Outcome
+from fyke.core.rests import SOON_S
 from fyke.core.slices import Steps
 from fyke.core.urls import split
 from fyke.core.visits import Visit, visits_of

@@ -82,10 +82,6 @@ class VirtualWeb:
         domain, host, _ = texts.read(text)
         return self._servers.addresses(domain, host)
 
-    def all_domain_keys(self) -> U64:
-        """Return all domains' keys, by number: uint64[all_domains]."""
-        return self._domain_keys
-
     def _batch(self, pages: PageNumbers, via: Numbers, depth: Numbers, kind: Kind) -> pa.RecordBatch:
         """Return a `URLS` batch of n `pages`; columns that a link cannot know are zero."""
         text = texts.written(pages.domain, self.domains.host_of(*pages), pages.page)
