@@ -158,7 +158,7 @@ def _filters(directory: CrawlDirectory, config: Config) -> Filters:
     for batch in directory.listed.batches():
         filters.begin(batch)
     for state in directory.states:
-        for seed, target in {**state.get("landed", {}), **state.get("frontier", {}).get("landed", {})}.items():
+        for seed, target in state["frontier"]["landed"].items():
             filters.land(locate(seed), locate(target))
     return filters
 

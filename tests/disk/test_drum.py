@@ -421,24 +421,6 @@ def test_a_damaged_table_is_found_out(tmp_path: Path, suffix: str) -> None:
         drum.contains(keys)
 
 
-def test_a_table_written_before_there_were_digests_is_read(tmp_path: Path) -> None:
-    checkpoint, drum = opened(tmp_path, memory_bytes=1)
-    keys = random_keys(100)
-    drum.update(keys)
-    drum.settle()
-    state = drum.state()
-    for part in state["parts"]:
-        del part[4]
-        path = tmp_path / part[2]
-        path.write_bytes(path.read_bytes()[: part[1] * 8])
-    old = Drum(checkpoint.store, "seen", state, memory_bytes=1, sizes=SMALL)
-    assert old.contains(keys).all()
-    old.update(random_keys(100, seed=1))
-    old.settle()
-    assert len(old) == 200
-    assert old.contains(keys).all()
-
-
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("filled", [0, 10_000])
 def test_links_that_were_spilled_come_out_in_order_of_arrival(tmp_path: Path, filled: int, packed: bool) -> None:

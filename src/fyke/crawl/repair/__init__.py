@@ -13,7 +13,7 @@ from pathlib import Path
 from fyke.archive.asked import NAME as ASKED
 from fyke.archive.asked import AskedLater
 from fyke.archive.check import Fault
-from fyke.archive.directory import CrawlDirectory
+from fyke.archive.directory import CrawlDirectory, require_format
 from fyke.archive.inspect import asked_faults, file_faults, hosts_faults
 from fyke.archive.lost import GONE, had_state, lost_files
 from fyke.archive.mending import DamagedFolder
@@ -43,6 +43,7 @@ def repair(directory: CrawlDirectory, progress: Tell) -> Iterator[Note]:
     """Mend the crawl in `directory`, and yield what was done. Raises NotACrawl, DirectoryError, DiskFull."""
     config = directory.config()
     directory.require_readable()
+    require_format(directory.path)
     with directory.closed_to_crawls():
         scratch = directory.state / "mending"
         shutil.rmtree(scratch, ignore_errors=True)
