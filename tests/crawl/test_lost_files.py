@@ -392,6 +392,17 @@ def test_a_checksum_that_is_lost_is_made_anew(how: str, pattern: str, whole: Pat
         assert in_process("check", str(folder)).status == 0
 
 
+def test_the_checksum_of_the_seeds_that_is_lost_is_made_anew(whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    checksum_path(folder / "seeds.txt").unlink()
+    checked = in_process("check", str(folder))
+    assert checked.status == 1 and "seeds.txt.xxh3: it is gone" in checked.out, checked
+    mended = in_process("check", "--repair", str(folder))
+    assert mended.status == 0 and "seeds.txt: its checksum is rebuilt" in mended.out, mended
+    assert in_process("check", str(folder)).status == 0
+    assert checksum_path(folder / "seeds.txt").read_bytes() == checksum_path(whole / "seeds.txt").read_bytes()
+
+
 def test_without_its_settings_a_folder_is_told_to_be_a_crawl_that_lost_them(whole: Path, tmp_path: Path) -> None:
     folder = copied(whole, tmp_path)
     (folder / "fyke.toml").unlink()

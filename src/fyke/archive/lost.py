@@ -39,7 +39,7 @@ def lost_files(directory: CrawlDirectory) -> list[Path]:
             states[part.part] = saved_state(part.shard)
         except StateDamaged:  # its readers report it
             states[part.part] = {}
-    found += _asked(directory, states)
+    found += [*_asked(directory, states), *_checksum_of_seeds(directory)]
     if any(states.values()):
         found += [folder for folder in (directory.warc, directory.tables) if not folder.is_dir()]
     for part in directory.parts:
@@ -126,6 +126,12 @@ def _asked(directory: CrawlDirectory, states: Mapping[int, Mapping[str, Any]]) -
     path = directory.state / ASKED
     was_there = any(any(state.get("asked", {}).values()) for state in states.values())
     return [path] if was_there and not path.is_file() else []
+
+
+def _checksum_of_seeds(directory: CrawlDirectory) -> list[Path]:
+    """Return the checksum of the list of seeds, if it is gone."""
+    path = checksum_path(directory.listed.path)
+    return [path] if directory.listed and not path.exists() else []
 
 
 def _of_part(part: CrawlDirectory, state: Mapping[str, Any], gone: list[Path]) -> list[Path]:
