@@ -116,7 +116,7 @@ def _not_taken(directory: CrawlDirectory, config: Config, at: Locator, facts: li
     if probe is not None:
         asked = f"asked for {probe.taken_at:%Y-%m-%d %H:%M:%S} UTC, status {probe.status}, though no page links to it"
         return Explanation(url, f"{asked}: fyke made this URL up, to see whether its host makes pages up", facts)
-    cut = sum(state.get("totals", {}).get("cut", 0) for state in directory.states)
+    cut = sum(state["totals"]["cut"] for state in directory.states)
     unread = [f"the ends of {counted(cut, 'page')} were not read for links or values"] if cut else []
     if not config.store.links:
         unread.append(
@@ -158,7 +158,7 @@ def _filters(directory: CrawlDirectory, config: Config) -> Filters:
     for batch in directory.listed.batches():
         filters.begin(batch)
     for state in directory.states:
-        for seed, target in {**state.get("landed", {}), **state.get("frontier", {}).get("landed", {})}.items():
+        for seed, target in state["frontier"]["landed"].items():
             filters.land(locate(seed), locate(target))
     return filters
 

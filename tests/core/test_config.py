@@ -10,8 +10,7 @@ from annotated_types import Le
 
 import fyke
 from fyke.archive.schemas import SCHEMAS
-from fyke.core.config import Config, build, literal, load, read
-from fyke.core.gone import GONE, said_of_gone
+from fyke.core.config import Config, load
 
 PROGRAM = """
 import fyke
@@ -138,27 +137,6 @@ def test_a_crawl_takes_no_password_and_no_folder_that_is_not_utf8(tmp_path: Path
     with pytest.raises(fyke.FykeError, match="not UTF-8"):
         fyke.Crawl("http://127.0.0.1/", into=tmp_path / "a\udcff")
     assert not [*tmp_path.iterdir()]
-
-
-def test_settings_that_are_gone_are_passed_over_and_one_that_was_changed_is_named(tmp_path: Path) -> None:
-    """A crawl of an earlier version has them all in its file."""
-    path = tmp_path / "fyke.toml"
-    path.write_text(
-        "".join(
-            f"[{name}]\n" + "".join(f"{key} = {literal(value)}\n" for key, value in keys.items())
-            for name, keys in GONE.items()
-        )
-    )
-    assert load(path) == Config()
-    assert said_of_gone(read(path), str(path)) == ""
-    path.write_text("[dns]\nmax_ttl_s = 5.0\ntries = 2\n[frontier]\nlink_cache = 0\n")
-    assert load(path) == build({"dns": {"tries": 2}}, "test")
-    said = said_of_gone(read(path), str(path))
-    assert said.startswith(f"{path}: ") and "dns.max_ttl_s" in said and "frontier.link_cache" in said
-    assert "tries" not in said and "\n" not in said
-    path.write_text("[dns]\nmax_ttl = 5.0\n")
-    with pytest.raises(fyke.FykeError, match="unknown key"):
-        load(path)
 
 
 def test_there_are_no_more_settings_than_there_were() -> None:

@@ -377,14 +377,12 @@ def test_what_was_asked_while_no_crawl_ran_is_missed(whole: Path, tmp_path: Path
 @pytest.mark.parametrize("pattern", ["warc/*-00001.warc.gz", "warc/*-00001.cdxj", "tables/*.parquet"])
 @pytest.mark.parametrize("how", HOWS)
 def test_a_checksum_that_is_lost_is_made_anew(how: str, pattern: str, whole: Path, tmp_path: Path) -> None:
-    """That of an index may be missing: an earlier version wrote none."""
     folder = copied(whole, tmp_path)
     for path in folder.glob(pattern):
         damage(checksum_path(path), how, 0.5)
         checked = in_process("check", str(folder))
-        old = how == "gone" and path.suffix == ".cdxj"
-        assert old or (checked.status == 1 and path.name in checked.out), checked
-        assert old or told(asked("copy", folder), path)
+        assert checked.status == 1 and path.name in checked.out, checked
+        assert told(asked("copy", folder), path)
         mended = in_process("check", "--repair", str(folder))
         assert mended.status == 0, mended
         if path.name.startswith(("hosts", "domains", "near", "pagerank", "domainrank")) and how != "gone":
@@ -394,19 +392,15 @@ def test_a_checksum_that_is_lost_is_made_anew(how: str, pattern: str, whole: Pat
         assert in_process("check", str(folder)).status == 0
 
 
-def test_a_crawl_of_an_earlier_version_has_no_checksums_of_indexes(whole: Path, tmp_path: Path) -> None:
+def test_the_checksum_of_the_seeds_that_is_lost_is_made_anew(whole: Path, tmp_path: Path) -> None:
     folder = copied(whole, tmp_path)
-    shard = CrawlDirectory(folder).shard
-    for manifest in (manifests.load(shard, number) for number in manifests.numbers(shard)):
-        assert manifest is not None
-        if manifest.participants["archive"]:
-            del manifest.participants["archive"]["summed_from"]
-        (shard / manifest.name).write_bytes(manifest.encode())
-    for path in folder.glob("warc/*.cdxj.xxh3"):
-        path.unlink()
-    for command in ("copy", "export --to wacz"):
-        assert asked(command, folder).status == 0
+    checksum_path(folder / "seeds.txt").unlink()
+    checked = in_process("check", str(folder))
+    assert checked.status == 1 and "seeds.txt.xxh3: it is gone" in checked.out, checked
+    mended = in_process("check", "--repair", str(folder))
+    assert mended.status == 0 and "seeds.txt: its checksum is rebuilt" in mended.out, mended
     assert in_process("check", str(folder)).status == 0
+    assert checksum_path(folder / "seeds.txt").read_bytes() == checksum_path(whole / "seeds.txt").read_bytes()
 
 
 def test_without_its_settings_a_folder_is_told_to_be_a_crawl_that_lost_them(whole: Path, tmp_path: Path) -> None:

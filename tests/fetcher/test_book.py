@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from fyke.core.errors import DirectoryError, DirectoryInUse, DiskFull, NotACrawl, StateDamaged
 from fyke.core.urls import key_of
-from fyke.disk.sealed import TALLY, database_fault, layout_digest, opened_to_read, row_digest
-from fyke.fetcher.book import MOST_UNWRITTEN, MOST_UNWRITTEN_BYTES, HostBook
+from fyke.disk.sealed import database_fault, opened_to_read
+from fyke.fetcher.book import FORMAT, MOST_UNWRITTEN, MOST_UNWRITTEN_BYTES, HostBook
 from fyke.fetcher.host import ROW, Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 from fyke.fetcher.shared_book import ReadBooks, SharedBook
@@ -182,74 +182,6 @@ def test_rules_are_written_with_hosts_or_when_they_are_many(tmp_path, size):
         assert not reader.robots("http://y.test:80") and not reader.robots("http://w.test:80")
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_a_book_that_an_earlier_fyke_wrote(tmp_path, version):
-    """Column by column, as the first release made it, and as those did that gave rows a digest, their trouble, more."""
-    path = tmp_path / "hosts.db"
-    columns = {
-        "key": "INTEGER PRIMARY KEY", "name": "TEXT", "domain": "TEXT", "addresses": "TEXT", "addresses_until": "REAL",
-        "next_allowed_at": "REAL", "failures": "INTEGER", "retired": "TEXT", "pages": "INTEGER", "first_seen": "REAL",
-        "last_seen": "REAL", "crawl_delay_s": "REAL",
-    }  # fmt: skip
-    key = key_of("a.test")
-    row = (
-        key - (1 << 64) if key >> 63 else key,
-        "a.test",
-        "test",
-        "1.2.3.4 ::1",
-        5.0,
-        6.0,
-        7,
-        "why",
-        8,
-        9.0,
-        10.0,
-        None,
-    )
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(f"CREATE TABLE hosts ({', '.join(' '.join(column) for column in columns.items())})")
-        connection.execute(f"INSERT INTO hosts ({', '.join(columns)}) VALUES ({', '.join('?' * 12)})", row)
-        connection.execute(
-            "CREATE TABLE robots (key INTEGER PRIMARY KEY, origin TEXT, state TEXT, fetched_at REAL, expires_at REAL,"
-            " status INTEGER, reason TEXT, body BLOB, failures INTEGER)"
-        )
-        connection.execute(f"PRAGMA user_version = {version}")
-        later = [("trouble TEXT", "odd"), ("answering TEXT", "http://a.test:80"), ("vain INTEGER", 3)]
-        for column, value in later[: {3: 1, 4: 3}.get(version, 0)]:
-            connection.execute(f"ALTER TABLE hosts ADD COLUMN {column}")
-            connection.execute(f"UPDATE hosts SET {column.split()[0]} = ?", (value,))
-            row = *row, value
-        if version >= 2:
-            for table in ("hosts", "robots"):
-                connection.execute(f"ALTER TABLE {table} ADD COLUMN digest INTEGER")
-            damaged = key_of("b.test") >> 1, "b.test", *row[2:]
-            connection.execute(f"INSERT INTO hosts VALUES ({', '.join('?' * (len(row) + 1))})", (*damaged, 0))
-            connection.execute("UPDATE hosts SET digest = ? WHERE name = 'a.test'", (row_digest(*row),))
-            connection.execute(TALLY)
-            layout = layout_digest(connection)
-            connection.execute("INSERT INTO tally VALUES (5, ?, ?)", (layout, row_digest(5, layout)))
-    with HostBook(path, read_only=True) as book:
-        assert book.host("a.test").pages == 8
-    if version >= 2:
-        with pytest.raises(StateDamaged):
-            HostBook(path)
-        with closing(sqlite3.connect(path)) as connection, connection:
-            connection.execute("DELETE FROM hosts WHERE name = 'b.test'")
-    wanted = host(
-        "a.test", "test", addresses=("1.2.3.4", "::1"), addresses_until=5.0, due=6.0, failures=7, retired="why",
-        pages=8, first_seen=9.0, last_seen=10.0, trouble="odd" if version >= 3 else "",
-        answering=("http://a.test:80",) if version >= 4 else (), port_failures=3 if version >= 4 else 0,
-    )  # fmt: skip
-    with HostBook(path) as book:
-        assert row_of(book.host("a.test")) == row_of(wanted)
-        assert book.writes == (5 if version >= 2 else 0)
-        book.save_hosts([wanted])
-    with HostBook(path) as book:
-        assert row_of(book.host("a.test")) == row_of(wanted)
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute(f"SELECT {', '.join(columns)} FROM hosts").fetchall() == [row[:12]]
-
-
 def test_robots_fetched_after_the_cut_are_forgotten(tmp_path):
     with HostBook(tmp_path / "hosts.db") as book:
         for t in (1.0, 2.0, 3.0):
@@ -373,18 +305,24 @@ def test_a_layout_that_is_another_is_named(tmp_path):
                 HostBook(path, read_only=read_only)
 
 
-def test_another_format_and_a_missing_file(tmp_path):
+def test_a_missing_file(tmp_path):
     with pytest.raises(NotACrawl):
         HostBook(tmp_path / "none.db", read_only=True)
     with pytest.raises(DirectoryError):
         HostBook(tmp_path / "no" / "folder" / "hosts.db")
+
+
+@pytest.mark.parametrize("format", [1, FORMAT - 1, FORMAT + 1, 99])
+def test_another_format_is_refused_and_stays_as_it_is(tmp_path, format):
     path = tmp_path / "hosts.db"
     HostBook(path).close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 99")
-    connection.close()
-    with pytest.raises(StateDamaged, match="format 99"):
-        HostBook(path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"PRAGMA user_version = {format}")
+    before = path.read_bytes()
+    for read_only in (False, True):
+        with pytest.raises(StateDamaged, match=f"has format {format}, this Fyke reads {FORMAT}: use the Fyke"):
+            HostBook(path, read_only=read_only)
+    assert path.read_bytes() == before
 
 
 def test_memory_is_bounded_by_the_page_cache(tmp_path):

@@ -15,12 +15,10 @@ from frontier.shard import Shard, at, page, rows
 from frontier.small_web import Crawl, small_web
 from fyke.core.batches import Kind, texts
 from fyke.core.messages import Links
-from fyke.disk.queue import DiskQueue
 from fyke.frontier.gone import GONE_S
 from fyke.frontier.known_pages import KnownPages
 from fyke.frontier.list_signals import NEWS
 from fyke.frontier.page_history import COPY, ENDED, News, Visited
-from fyke.frontier.resting import IN_ONE, WITHOUT_FINDS
 from fyke.frontier.revisit.choice import Terms
 from fyke.frontier.sizes import Sizes
 from fyke.frontier.weights import Weights
@@ -365,31 +363,6 @@ def test_pages_that_bring_links_are_visited_more_often_and_none_is_for_those_of_
     rates = shard.stage._new_links.rates_of(np.array([keys[one] for one in pages], np.uint64)) * DAY
     assert [rate > 0 for rate in rates] == [one in hubs for one in pages]
     assert all(0.5 < rate < 4 for rate in rates if rate)
-
-
-@pytest.mark.parametrize(("name", "when"), [("resting", WITHOUT_FINDS), ("rests", IN_ONE)])
-def test_pages_that_rested_in_an_earlier_version_rest_on(
-    shard: Shard[KnownPages, None], name: str, when: pa.Schema
-) -> None:
-    pages = [(1, number) for number in range(20)]
-    learn(shard.stage, ended(pages, Visited.THERE, News.CHANGED, DAY))
-    plan(shard.stage, 2 * DAY, 0)
-    rests = shard.stage._resting
-    beliefs, others = (pa.Table.from_batches(queue.scan(), queue.schema) for queue in (rests._beliefs, rests._others))
-    tried = pa.array(np.full(20, DAY))
-    columns = {
-        name: (beliefs if name in beliefs.schema.names else others)[name] for name in when.names if name != "tried"
-    }
-    rested = pa.table({**columns, "tried": tried}).select(when.names).cast(when)
-    old = DiskQueue(shard.checkpoint.store, name, when)
-    old.put(rested.combine_chunks().to_batches()[0])
-    state = {part: of for part, of in shard.stage.state().items() if part not in ("beliefs", "others", "found", "told")}
-    again = KnownPages(shard.checkpoint.store, 1 << 20, {**state, name: old.state()})
-    assert again.resting == 20
-    plan(again, 3 * DAY, 5)
-    assert (len(again), again.resting) == (5, 15)
-    assert sorted(page(url) for batch in again.scan() for url in texts(batch)) == sorted(taken(again))
-    again.close()
 
 
 def test_only_urls_that_nobody_had_met_count_for_the_page_they_were_found_on(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
@@ -167,7 +166,7 @@ def test_a_crawl_that_has_not_ended(tmp_path: Path) -> None:
 
 
 def test_domains_unlike_the_others(tmp_path: Path) -> None:
-    """A farm of twelve among fifty that link to the first of them; a table of an earlier version says nothing."""
+    """A farm of twelve among fifty that link to the first of them."""
     made = begun(tmp_path / "crawl", "http://a.example/")
     honest, farm = (
         [f"http://{kind}{number}.example/" for number in range(size)] for kind, size in (("h", 50), ("f", 12))
@@ -183,10 +182,6 @@ def test_domains_unlike_the_others(tmp_path: Path) -> None:
     rows = {row[0]: row[1:] for row in stands_alone(text).rows if row and "others link to those" in row[-1]}
     assert set(rows) == {f"f{number}.example" for number in range(12)}
     assert rows["f0.example"][:2] == ["11", "1"] and "Domains unlike the others" in text
-    table = pq.read_table(made.folder / "tables" / "domainrank.parquet").select(["domain", "key", "pagerank"])
-    pq.write_table(table, made.folder / "tables" / "domainrank.parquet")
-    (made.folder / "tables" / "domainrank.parquet.xxh3").unlink()
-    assert "Domains unlike the others" not in reported(made.folder, tmp_path / "y.html")
 
 
 HOSTILE = "<script>alert(1)</script>\u202egpj.exe\x00\x1b[2J$\\frac{1}{0}$</svg>"

@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alone import traced
+from fyke.disk.manifest import FORMAT
+from fyke.disk.sealed import sealed, unsealed
 from fyke.search.lots import Lot
 from fyke.search.near import TOGETHER, find_near
 from fyke.search.sketch import FAR_SIGNS, MOST_SIGNS
@@ -117,6 +119,8 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
 PROGRAM = """
 import sys
 from pathlib import Path
+from fyke.disk.manifest import FORMAT
+from fyke.disk.sealed import sealed, unsealed
 from fyke.search.lots import Lot
 from fyke.search.near import find_near
 folder, lots = Path(sys.argv[1]), int(sys.argv[2])
@@ -149,5 +153,16 @@ def test_what_is_damaged_is_made_anew(tmp_path: Path, suffix: str) -> None:
     find_near(tmp_path / "near", lots[:5], SMALL)
     for path in (tmp_path / "near").glob(f"*{suffix}"):
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    find_near(tmp_path / "near", lots, SMALL)
+    assert (nears(lots), brought(lots)) == model(sketches)
+
+
+def test_what_has_another_format_is_made_anew(tmp_path: Path) -> None:
+    sketches = related(4, 3_000)
+    lots = cut_into_lots(tmp_path / "lots", sketches, repeat(300))
+    find_near(tmp_path / "near", lots[:5], SMALL)
+    for path in (tmp_path / "near").glob("manifest-*.json"):
+        if data := path.read_bytes():
+            path.write_bytes(sealed("manifest", unsealed("manifest", data) | {"format": FORMAT + 1}))
     find_near(tmp_path / "near", lots, SMALL)
     assert (nears(lots), brought(lots)) == model(sketches)

@@ -12,7 +12,7 @@ from fyke.core.errors import BadUrl
 from fyke.core.seeds import seeds_of
 from fyke.core.urls import Locator, canonical, split
 from fyke.disk.files import allowed, damaged, read_whole, write_whole
-from fyke.disk.sealed import sealed, unsealed_or_old
+from fyke.disk.sealed import sealed, unsealed
 
 NAME = "asked.json"
 BLOCKED_NAMED = 5  # blocked hosts, in a line for people
@@ -37,7 +37,7 @@ class AskedLater:
         if self._kept:
             try:
                 with allowed(self._path):
-                    found = unsealed_or_old("asked", read_whole(self._path))
+                    found = unsealed("asked", read_whole(self._path))
                 self.seeds, self.blocked = list(found["seeds"]), list(found["blocked"])
             except (OSError, ValueError, KeyError, TypeError):
                 raise damaged(self._path, "its checksum does not match") from None

@@ -35,8 +35,8 @@ def checksum_line(name: str, digest: str) -> str:
 
 
 def line_holds(line: str, name: str, digest: str) -> bool:
-    """Return whether `line` gives `digest` for the file `name`, in today's form or that of earlier crawls."""
-    return line in (checksum_line(name, digest), f"XXH3_{digest}  {name}\n")
+    """Return whether `line` gives `digest` for the file `name`."""
+    return line == checksum_line(name, digest)
 
 
 def write_checksum(source: Path, target: Path) -> None:

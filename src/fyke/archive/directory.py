@@ -31,7 +31,7 @@ from fyke.archive.division import division
 from fyke.archive.seed_list import SeedList
 from fyke.core.clock import SystemClock
 from fyke.core.config import Config, literal, load, render
-from fyke.core.errors import DirectoryError, FykeError, NotACrawl, OtherCrawl
+from fyke.core.errors import DirectoryError, FykeError, NotACrawl, OtherCrawl, OtherVersion
 from fyke.core.seeds import seeds_of
 from fyke.disk import manifest as manifests
 from fyke.disk.checkpoint import newest
@@ -59,6 +59,18 @@ def require_folder(path: Path) -> None:
 def no_crawl(folder: Path) -> NotACrawl:
     """Return the error for a `folder` that holds no crawl."""
     return NotACrawl(f"{folder} holds no crawl: begin one with fyke crawl URL --into {folder}")
+
+
+def require_format(folder: Path) -> None:
+    """Raise OtherVersion if a checkpoint of the crawl in `folder` has another format than this Fyke reads."""
+    with suppress(OSError):  # later reads of the folder report it
+        for shard in sorted((folder / "state").glob("shard-*")):
+            try:
+                newest(shard)
+            except OtherVersion:
+                raise
+            except DirectoryError:
+                continue  # damage is for those who read the state
 
 
 class CrawlDirectory:
@@ -162,9 +174,10 @@ class CrawlDirectory:
     def prepare(self, config: Config) -> None:
         """Check that the crawl of `config` may be here, and make the folder; the lock in `shard` can be taken after it.
 
-        Raises OtherCrawl if a crawl that was asked something else is here, DirectoryError if the folder holds other
-        things or cannot be written.
+        Raises OtherCrawl if a crawl that was asked something else is here, OtherVersion, DirectoryError if the folder
+        holds other things or cannot be written.
         """
+        require_format(self.path)
         if self.holds_crawl:
             self.compare(config)
         with self._writing():

@@ -17,7 +17,7 @@ import xxhash
 from fyke.core.batches import U64
 from fyke.core.errors import StateDamaged
 from fyke.disk.files import allowed, read_whole, write_whole
-from fyke.disk.sealed import sealed, unsealed_or_old
+from fyke.disk.sealed import sealed, unsealed
 
 
 class Division(NamedTuple):
@@ -56,7 +56,7 @@ def division(state: Path) -> Division:
         return Division()
     try:
         with allowed(path):
-            found = unsealed_or_old("agents", read_whole(path))
+            found = unsealed("agents", read_whole(path))
         return Division(int(found["shards"]), int(found["agents"]))
     except (OSError, ValueError, KeyError, TypeError):
         raise StateDamaged(f"{path} is damaged: restore it from a copy") from None

@@ -26,8 +26,7 @@ from fyke.archive.turns import turns
 from fyke.core.errors import ConfigurationError, DirectoryError, DiskFull, StateDamaged
 from fyke.core.telling import Tell
 from fyke.disk import manifest as manifests
-from fyke.disk.files import FULL, Reader, is_locked, open_file
-from fyke.disk.frames import verify
+from fyke.disk.files import FULL, is_locked, open_file
 from fyke.disk.sealed import NO_ROOM, UNREADABLE, database_fault, journal_fault, opened_to_read
 
 TAIL_BYTES = 64 << 10  # of the log: longer than its last line
@@ -230,9 +229,6 @@ def _book_fault(path: Path, writes: int) -> str:
             (version,) = book.execute("PRAGMA user_version").fetchone()
             if not version:
                 return "it is empty"
-            if version == 1:  # of an earlier version, without digests
-                said: str = book.execute("PRAGMA integrity_check(1)").fetchone()[0]
-                return "" if said == "ok" else f"it is damaged: {said}"
             fault = database_fault(book, writes)
             return f"it is damaged: {fault}" if fault else ""
     except sqlite3.Error as error:
@@ -256,12 +252,8 @@ def _require_room(path: Path, code: int) -> None:
 
 def file_faults(directory: CrawlDirectory, manifest: manifests.Manifest) -> Iterator[Fault]:
     """Yield the faults of the files that `manifest` names."""
-    for name, length in manifest.files.items():
+    for name in manifest.files:
         try:
-            if name in manifest.digests:
-                manifests.verify(directory.shard, manifest, name)
-            elif name.endswith(".seg"):  # of an earlier version
-                with Reader(directory.shard / name) as reader:
-                    verify(reader, length)
+            manifests.verify(directory.shard, manifest, name)
         except StateDamaged as error:
             yield Fault(directory.place(directory.shard / name), str(error))

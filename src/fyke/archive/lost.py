@@ -21,7 +21,7 @@ from fyke.archive.table_files import journal_path, parquet_path, series
 from fyke.archive.turns import COUNTED
 from fyke.core.errors import StateDamaged
 from fyke.disk.files import allowed, damaged, is_locked, read_whole, real_path
-from fyke.disk.sealed import unsealed_or_old
+from fyke.disk.sealed import unsealed
 
 GONE = "it is gone"
 INDEX_COUNTERS = {"near-00000": "merge", "pagerank": "ranks", "domainrank": "ranks"}  # the counter in `state.json`
@@ -39,7 +39,7 @@ def lost_files(directory: CrawlDirectory) -> list[Path]:
             states[part.part] = saved_state(part.shard)
         except StateDamaged:  # its readers report it
             states[part.part] = {}
-    found += _asked(directory, states)
+    found += [*_asked(directory, states), *_checksum_of_seeds(directory)]
     if any(states.values()):
         found += [folder for folder in (directory.warc, directory.tables) if not folder.is_dir()]
     for part in directory.parts:
@@ -110,7 +110,7 @@ def is_gone_of_index(path: Path) -> bool:
         return is_gone(path)
     crawl = path.parent.parent
     try:
-        state = unsealed_or_old("index", read_whole(crawl / "index" / "state.json"))
+        state = unsealed("index", read_whole(crawl / "index" / "state.json"))
         mended = int(state["beginning"].partition(MENDED)[2] or 0)
         return bool(state[INDEX_COUNTERS[path.stem]]) and mended == generation(crawl)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -128,6 +128,12 @@ def _asked(directory: CrawlDirectory, states: Mapping[int, Mapping[str, Any]]) -
     return [path] if was_there and not path.is_file() else []
 
 
+def _checksum_of_seeds(directory: CrawlDirectory) -> list[Path]:
+    """Return the checksum of the list of seeds, if it is gone."""
+    path = checksum_path(directory.listed.path)
+    return [path] if directory.listed and not path.exists() else []
+
+
 def _of_part(part: CrawlDirectory, state: Mapping[str, Any], gone: list[Path]) -> list[Path]:
     """Return the missing files of one agent, whose newest checkpoint has `state`."""
     found = [part.hosts] if state and not part.hosts.is_file() else []
@@ -141,10 +147,7 @@ def _of_part(part: CrawlDirectory, state: Mapping[str, Any], gone: list[Path]) -
 
 
 def _archive(part: CrawlDirectory, archive: Mapping[str, Any]) -> Iterator[Path]:
-    """Yield missing archive files, and missing indexes and checksums of finished ones.
-
-    Indexes of earlier versions have no checksum.
-    """
+    """Yield missing archive files, and missing indexes and checksums of finished ones."""
     own, agents = real_path(part.path).name, len(part.parts)
     ours = (path for path in archive_files(part.path) if part_of(path.name, own, agents) == part.part)
     there = {serial_of(path.name)[0]: path for path in ours}
@@ -159,7 +162,7 @@ def _archive(part: CrawlDirectory, archive: Mapping[str, Any]) -> Iterator[Path]
             yield checksum_path(warc)
         if not closed.is_file() and not (serial in unfinished and growing.is_file()):
             yield growing if serial == archive["serial"] else closed
-        elif archive.get("summed_from", serial + 1) <= serial not in unfinished and not checksum_path(closed).is_file():
+        elif serial not in unfinished and not checksum_path(closed).is_file():
             yield checksum_path(closed)
 
 

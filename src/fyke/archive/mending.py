@@ -133,9 +133,8 @@ def pieces(folder: Path, name: str, schema: pa.Schema, state: Mapping[str, Any] 
 
 def journal_holds(folder: Path, name: str, state: Mapping[str, Any], serial: int) -> bool:
     """Return whether the journal `serial` of the table `name` is as it was written, as far as `state` counts it."""
-    digests = state.get("digests", [])
     try:
-        verify_file(journal_path(folder, name, serial), digests[serial - state["sealed"]] if digests else [])
+        verify_file(journal_path(folder, name, serial), state["digests"][serial - state["sealed"]])
     except StateDamaged:
         return False
     return True

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 
 class Begun(NamedTuple):
-    """A pass that began; on disk a list, with fewer items if an earlier version wrote it."""
+    """A pass that began; on disk a list."""
 
     at: float  # unix seconds
     file: int  # number of the archive file with its first record
-    forever: bool = False  # whether it visits pages again and again
+    forever: bool  # whether it visits pages again and again
     shares: Sequence[int] = ()  # visits to known pages that each agent may make; empty: all
 
 

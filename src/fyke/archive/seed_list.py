@@ -48,7 +48,7 @@ class SeedList:
             raise StateDamaged(f"{self.path} cannot be read ({error}): restore it from a copy") from None
 
     def fault(self) -> str:
-        """Return what is wrong with the list; empty if nothing is. An earlier version wrote no checksum."""
+        """Return what is wrong with the list; empty if nothing is. Without its checksum nobody knows."""
         if is_gone(self.path):
             return "it is gone"
         return OTHER_BYTES if self and checksum_holds(self.path) is False else ""

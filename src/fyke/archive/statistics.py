@@ -79,7 +79,7 @@ class CrawlStatistics:
 
     @classmethod
     def read(cls, told: Mapping[str, Any]) -> "CrawlStatistics":
-        """Return the statistics that `as_dict` gave, also of an earlier version."""
+        """Return the statistics that `as_dict` gave."""
         records = {name: record(**told[name]) for name, record in _RECORDS.items() if told.get(name)}
         return cls(**{**told, **dict.fromkeys(_RECORDS), **records})
 

@@ -200,13 +200,12 @@ class TableFiles:
         self._sealed = state.get("sealed", 0)
         self._sealed_rows = state.get("sealed_rows", 0)
         segments = state.get("segments", [])
-        digests = state.get("digests", [[] for _ in segments])
         with writing(self._folder / TABLES):
             self._delete_others(len(segments))
             for serial, (length, rows) in enumerate(segments, self._sealed):
                 path = journal_path(self._folder, self._name, serial)
                 cut(path, length)
-                self._digests[serial] = digests[serial - self._sealed]
+                self._digests[serial] = state["digests"][serial - self._sealed]
                 verify_file(path, self._digests[serial])
                 self._closed.append((serial, length, rows))
             if segments and segments[-1][1] < self._table_rows:

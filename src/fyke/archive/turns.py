@@ -70,7 +70,7 @@ def turns(folder: Path, name: str) -> Iterator[tuple[int, int]]:
     path = folder / TABLES / "turns"
     try:
         for line in journal_lines(path):
-            part, *rows = json.loads(line if line.endswith("]") else unsealed_line(line))  # earlier: no digest
+            part, *rows = json.loads(unsealed_line(line))
             if count := rows[COUNTED.index(name)]:
                 yield part, count
     except FileNotFoundError:

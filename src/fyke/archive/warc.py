@@ -93,7 +93,6 @@ class WarcWriter:
         self._name = ""
         self._closing: list[tuple[int, int, int]] = []  # serial and two lengths of closed files not yet finished
         self._finishing = Background("fyke-finish-warc")
-        self._summed_from = 0  # first file whose index has a checksum: earlier versions made none
         self._safety = Safety()
         with writing(folder):
             (folder / FOLDER).mkdir(parents=True, exist_ok=True)
@@ -263,7 +262,6 @@ class WarcWriter:
             "index_length": self._index_position,
             "closed_bytes": self._closed_bytes,
             "closing": [list(closing) for closing in self._closing],
-            "summed_from": self._summed_from,
         }
 
     def dirty_files(self) -> list[Path]:
@@ -290,7 +288,6 @@ class WarcWriter:
         self._closed_bytes = state.get("closed_bytes", 0)
         length = state.get("length", 0)
         self._closing = [(serial, size, index) for serial, size, index in state.get("closing", [])]
-        self._summed_from = state.get("summed_from", min([self._serial, *(serial for serial, _, _ in self._closing)]))
         with writing(self._folder / FOLDER):
             self._delete_others(self._serial if length else self._serial - 1)
             for serial, size, index in self._closing:

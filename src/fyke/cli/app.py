@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 import fyke
+from fyke.cli import rooms
 from fyke.cli.console import say
 
 app = typer.Typer(
@@ -18,7 +19,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-Folder = Annotated[Path, typer.Argument(help="The directory of a crawl.", metavar="DIR", readable=False)]
+
+
+def of_this_format(folder: Path) -> Path:
+    """Return `folder`. Raises OtherVersion if it holds a crawl that this Fyke cannot read."""
+    rooms.directory.require_format(folder)
+    return folder
+
+
+Folder = Annotated[
+    Path, typer.Argument(help="The directory of a crawl.", metavar="DIR", readable=False, callback=of_this_format)
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
 Options = TypeVar("Options")

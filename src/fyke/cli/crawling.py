@@ -172,10 +172,7 @@ def _settings(
         rooms.lost.require_settings(directory)
         values = directory.config().model_dump(mode="json")
         values["crawl"]["for_s"] = 0
-        _say_gone(directory.settings)
     in_file = rooms.config.read(config) if config else {}
-    if config:
-        _say_gone(config)
     rooms.config.build(in_file, str(config))  # checked by itself, so that messages name this file
     for name, section in in_file.items():
         if isinstance(section, dict):
@@ -190,9 +187,3 @@ def _settings(
         nothing = "nothing to crawl: give a URL, or the directory of a crawl to resume"
         raise ConfigurationError(directory.settings_gone or nothing)
     return settings
-
-
-def _say_gone(path: Path) -> None:
-    """Name the settings in the file at `path` that this version no longer has, if that changes anything."""
-    if said := rooms.gone.said_of_gone(rooms.config.read(path), str(path)):
-        say_aside(said)

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from fyke.cli import rooms
-from fyke.cli.app import AsJson, Folder, app
+from fyke.cli.app import AsJson, Folder, app, of_this_format
 from fyke.cli.console import AnswerOutput, Reporter, kept_back, print_json, say, say_aside
 from fyke.core.errors import ConfigurationError
 from fyke.core.memory import let_go_of_libraries
@@ -86,7 +86,8 @@ def search(
 
     Exit status: 0 something was found, 1 nothing was, 2 wrong usage, 3 there is no index.
     """
-    with kept_back(), rooms.searcher.Searcher([directory, *(also or [])]) as searcher:
+    crawls = [directory, *map(of_this_format, also or [])]
+    with kept_back(), rooms.searcher.Searcher(crawls) as searcher:
         results = searcher.search(" ".join(query), offset, limit)
     if as_json:
         print_json(asdict(results))

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from fyke.archive import moving as moving
     from fyke.archive import orders as orders
     from fyke.core import config as config
-    from fyke.core import gone as gone
     from fyke.core import hours as hours
     from fyke.core import seeds as seeds
     from fyke.crawl import loop as loop
@@ -63,7 +62,7 @@ _HOMES = {
     **{name: f"fyke.{name}" for name in ("explain", "export", "plots", "progress", "quantities", "serve")},
     **{name: f"fyke.export.{name}" for name in ("copying", "extracting", "filling")},
     "simweb": "fyke.lab.simweb",
-    **{name: f"fyke.core.{name}" for name in ("config", "gone", "hours", "seeds")},
+    **{name: f"fyke.core.{name}" for name in ("config", "hours", "seeds")},
     **{name: f"fyke.archive.{name}" for name in ("directory", "inspect", "lost", "moving", "orders")},
     **{name: f"fyke.crawl.{name}" for name in ("loop", "monitor", "owed", "passes", "repair", "run", "summary")},
     **{name: f"fyke.lab.plan.{name}" for name in ("figure", "planner", "question")},

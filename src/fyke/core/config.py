@@ -17,7 +17,6 @@ from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, Validatio
 from fyke.core.choices import Enforcement, Scope
 from fyke.core.errors import ALLOW, ConfigurationError, whose
 from fyke.core.extraction import ExtractSection, FieldSection, different_tables
-from fyke.core.gone import without_gone
 from fyke.core.settings import Count, Domain, HoursText, Line, Positive, Real, Seconds, Section, Wait, Whole
 from fyke.core.site import SiteSection
 from fyke.core.text_files import text_of
@@ -297,9 +296,8 @@ class Config(Section):
 
 
 def build(values: dict[str, Any], source: str) -> Config:
-    """Make a Config from nested values, without settings that are gone. Raises ConfigurationError, which names
-    `source`, the key and the remedy."""
-    return Config.model_validate(without_gone(values), context={"source": source})
+    """Make a Config from nested values. Raises ConfigurationError, which names `source`, the key and the remedy."""
+    return Config.model_validate(values, context={"source": source})
 
 
 def load(path: Path) -> Config:

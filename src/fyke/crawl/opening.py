@@ -214,8 +214,6 @@ class Rooms:
 
     def _open_frontier(self, saved: dict[str, Any]) -> None:
         config = self._config
-        # Version 0.1 kept these beside the frontier.
-        moved: dict[str, Any] = {name: saved[name] for name in ("landed", "leased", "blocked") if name in saved}
         self.frontier = Frontier(
             self._store,
             config.frontier,
@@ -224,7 +222,7 @@ class Rooms:
             host_delay_s=config.politeness.host_delay_s,
             few_visits=config.fetch.connections,
             opened_at=self._clock.now(),
-            state={**moved, **saved.get("frontier", {})},
+            state=saved.get("frontier"),
             descends=not self._shared,
             sites=config.site,
         )

@@ -1,8 +1,7 @@
 """One sorted column as a file: items of one dtype, and behind them a digest of every block.
 
 Written once by a part or a young run. Scans read it block by block and check the digests; probes read single items
-and do not. The owner records the number of items in a block beside the file's name. A file with 0 was written
-before there were digests, and is read without a check.
+and do not. The owner records the number of items in a block beside the file's name.
 
 Invariant: a file holds `count` items and one xxh3-64 for each block of them (the last may be short), and nothing else.
 """
@@ -58,14 +57,13 @@ class ColumnWriter:
 
 
 class ColumnReader(Closing):
-    """A file of `count` items of `dtype` with a digest for each `block` of them, or without digests if `block` is 0."""
+    """A file of `count` items of `dtype` with a digest for each `block` of them."""
 
     def __init__(self, store: Store, name: str, dtype: np.dtype[Any], count: int, block: int) -> None:
         self._reader = store.read(name)
         self._dtype = dtype
         self._count = count
-        self._checked = bool(block)
-        self._block = block or BLOCK
+        self._block = block
         self._digests: list[int] = []
         self.bytes_read = 0
 
@@ -82,7 +80,7 @@ class ColumnReader(Closing):
         """Return all items of a block. Raises StateDamaged if they are not as written."""
         start = place * self._block
         items = self.items(start, min(self._block, self._count - start))
-        if self._checked and xxhash.xxh3_64_intdigest(raw(items)) != self._digest(place):
+        if xxhash.xxh3_64_intdigest(raw(items)) != self._digest(place):
             raise damaged(self._reader.path, f"block {place} differs from what was written")
         return items
 

@@ -49,7 +49,7 @@ def decode(reader: Reader, offset: int, schema: pa.Schema) -> tuple[pa.RecordBat
 
     Raises StateDamaged if the bytes are not those that were written, OtherVersion if they have other columns.
     """
-    body, _, end = _message(reader, offset)
+    body, end = _message(reader, offset)
     try:
         return pa.ipc.read_record_batch(pa.py_buffer(body), schema), end
     except pa.ArrowInvalid:
@@ -57,21 +57,14 @@ def decode(reader: Reader, offset: int, schema: pa.Schema) -> tuple[pa.RecordBat
         raise OtherVersion(f"{reader.path} {what}: use that version, or begin a new crawl in another folder") from None
 
 
-def verify(reader: Reader, length: int) -> None:
-    """Read every message in the first `length` bytes. Raises StateDamaged at the first that is damaged."""
-    offset = 0
-    while offset < length:
-        _, _, offset = _message(reader, offset)
-
-
-def _message(reader: Reader, offset: int) -> tuple[bytes, int, int]:
-    """Return the bytes and the rows of the message whose header is at `offset`, and the offset of the next one."""
+def _message(reader: Reader, offset: int) -> tuple[bytes, int]:
+    """Return the bytes of the message whose header is at `offset`, and the offset of the next one."""
     size_bytes, rows, digest = HEADER.unpack(reader.read(offset, HEADER.size))
     start = offset + HEADER.size
     body = reader.read(start, size_bytes) if size_bytes <= reader.size() - start else b""
     if len(body) != size_bytes or xxhash.xxh3_64_intdigest(body, seed=rows) != digest:
         raise damaged(reader.path, f"its bytes from {offset:,} on are not those that were written")
-    return body, rows, start + size_bytes
+    return body, start + size_bytes
 
 
 def size(pieces: list[Bytes]) -> int:

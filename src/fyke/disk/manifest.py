@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fyke.core.errors import OtherVersion
 from fyke.disk.files import allowed, read_whole, verify_file
 from fyke.disk.sealed import sealed, unsealed
 from fyke.disk.store import Digests, State
 
-FORMAT = 2
+FORMAT = 3  # of a shard's files and of what rooms keep in a manifest; increase it when they change
 NAME = re.compile(r"manifest-(\d{8,})\.json")
 TORN_NAME = re.compile(r"manifest-(\d{8,})\.json\.(?:part|tmp)")
 
@@ -27,7 +28,7 @@ class Manifest:
     files: dict[str, int] = field(default_factory=dict)  # name -> length in bytes
     participants: dict[str, State] = field(default_factory=dict)
     counters: dict[str, Any] = field(default_factory=dict)
-    digests: Digests = field(default_factory=dict)  # of the files; files of an earlier version have none
+    digests: Digests = field(default_factory=dict)  # of the files
 
     @property
     def name(self) -> str:
@@ -77,17 +78,19 @@ def load(directory: Path, number: int) -> Manifest | None:
 
 def read(directory: Path, number: int) -> Manifest | None:
     """Return the manifest `number`, whose files may be gone or too short, or None if it is damaged. Raises
-    DirectoryError if it may not be read: going back to an older one would lose its data."""
+    DirectoryError if it may not be read, and OtherVersion: going back to an older one would lose its data."""
     path = directory / Manifest(number).name
     try:
         with allowed(path):
             data = read_whole(path)
         body = unsealed("manifest", data)
         if body["format"] != FORMAT:
-            return None
-        manifest = Manifest(
-            body["number"], body["files"], body["participants"], body["counters"], body.get("digests", {})
-        )
+            raise OtherVersion(
+                f"{path} has format {body['format']}, this Fyke reads {FORMAT}: an unreleased state of Fyke or a later"
+                " version wrote it; begin anew in another folder, or use the Fyke that wrote it; an archive in warc/"
+                " can still be read with other tools"
+            )
+        manifest = Manifest(body["number"], body["files"], body["participants"], body["counters"], body["digests"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return manifest if manifest.number == number else None

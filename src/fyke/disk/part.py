@@ -50,7 +50,7 @@ class Part:
     count: int = 0
     keys_file: str = ""
     values_file: str = ""
-    block: int = 0  # keys that share a digest; 0 in a table written before there were digests
+    block: int = 0  # keys that share a digest
 
     def files(self) -> list[str]:
         return [name for name in (self.keys_file, self.values_file) if name]

@@ -84,18 +84,12 @@ class Run:
     aux_file: str
     rows: "array[int]"
     aux: "array[int]"
-    packed: bool = False  # runs of an early version are not
-    op: int = -1  # the operation of all entries if the aux is in order of arrival, or -1
+    packed: bool  # whether the aux is, see `fyke.disk.packed`
+    op: int  # the operation of all entries if the aux is in order of arrival, or -1
 
     @classmethod
     def of(
-        cls,
-        entries_file: str,
-        aux_file: str,
-        rows: Sequence[int],
-        aux: Sequence[int],
-        packed: bool = False,
-        op: int = -1,
+        cls, entries_file: str, aux_file: str, rows: Sequence[int], aux: Sequence[int], packed: bool, op: int
     ) -> Self:
         return cls(entries_file, aux_file, array("q", rows), array("q", aux), packed, op)
 
@@ -220,7 +214,7 @@ class Runs:
         entries_file = self._store.write(self._name, "ops", [raw(self._format.records(entries))])
         self.bytes_written += self._store.size(entries_file)
         aux_file, ends = self._spill_aux(aux, rows, asked)
-        return Run.of(entries_file, aux_file, rows, ends, packed=True)
+        return Run.of(entries_file, aux_file, rows, ends, packed=True, op=-1)
 
     def _spill_aux(self, aux: pa.RecordBatch | None, rows: list[int], asked: Any) -> tuple[str, list[int]]:
         if aux is None:

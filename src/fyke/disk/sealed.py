@@ -49,13 +49,6 @@ def unsealed(name: str, data: bytes) -> Any:
     return body
 
 
-def unsealed_or_old(name: str, data: bytes) -> Any:
-    """Return the body in bytes that may be of an earlier version, which wrote the body alone. Raises ValueError."""
-    found = json.loads(data)
-    old = isinstance(found, dict) and name not in found and "digest" not in found
-    return found if old else unsealed(name, data)
-
-
 def _canonical(body: object) -> str:
     return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -170,15 +163,15 @@ def database_fault(connection: sqlite3.Connection, writes: int = 0) -> str:
 def journal_fault(path: Path) -> tuple[str, int]:
     """Return what is wrong with a journal of sealed lines, or "", and how often it says that a database was written.
 
-    Its first line is the id of the boot in which it was written. A journal of another boot or an earlier version, or
-    one that is gone, does not count: nothing is wrong then. Raises OSError.
+    Its first line is the id of the boot in which it was written. A journal of another boot, or one that is gone, does
+    not count: nothing is wrong then. Raises OSError.
     """
     if not path.exists():
         return "", 0
     boot_id = BOOT_ID.read_text().strip()
     try:
         head, *lines = journal_lines(path) or [""]
-        if len(head) in (0, len(boot_id)) or unsealed_line(head) != boot_id:  # a power cut lost it; an earlier version
+        if not head or unsealed_line(head) != boot_id:  # a power cut lost it
             return "", 0
         notes = [unsealed_line(line) for line in lines]
     except ValueError as error:

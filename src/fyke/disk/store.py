@@ -162,7 +162,7 @@ class Store:
         return dict(self._lengths)
 
     def digests(self) -> Digests:
-        """Return the digests of every live file up to its length now; bytes of an earlier version have none."""
+        """Return the digests of every live file up to its length now."""
         digests = dict(self._digests)
         for name, (begin, digest) in self._written.items():
             if self._lengths[name] > begin:

@@ -40,7 +40,7 @@ class Young:
         self._empty: tuple[U64, Values | None] = empty
         self._runs = [empty] * len(lows)
         if self._files:
-            self._load(int(saved["count"]), int(saved.get("block", 0)), lows)
+            self._load(int(saved["count"]), int(saved["block"]), lows)
 
     def _load(self, count: int, block: int, lows: U64) -> None:
         keys = read_whole(self._store, self._files[0], KEY, count, block)

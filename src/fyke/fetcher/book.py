@@ -43,14 +43,13 @@ from fyke.disk.sealed import (
 from fyke.fetcher.host import ROW, Host
 from fyke.fetcher.robots import RobotsRecord, RobotsState
 
-FORMAT = 5  # PRAGMA user_version; a greater number was written by another Fyke
-UNDIGESTED = 1  # the format without digests; it becomes `FORMAT` when it is opened to be written
+FORMAT = 5  # PRAGMA user_version; another number was written by another Fyke
 VERIFIED_BYTES = 16 << 20  # a book up to this size is read whole when it is opened to be written: a fifth of a second
 CACHE_KIB = 4096
 MOST_UNWRITTEN = 64  # saved rules that are not in the file yet
 MOST_UNWRITTEN_BYTES = 64 << 10
 
-_HOSTS = """
+_SCHEMA = f"""
 CREATE TABLE hosts (
   key INTEGER PRIMARY KEY,          -- xxh3-64 of the name, as a signed number
   name TEXT NOT NULL, domain TEXT NOT NULL, addresses TEXT NOT NULL, addresses_until REAL NOT NULL,
@@ -59,9 +58,6 @@ CREATE TABLE hosts (
   pages INTEGER NOT NULL, first_seen REAL NOT NULL, last_seen REAL NOT NULL, crawl_delay_s REAL, trouble TEXT NOT NULL,
   answering TEXT NOT NULL, vain INTEGER NOT NULL, faults INTEGER NOT NULL,
   digest INTEGER);                  -- of the row before it
-"""
-_SCHEMA = f"""
-{_HOSTS}
 CREATE TABLE robots (
   key INTEGER PRIMARY KEY,          -- xxh3-64 of the origin, as a signed number
   origin TEXT NOT NULL, state TEXT NOT NULL, fetched_at REAL NOT NULL, expires_at REAL NOT NULL,
@@ -70,41 +66,13 @@ CREATE INDEX robots_fetched_at ON robots (fetched_at);
 {TALLY};
 INSERT INTO tally VALUES (0, 0, 0);
 """
-_EARLIER_COLUMNS = (
+_HOST_COLUMNS = (
     "key, name, domain, addresses, addresses_until, next_allowed_at, failures, retired, pages, first_seen, last_seen,"
-    " crawl_delay_s"
+    " crawl_delay_s, trouble, answering, vain, faults"
 )
-_LATER_COLUMNS = f"{_EARLIER_COLUMNS}, trouble"
-_HOST_COLUMNS = f"{_LATER_COLUMNS}, answering, vain, faults"
-_ROBOTS_COLUMNS = "key, origin, state, fetched_at, expires_at, status, reason, body, failures"
-_DIGESTS = f"""
-ALTER TABLE hosts ADD COLUMN digest INTEGER;
-ALTER TABLE robots ADD COLUMN digest INTEGER;
-UPDATE hosts SET digest = row_digest({_EARLIER_COLUMNS});
-UPDATE robots SET digest = row_digest({_ROBOTS_COLUMNS});
-{TALLY};
-INSERT INTO tally VALUES (0, 0, 0);
-"""
-
-
-def _widened(found: str, added: str) -> str:
-    """Return the script that adds values to the columns `found` of hosts. A damaged row stays damaged."""
-    return f"""
-ALTER TABLE hosts RENAME TO earlier;
-{_HOSTS}
-INSERT INTO hosts SELECT {found}, {added},
-  CASE digest WHEN row_digest({found}) THEN row_digest({found}, {added}) END FROM earlier;
-DROP TABLE earlier;
-"""
-
-
-_OF_2 = _widened(_EARLIER_COLUMNS, "'', '', 0, 0")
-_OF_3 = _widened(_LATER_COLUMNS, "'', 0, 0")
-_OF_4 = _widened(f"{_LATER_COLUMNS}, answering, vain", "0")
-_MADE_OF = {0: _SCHEMA, UNDIGESTED: _DIGESTS + _OF_2, 2: _OF_2, 3: _OF_3, 4: _OF_4}  # by the format found
 _SAVE_HOST = f"INSERT OR REPLACE INTO hosts VALUES ({', '.join('?' * (len(ROW) + 1))})"
 _SAVE_ROBOTS = f"INSERT OR REPLACE INTO robots VALUES ({', '.join('?' * 10)})"
-# A row is the fields `ROW` of a `Host`, in this order, and its digest. Earlier books lack the last fields.
+# A row is the fields `ROW` of a `Host`, in this order, and its digest.
 _HOST = "SELECT * FROM hosts"
 _ROBOTS = "SELECT * FROM robots"
 _FORGIVEN = _HOST_COLUMNS.replace("failures, retired", "0, ''").replace("vain, faults", "0, 0")
@@ -148,25 +116,23 @@ class HostBook(Closing):
         if self._read_only and not found:
             self._connection.close()
             raise self._error(sqlite3.DataError("it is empty"))
-        if found != FORMAT and found not in _MADE_OF:
+        if found not in (0, FORMAT):
             self._connection.close()
             raise StateDamaged(f"{self._path} has format {found}, this Fyke reads {FORMAT}: use the Fyke that wrote it")
         teach(self._connection)
-        self._digested = found != UNDIGESTED
-        if found > UNDIGESTED:
+        if found:
             self._verify()
         if self._read_only:
             return
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = NORMAL")
         run("PRAGMA journal_size_limit = 67108864")
-        if found != FORMAT:
-            self._connection.executescript(f"BEGIN; {_MADE_OF[found]}")
+        if not found:
+            self._connection.executescript(f"BEGIN; {_SCHEMA}")
             layout = layout_digest(self._connection)
             run("UPDATE tally SET layout = ?, digest = row_digest(writes, ?)", (layout, layout))
             run(f"PRAGMA user_version = {FORMAT}")
             run("COMMIT")
-            self._digested = True
         self.writes = tally(self._connection)  # how often it was written, by any process
 
     def _keys(self, table: str) -> FewKeys:
@@ -222,8 +188,6 @@ class HostBook(Closing):
 
     def _whole(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return `row` without its digest. Raises StateDamaged if it is not what was written."""
-        if not self._digested:
-            return row
         if row_digest(*row[:-1]) != row[-1]:
             raise self._error(sqlite3.DataError(f"the row of {str(row[1])[:100]} differs from what was written"))
         return row[:-1]
@@ -334,8 +298,8 @@ def _signed(text: str) -> int:
 
 
 def _host_of(row: tuple[Any, ...]) -> Host:
-    fields = dict(zip(ROW, row, strict=False))
+    fields = dict(zip(ROW, row, strict=True))
     fields["key"] %= 1 << 64
     for words in ("addresses", "answering"):
-        fields[words] = tuple(fields.get(words, "").split())
+        fields[words] = tuple(fields[words].split())
     return Host(**fields)

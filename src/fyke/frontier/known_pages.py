@@ -175,7 +175,6 @@ class KnownPages:
             self._resting.put(those(pages, there))
             self._gone.put(keep(visits, ~there))
         self._new_links.settle()
-        self._resting.take_over()
 
     # --- visits
 

@@ -74,9 +74,7 @@ class SavedFrontier(Closing):
     def __init__(self, shard: Path, config: FrontierSection) -> None:
         """Raises NotACrawl if there is no checkpoint, StateDamaged."""
         self._store, _ = look(shard)
-        # Checkpoints of earlier versions have blocked and handed-out URLs beside the frontier.
-        beside = {name: self._store.participant(name) or None for name in ("leased", "blocked")}
-        self._state: Mapping[str, Any] = {**beside, **self._store.participant("frontier")}
+        self._state: Mapping[str, Any] = self._store.participant("frontier")
         self._config = config
         self._opened = ExitStack()
 

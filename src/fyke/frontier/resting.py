@@ -8,14 +8,11 @@ Invariant: row n of both queues is of the same page.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fyke.core.batches import URLS, Mask, keep
-from fyke.core.errors import OtherVersion
 from fyke.disk.queue import DiskQueue
-from fyke.disk.store import State, Store
+from fyke.disk.store import Store
 
 BATCH_ROWS = 8192
 BELIEVED = {
@@ -28,11 +25,6 @@ BELIEVED = {
 _CHOSEN_BY = ("key", "host", "kind", "in_degree")
 BELIEFS = pa.schema([*(URLS.field(name) for name in _CHOSEN_BY), *BELIEVED.items()])
 OTHERS = pa.schema([field for field in URLS if field.name not in _CHOSEN_BY])
-# Queues of earlier versions: in one, and before new links counted.
-_TRIED = pa.field("tried", pa.float64())  # unix seconds: the last request
-IN_ONE = pa.schema([*URLS, *(_TRIED if name == "silent" else (name, BELIEVED[name]) for name in BELIEVED)])
-WITHOUT_FINDS = pa.schema([field for field in IN_ONE if field.name != "finds"])
-WITHOUT_TRIED = pa.schema([field for field in WITHOUT_FINDS if field.name != "tried"])
 
 Pages = tuple[pa.RecordBatch, pa.RecordBatch]  # schemas `BELIEFS` and `OTHERS`
 
@@ -44,30 +36,17 @@ class RestingPages:
         saved = state or {}
         self._beliefs = DiskQueue(store, "beliefs", BELIEFS, saved.get("beliefs"), pack=True)
         self._others = DiskQueue(store, "others", OTHERS, saved.get("others"), pack=True)
-        self._before = (
-            DiskQueue(store, "rests", IN_ONE, saved.get("rests")),
-            _without_finds(store, saved.get("resting")),
-        )
 
     def __repr__(self) -> str:
         return f"RestingPages({len(self)})"
 
     def __len__(self) -> int:
-        return len(self._beliefs) + sum(map(len, self._before))
+        return len(self._beliefs)
 
     def put(self, pages: Pages) -> None:
         """Add `pages` behind all others."""
         self._beliefs.put(pages[0])
         self._others.put(pages[1])
-
-    def take_over(self) -> None:
-        """Move pages here from the queues of earlier versions."""
-        for queue in self._before:
-            for pages in queue.drain(BATCH_ROWS):
-                believed = {name: pages.column(name) for name in pages.schema.names}
-                believed["silent"] = pc.subtract(believed.get("tried", believed["at"]), believed["at"])
-                believed.setdefault("finds", np.zeros(pages.num_rows, np.float32))
-                self.put(pages_of(pages.select(URLS.names), believed))
 
     def beliefs(self) -> Iterator[pa.RecordBatch]:
         """Return the beliefs of all pages, in order (schema `BELIEFS`), and take none out."""
@@ -79,22 +58,11 @@ class RestingPages:
         return zip(self._beliefs.drain(BATCH_ROWS), self._others.drain(BATCH_ROWS), strict=True)
 
     def state(self) -> dict[str, Any]:
-        of = {queue.name: queue.state() for queue in (self._beliefs, self._others, *self._before)}
-        return {name: state for name, state in of.items() if state["rows"] or state["segments"]}
+        return {"beliefs": self._beliefs.state(), "others": self._others.state()}
 
     def close(self) -> None:
-        for queue in (self._beliefs, self._others, *self._before):
+        for queue in (self._beliefs, self._others):
             queue.close()
-
-
-def _without_finds(store: Store, saved: State | None) -> DiskQueue:
-    """Return the queue of the first versions, with the columns that it has."""
-    queue = DiskQueue(store, "resting", WITHOUT_FINDS, saved)
-    try:
-        next(queue.scan(), None)
-    except OtherVersion:
-        return DiskQueue(store, "resting", WITHOUT_TRIED, saved)
-    return queue
 
 
 def pages_of(urls: pa.RecordBatch, believed: Mapping[str, Any]) -> Pages:

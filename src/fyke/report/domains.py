@@ -13,11 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from fyke.archive.lost import require_of_index
 from fyke.archive.reading import read_file
-from fyke.archive.table_files import TABLES, as_file
+from fyke.archive.table_files import TABLES
 from fyke.report.sql import Questions, Rows
 
 TOP_DOMAINS = 20
@@ -88,8 +87,6 @@ def unusual_domains(crawl: Path) -> UnusualDomains | None:
         return None
     batches = read_file(path, ["domain"])
     known = sum(batch.num_rows for batch in batches)
-    if "reasons" not in pq.read_schema(as_file(path)).names:
-        return None
     count, most = 0, list[tuple[Any, ...]]()
     for batch in read_file(path, _UNUSUAL):
         found = batch.filter(pc.not_equal(batch.column("reasons"), ""))

@@ -22,7 +22,7 @@ from fyke.archive.checksum import CHUNK_BYTES
 from fyke.archive.lost import GONE
 from fyke.disk.files import allowed, is_locked, open_file, read_whole
 from fyke.disk.scratch import scratch
-from fyke.disk.sealed import unsealed_or_old
+from fyke.disk.sealed import unsealed
 from fyke.search.folder import ENGINE_META, FORMAT, IndexFolder, IndexState, engine_version
 from fyke.search.lots import lot_files
 from fyke.search.ranks import rank_files
@@ -79,7 +79,7 @@ class _Look:
         path = self._folder.state_file
         try:
             with allowed(path):
-                values = unsealed_or_old("index", read_whole(path))
+                values = unsealed("index", read_whole(path))
             return IndexState(**values) if values["format"] == FORMAT else None
         except FileNotFoundError:
             begun = any(self._folder.lots.glob("*")) and not is_locked(self._folder.lock_file)

@@ -22,7 +22,7 @@ from pathlib import Path
 from fyke.archive.directory import no_crawl, require_folder
 from fyke.core.errors import DirectoryError
 from fyke.disk.files import allowed, lock, read_whole, write_whole, writing
-from fyke.disk.sealed import sealed, unsealed_or_old
+from fyke.disk.sealed import sealed, unsealed
 
 FORMAT = 12  # of lots and merges; increase it when they change, or what is read in a page
 INDEX = "index"
@@ -75,7 +75,7 @@ class IndexFolder:
         """Return how far the index is. None if there is none, it is damaged, or this version cannot read it."""
         try:
             with allowed(self.state_file):
-                values = unsealed_or_old("index", read_whole(self.state_file))
+                values = unsealed("index", read_whole(self.state_file))
             return IndexState(**values) if values["format"] == FORMAT else None
         except (OSError, ValueError, KeyError, TypeError):
             return None

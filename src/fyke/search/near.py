@@ -35,7 +35,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.errors import StateDamaged
+from fyke.core.errors import OtherVersion, StateDamaged
 from fyke.core.sorting import distinct
 from fyke.disk.checkpoint import Checkpoint
 from fyke.disk.drum import Drum
@@ -61,12 +61,12 @@ class _MetText(NamedTuple):
 def find_near(folder: Path, lots: Sequence[Lot], memory_bytes: int) -> None:
     """Write NEAR for each of `lots` that lacks it. `folder` has all texts met, with `memory_bytes` for their table.
 
-    A damaged `folder` is made anew from the lots. Raises DiskFull, DirectoryError.
+    A `folder` that is damaged or of another version is made anew from the lots. Raises DiskFull, DirectoryError.
     """
     try:
         with Clusters(folder, memory_bytes) as clusters:
             clusters.take(lots)
-    except StateDamaged:
+    except (StateDamaged, OtherVersion):
         with writing(folder):
             shutil.rmtree(folder)
         with Clusters(folder, memory_bytes) as clusters:

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from fyke.archive.captures import Capture, Captures
-from fyke.archive.directory import CrawlDirectory, no_crawl, require_folder
+from fyke.archive.directory import CrawlDirectory, no_crawl, require_folder, require_format
 from fyke.core.errors import DirectoryError, NotACrawl
 from fyke.core.outcomes import Outcome
 from fyke.core.pages import Page
@@ -146,3 +146,4 @@ def _require_crawl(folder: Path) -> None:
         raise DirectoryError(f"{folder}: no such directory; name the directory of a crawl")
     if not any((folder / part).exists() for part in ("fyke.toml", "tables", INDEX)):
         raise no_crawl(folder)
+    require_format(folder)

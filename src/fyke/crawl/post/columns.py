@@ -84,7 +84,7 @@ def outcomes_sealed(outcomes: Outcomes) -> bytes:
 
 
 def outcomes_opened(body: bytes) -> Outcomes:
-    parts = zip(PARTS.items(), _parts(body), strict=False)  # letters of earlier versions lack the last part
+    parts = zip(PARTS.items(), _parts(body), strict=True)
     return Outcomes(**{part: _batch(packed, schema) for (part, schema), packed in parts})
 
 

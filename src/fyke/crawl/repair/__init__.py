@@ -13,7 +13,8 @@ from pathlib import Path
 from fyke.archive.asked import NAME as ASKED
 from fyke.archive.asked import AskedLater
 from fyke.archive.check import Fault
-from fyke.archive.directory import CrawlDirectory
+from fyke.archive.checksum import checksum_path, write_checksum
+from fyke.archive.directory import CrawlDirectory, require_format
 from fyke.archive.inspect import asked_faults, file_faults, hosts_faults
 from fyke.archive.lost import GONE, had_state, lost_files
 from fyke.archive.mending import DamagedFolder
@@ -43,6 +44,7 @@ def repair(directory: CrawlDirectory, progress: Tell) -> Iterator[Note]:
     """Mend the crawl in `directory`, and yield what was done. Raises NotACrawl, DirectoryError, DiskFull."""
     config = directory.config()
     directory.require_readable()
+    require_format(directory.path)
     with directory.closed_to_crawls():
         scratch = directory.state / "mending"
         shutil.rmtree(scratch, ignore_errors=True)
@@ -50,6 +52,7 @@ def repair(directory: CrawlDirectory, progress: Tell) -> Iterator[Note]:
             scratch.mkdir()
         try:
             cases = [Case(part, scratch, progress) for part in directory.parts]
+            yield from _listed(directory)
             for case in cases:
                 yield from _mended(case, config)
             if len(cases) > 1:
@@ -59,6 +62,14 @@ def repair(directory: CrawlDirectory, progress: Tell) -> Iterator[Note]:
             yield from _search_index(directory)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _listed(directory: CrawlDirectory) -> Iterator[Note]:
+    """Make the checksum of the list of seeds anew, if it is gone."""
+    path = directory.listed.path
+    if directory.listed and not checksum_path(path).exists():
+        write_checksum(path, path)
+        yield Note(directory.place(path), "its checksum is rebuilt; nobody knows whether a line of it had changed")
 
 
 def _mended(case: Case, config: Config) -> Iterator[Note]:
