@@ -81,8 +81,9 @@ def search(
     """Find the pages that answer a query.
 
     Words, "phrases", +must, -not, this OR that, site:example.org/docs/, inurl:x, intitle:x, lang:en, after:2024-01-31,
-    before:2025, near:URL. Quote the query for the shell. If several pages say nearly the same, only the best is listed;
-    near: with the address of one lists them all.
+    before:2025, near:URL. Quote the query for the shell. Three in five of the important words must be in a page, in its
+    title or address, or in links to it. Its date is the one that it states, or its server, or else that of the fetch.
+    If several pages say nearly the same, only the best is listed; near: with the address of one lists them all.
 
     Exit status: 0 something was found, 1 nothing was, 2 wrong usage, 3 there is no index.
     """

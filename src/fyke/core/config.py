@@ -38,9 +38,8 @@ class CrawlSection(Section):
     seeds: list[str] = Field([], description="URLs where the crawl begins.")
     scope: Scope = Field(
         Scope.HOST,
-        description="Links to follow: seeds (none), web (all), or those within the prefix (folder), host or domain of"
-        " a seed or"
-        " of a page that it redirects to.",
+        description="Links to follow: seeds (none), web (all), or those within the prefix (folder), host or domain of a"
+        " seed or of a page that it redirects to.",
     )
     pages: Count = Field(0, description="Stop after this many pages; 0: no limit.")
     bytes: Count = Field(0, description="Stop after this many bytes of bodies; 0: no limit.")
@@ -58,8 +57,7 @@ class CrawlSection(Section):
     )
     agents: Annotated[Whole, Field(gt=0, le=64)] = Field(
         1,
-        description="Number of processes that crawl; more than one helps if cores are idle and many hosts are in"
-        " scope.",
+        description="Number of processes that crawl; more than one helps if cores are idle and many hosts are in scope.",
     )
     rewrite: str = Field(
         "",
@@ -105,8 +103,8 @@ class PolitenessSection(Section):
     failure_delay_s: Seconds = Field(
         15.0,
         description="Rest of a host after its first failure; twice as long after a 429 or 503 without Retry-After. It"
-        " doubles with each further failure. A page that fails waits as"
-        " long, and twice as long after each further failure of its own.",
+        " doubles with each further failure. A page that fails waits as long, and twice as long after each further"
+        " failure of its own.",
     )
     max_sleep_s: Seconds = Field(3600.0, description="Longest rest of a failing host; a Retry-After may ask for more.")
     tries: Positive = Field(4, description="Number of visits to a URL after which its failure is final.")
@@ -127,8 +125,8 @@ class FetchSection(Section):
     timeout_s: Seconds = Field(300.0, description="Longest time for a whole download.")
     stall_s: Annotated[Whole, Field(gt=0, le=10**6)] = Field(
         20,
-        description="A download that is slower than 64 bytes a second for this many seconds (a whole number) is"
-        " broken off.",
+        description="A download that is slower than 64 bytes a second for this many seconds (a whole number) is broken"
+        " off.",
     )
     max_body_bytes: Positive = Field(
         64 << 20,
@@ -162,14 +160,12 @@ class FrontierSection(Section):
     table_memory_bytes: Positive = Field(
         8 << 20,
         description="Memory for the rows that wait to be merged into a table on disk, for each table; four times as"
-        " much for the"
-        " table of URLs seen.",
+        " much for the table of URLs seen.",
     )
     budget: str = Field(
         "reputation",
-        description="How many URLs of a domain each round lets through (its budget): reputation (more for the"
-        " hundredth of"
-        " domains that most others link to), equal, or popular (only that hundredth, and seeds).",
+        description="How many URLs of a domain each round lets through (its budget): reputation (more for the hundredth"
+        " of domains that most others link to), equal, or popular (only that hundredth, and seeds).",
     )
     default_budget_urls: Positive = Field(10, description="Budget of a domain without reputation.")
     max_budget_urls: Annotated[Whole, Field(gt=0, le=65_535)] = Field(
@@ -188,14 +184,12 @@ class FrontierSection(Section):
     trap_pages: Annotated[Whole, Field(ge=0, le=10_000)] = Field(
         6,
         description="If this many pages with similar URLs brought hardly any new text, such URLs come last; for a"
-        " folder, or"
-        " the hosts of a domain, twice as many pages; 0: never.",
+        " folder, or the hosts of a domain, twice as many pages; 0: never.",
     )
     probes: bool = Field(
         True,
         description="Sometimes ask a host whose known URLs grow faster than they are fetched for a page that cannot"
-        " exist; if it"
-        " answers with new text each time, its URLs come last.",
+        " exist; if it answers with new text each time, its URLs come last.",
     )
 
 

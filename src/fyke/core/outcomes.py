@@ -10,7 +10,7 @@ from enum import StrEnum
 class Outcome(StrEnum):
     """The end of one visit. Its value is the word people read in tables and messages."""
 
-    OK = "ok"  # an answer with a body meant for us: 2xx, or its like in ftp and gopher
+    OK = "ok"  # an answer with a body meant for us: 2xx or its like in ftp and gopher; 3xx that leads nowhere
     UNCHANGED = "unchanged"  # as at the visit before: a 304 that was asked for, or the same content again
     GONE = "gone"  # 404 or 410 for the second visit in a row
     REDIRECTED = "redirected"  # 3xx with a Location: the target is a link of its own
