@@ -53,9 +53,8 @@ def brought_no_page(summary: Summary) -> bool:
     """Return whether the crawl came to its end, and its seeds brought only errors of servers (4xx, 5xx), or lists that
     lead to no page. The exit status tells the person, as those of `wget` and `curl -f` do."""
     now = summary.statistics
-    errors_alone = set(now.outcomes) <= {"client_error", "server_error", "gone"}
-    answered = bool(now.outcomes) or now.listings > 0
-    return summary.ending is Ending.FINISHED and answered and errors_alone and not now.again
+    none = not now.pages and bool(now.outcomes) and set(now.outcomes) <= {"client_error", "server_error", "gone", "ok"}
+    return summary.ending is Ending.FINISHED and none and not now.again
 
 
 def report(summary: Summary, directory: CrawlDirectory, console: Console) -> None:
