@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _report(kinds: list[str], after: int, pages: int) -> None:
-    settings = {**GENTLE, "frontier": {"trap_pages": after}}
+    settings = {**GENTLE, "frontier": {"trap_pages": after, "probes": True}}
     cast = Cast(endless_kinds=kinds, honest=HONEST)
     with tempfile.TemporaryDirectory() as folder:
         done = judged(cast, Path(folder), settings, options=["--pages", str(pages)], patience_s=300, ask=None)

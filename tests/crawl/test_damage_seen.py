@@ -276,4 +276,4 @@ def test_settings_that_cannot_be_read_are_a_fault_beside_others(killed: Path, tm
         path.write_bytes(data)
     said = fyke("check", str(folder))
     assert said.returncode == 1 and not said.stderr
-    assert said.stdout.count("fyke.toml") == 1 and f"tables/{table.name}" in said.stdout
+    assert said.stdout.count("fyke.toml: ") == 1 and f"tables/{table.name}" in said.stdout

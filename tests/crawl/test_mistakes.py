@@ -913,16 +913,6 @@ def test_a_seed_that_is_not_there_is_told(site: SmallSite, quick: Path, tmp_path
     assert crawl(tmp_path / "both", quick, f"{site.url}none", site.url, "--pages", "3").status == 0
 
 
-def test_a_list_that_leads_to_no_page_is_told(quick: Path, tmp_path: Path) -> None:
-    """The links of a sitemap are out of scope if only seeds are in it."""
-    with small_site(3) as site:
-        listed = f"<urlset><url><loc>{site.url}p1</loc></url></urlset>".encode()
-        site.answers["/sitemap.xml"] = (200, {"Content-Type": "application/xml"}, listed)
-        for scope, status in (("seeds", 6), ("host", 0)):
-            run = crawl(tmp_path / scope, quick, f"{site.url}sitemap.xml", "--scope", scope)
-            assert (run.status, run.summary["pages"] > 0) == (status, not status)
-
-
 def test_a_start_that_breaks_off_leaves_no_folder(tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_text("# none\n")
     for agents in ("1", "2"):

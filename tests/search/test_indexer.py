@@ -341,15 +341,6 @@ def test_an_index_whose_state_is_damaged_is_made_anew(tmp_path: Path, how: str) 
     assert contents(tmp_path) == before
 
 
-def test_a_state_of_an_earlier_version_is_read(tmp_path: Path) -> None:
-    archive(tmp_path, history(3, 5))
-    indexed(tmp_path)
-    folder, state = index_of(tmp_path), tmp_path / "index/state.json"
-    before = folder.state()
-    state.write_text(json.dumps(json.loads(state.read_text())["index"], indent=2) + "\n")  # without a digest
-    assert folder.state() == before is not None
-
-
 def test_nothing_new_writes_nothing(tmp_path: Path) -> None:
     archive(tmp_path, history(5, 60))
     first = indexed(tmp_path)

@@ -187,7 +187,7 @@ class FrontierSection(Section):
         " folder, or the hosts of a domain, twice as many pages; 0: never.",
     )
     probes: bool = Field(
-        True,
+        False,
         description="Sometimes ask a host whose known URLs grow faster than they are fetched for a page that cannot"
         " exist; if it answers with new text each time, its URLs come last.",
     )

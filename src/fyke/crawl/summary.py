@@ -15,7 +15,7 @@ from rich.console import Console
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.statistics import CrawlStatistics, PassFound
-from fyke.core.freshness import Freshness
+from fyke.core.messages import Freshness
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import ENDED, deaths_in_words
 from fyke.progress import print_line
@@ -50,11 +50,11 @@ def nothing_reached(summary: Summary) -> bool:
 
 
 def brought_no_page(summary: Summary) -> bool:
-    """Return whether the crawl came to its end, and its seeds brought only errors of servers (4xx, 5xx), or lists that
-    lead to no page. The exit status tells the person, as those of `wget` and `curl -f` do."""
+    """Return whether the crawl came to its end, and its seeds brought only errors of servers (4xx, 5xx). The exit
+    status tells the person, as those of `wget` and `curl -f` do."""
     now = summary.statistics
-    none = not now.pages and bool(now.outcomes) and set(now.outcomes) <= {"client_error", "server_error", "gone", "ok"}
-    return summary.ending is Ending.FINISHED and none and not now.again
+    errors_alone = bool(now.outcomes) and set(now.outcomes) <= {"client_error", "server_error", "gone"}
+    return summary.ending is Ending.FINISHED and errors_alone and not now.again
 
 
 def report(summary: Summary, directory: CrawlDirectory, console: Console) -> None:

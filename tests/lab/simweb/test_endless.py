@@ -68,7 +68,7 @@ def test_who_makes_pages_up_is_found_out_and_what_was_asked_on_purpose_is_no_pag
     does not want it. Hosts rest, so that how many are asked for is not a matter of how fast this machine is."""
     cast = Cast(endless_kinds=["made-up-numbers", "suggesting"], honest=3, pause_s=0.04)
     rest = {"politeness": {**GENTLE["politeness"], "host_delay_s": 0.01}}
-    options, settings = ["--pages", "700", "--agents", agents], {**GENTLE, **rest}
+    options, settings = ["--pages", "700", "--agents", agents], {**GENTLE, **rest, "frontier": {"probes": True}}
     done = judged(cast, tmp_path, settings, options=options, patience_s=100, ask=None)
     assert done.status == 0, done.complaint
     probes = {(host, path) for _, host, path in done.ledger if re.search(r"\d{12}", path)}
@@ -95,10 +95,9 @@ def test_who_makes_pages_up_is_found_out_and_what_was_asked_on_purpose_is_no_pag
     assert fyke("check", str(crawl)).returncode == 0
 
 
-def test_nobody_is_asked_for_what_cannot_be_there_if_a_person_forbids_it(tmp_path: Path) -> None:
+def test_nobody_is_asked_for_what_cannot_be_there_unless_wanted(tmp_path: Path) -> None:
     cast = Cast(endless_kinds=["made-up-numbers"], honest=0)
-    settings = {**GENTLE, "frontier": {"probes": False}}
-    done = judged(cast, tmp_path, settings, options=["--pages", "300"], patience_s=100, ask=None)
+    done = judged(cast, tmp_path, GENTLE, options=["--pages", "300"], patience_s=100, ask=None)
     assert done.status == 0, done.complaint
     assert len(done.ledger) > 300 and not [path for _, _, path in done.ledger if re.search(r"\d{12}", path)]
 
