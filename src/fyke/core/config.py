@@ -38,8 +38,8 @@ class CrawlSection(Section):
     seeds: list[str] = Field([], description="URLs where the crawl begins.")
     scope: Scope = Field(
         Scope.HOST,
-        description="Links to follow: seeds (none), web (all), or those within the prefix (folder), host or domain of a"
-        " seed or of a page that it redirects to.",
+        description="Links to follow: seeds (none), web (all), or those within the prefix (folder), host or domain of"
+        " a seed or of a page that it redirects to.",
     )
     pages: Count = Field(0, description="Stop after this many pages; 0: no limit.")
     bytes: Count = Field(0, description="Stop after this many bytes of bodies; 0: no limit.")
@@ -164,8 +164,8 @@ class FrontierSection(Section):
     )
     budget: str = Field(
         "reputation",
-        description="How many URLs of a domain each round lets through (its budget): reputation (more for the hundredth"
-        " of domains that most others link to), equal, or popular (only that hundredth, and seeds).",
+        description="How many URLs of a domain each round lets through (its budget): reputation (more for the"
+        " hundredth of domains that most others link to), equal, or popular (only that hundredth, and seeds).",
     )
     default_budget_urls: Positive = Field(10, description="Budget of a domain without reputation.")
     max_budget_urls: Annotated[Whole, Field(gt=0, le=65_535)] = Field(

@@ -22,8 +22,8 @@ counted, and no link of them is followed.
 
 An honest site logs a probe as a fault, and a crawl with probes asks for more than the pages that links lead to. So
 hosts are asked only if a person wants it (`frontier.probes`). Domains are asked in any case, because a name that is not
-there is nobody's server. A conviction lasts as long as that setting. The texts that answers are compared with are lost at a restart, so places
-under trial are asked anew.
+there is nobody's server. A conviction lasts as long as that setting. The texts that answers are compared with are lost
+at a restart, so places under trial are asked anew.
 
 Bounded by `PLACES` records, and as many numbers of what was found of hosts lately, lost at a restart. A record gives
 way if it was met less often than those that would take its place, or is convicted while more than half of all are.
