@@ -57,7 +57,8 @@ class CrawlSection(Section):
     )
     agents: Annotated[Whole, Field(gt=0, le=64)] = Field(
         1,
-        description="Number of processes that crawl; more than one helps if cores are idle and many hosts are in scope.",
+        description="Number of processes that crawl; more than one helps if cores are idle and many hosts are in"
+        " scope.",
     )
     rewrite: str = Field(
         "",
@@ -125,8 +126,8 @@ class FetchSection(Section):
     timeout_s: Seconds = Field(300.0, description="Longest time for a whole download.")
     stall_s: Annotated[Whole, Field(gt=0, le=10**6)] = Field(
         20,
-        description="A download that is slower than 64 bytes a second for this many seconds (a whole number) is broken"
-        " off.",
+        description="A download that is slower than 64 bytes a second for this many seconds (a whole number) is"
+        " broken off.",
     )
     max_body_bytes: Positive = Field(
         64 << 20,

@@ -93,7 +93,8 @@ class SiteSection(Section):
     user_agent_suffix: Line = Field("", description="Text to add to the User-Agent.")
     delay_s: Seconds | None = Field(
         None,
-        description="Rest between two requests to the host; replaces the delays of [politeness], but not a Crawl-delay.",
+        description="Rest between two requests to the host; replaces the delays of [politeness], but not a"
+        " Crawl-delay.",
     )
 
     hours: HoursText = Field(

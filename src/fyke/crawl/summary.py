@@ -15,7 +15,7 @@ from rich.console import Console
 from fyke.archive.asked import AskedLater
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.statistics import CrawlStatistics, PassFound
-from fyke.core.messages import Freshness
+from fyke.core.freshness import Freshness
 from fyke.crawl.loop import Ending
 from fyke.crawl.monitor import ENDED, deaths_in_words
 from fyke.progress import print_line
