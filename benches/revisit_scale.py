@@ -29,12 +29,12 @@ from usage import arguments
 
 from fyke.core.batches import U64, u64, url_columns
 from fyke.core.memory import memory_bytes
+from fyke.core.mixing import mixed
 from fyke.disk.checkpoint import Checkpoint
 from fyke.disk.queue import DiskQueue
 from fyke.frontier.known_pages import KnownPages
 from fyke.frontier.page_history import COPY, ENDED, KNOWN, News, Visited
 from fyke.frontier.revisit.choice import Terms
-from fyke.search.sketch import mixed
 
 BATCH = 1 << 16
 DAYS = 10

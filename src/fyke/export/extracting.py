@@ -21,6 +21,7 @@ from fyke.archive.table_files import parquet_writer
 from fyke.archive.tables import rows_batch
 from fyke.core.errors import ConfigurationError, MissingExtra
 from fyke.core.extraction import ExtractSection
+from fyke.core.mixing import mixed
 from fyke.core.pages import Page
 from fyke.disk.files import lock, writing, written_whole
 from fyke.disk.ranges import Buckets, ranges_for
@@ -31,7 +32,6 @@ from fyke.export.staging import column_once
 from fyke.harvest.fields import Extractor, Row
 from fyke.progress import Progress
 from fyke.search.archived import COLUMNS, ArchiveReader
-from fyke.search.sketch import mixed
 
 FOLDER = "extracted"
 LOCK = ".lock"  # in the folder of the files

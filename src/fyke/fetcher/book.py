@@ -51,7 +51,7 @@ MOST_UNWRITTEN_BYTES = 64 << 10
 
 _SCHEMA = f"""
 CREATE TABLE hosts (
-  key INTEGER PRIMARY KEY,          -- xxh3-64 of the name, as a signed number
+  key INTEGER PRIMARY KEY,          -- the key of the name, as a signed number
   name TEXT NOT NULL, domain TEXT NOT NULL, addresses TEXT NOT NULL, addresses_until REAL NOT NULL,
   next_allowed_at REAL NOT NULL,    -- a host's `due`
   failures INTEGER NOT NULL, retired TEXT NOT NULL,
@@ -59,7 +59,7 @@ CREATE TABLE hosts (
   answering TEXT NOT NULL, vain INTEGER NOT NULL, faults INTEGER NOT NULL,
   digest INTEGER);                  -- of the row before it
 CREATE TABLE robots (
-  key INTEGER PRIMARY KEY,          -- xxh3-64 of the origin, as a signed number
+  key INTEGER PRIMARY KEY,          -- the key of the origin, as a signed number
   origin TEXT NOT NULL, state TEXT NOT NULL, fetched_at REAL NOT NULL, expires_at REAL NOT NULL,
   status INTEGER NOT NULL, reason TEXT NOT NULL, body BLOB NOT NULL, failures INTEGER NOT NULL, digest INTEGER);
 CREATE INDEX robots_fetched_at ON robots (fetched_at);

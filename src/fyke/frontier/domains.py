@@ -36,7 +36,7 @@ NAMES = pa.schema([("domain", pa.uint64()), ("name", pa.string())])
 
 
 class Domains:
-    """The record of every domain met, by the xxh3-64 of its name."""
+    """The record of every domain met, by the key of its name."""
 
     def __init__(self, store: Store, memory_bytes: int, state: Mapping[str, Any] | None = None) -> None:
         saved = state or {}

@@ -21,7 +21,7 @@ def origins_of(urls: pa.RecordBatch) -> list[bytes]:
 
 
 def origin_keys(urls: pa.RecordBatch) -> U64:
-    """Return the xxh3-64 of each row's origin: uint64[n]."""
+    """Return the key of each row's origin: uint64[n]."""
     return np.fromiter((key for _, key in _origins(urls)), np.uint64, urls.num_rows)
 
 

@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.core.batches import U64
+from fyke.core.mixing import mixed
 from fyke.core.sorting import looked_up
 from fyke.disk.ranges import Array, Buckets, sliced
 from fyke.search.lots import Lot
-from fyke.search.sketch import mixed
 
 MOST_WORDS = 48
 MOST_TIMES = 4

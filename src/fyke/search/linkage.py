@@ -24,6 +24,7 @@ from fyke.archive.arrivals import arrivals
 from fyke.archive.checksum import write_checksum
 from fyke.archive.table_files import TABLES, parquet_writer
 from fyke.core.batches import NO_KEYS, U64, LinkKind
+from fyke.core.mixing import mixed
 from fyke.core.urls import key_of, pay_level_domain
 from fyke.disk.files import sync_file, writing, written_whole
 from fyke.disk.ranges import Buckets, append, ranges_for
@@ -33,7 +34,6 @@ from fyke.search.graph import Graph, GraphBuilder
 from fyke.search.key_names import NameStore
 from fyke.search.pagerank import pagerank
 from fyke.search.ranks import rank_files
-from fyke.search.sketch import mixed
 from fyke.search.supporters import SUPPORTERS, supporters
 
 PAGE_RANKS = pa.schema([("key", pa.uint64()), ("pagerank", pa.float64())])

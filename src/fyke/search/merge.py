@@ -20,6 +20,7 @@ import pyarrow as pa
 from fyke.archive.schemas import NEAR
 from fyke.archive.summaries import write_near
 from fyke.core.batches import U64
+from fyke.core.mixing import mixed
 from fyke.core.sorting import looked_up
 from fyke.disk.files import sync_file, writing
 from fyke.disk.ranges import RANGE_ROWS, Array, Buckets, append, mapped, sliced
@@ -36,7 +37,7 @@ from fyke.search.catalogue import (
 from fyke.search.folder import IndexFolder, IndexState
 from fyke.search.lots import Fate, Lot
 from fyke.search.ranks import Ranks
-from fyke.search.sketch import SIGNS, mixed
+from fyke.search.sketch import SIGNS
 from fyke.search.weights import factors
 
 PLAN = pa.schema(

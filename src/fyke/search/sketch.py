@@ -31,7 +31,7 @@ import numpy.typing as npt
 import xxhash
 
 from fyke.core.batches import NO_KEYS, U64
-from fyke.core.mixing import GOLDEN
+from fyke.core.mixing import GOLDEN, mixed
 from fyke.disk.ranges import Array
 
 BANDS = 10
@@ -43,14 +43,6 @@ MOST_SIGNS = 40  # that differ between near-duplicates, at most
 FAR_SIGNS = 55  # that differ between a text and the first of its cluster, at most
 
 SKETCH = np.dtype([("bands", "<u8", (BANDS,)), ("signs", "u1", (SIGNS // 8,))])  # all zeros: no sketch
-
-
-def mixed(numbers: Array) -> U64:
-    """Return each number as 64 bits that look random (last step of splitmix64): uint64[n]."""
-    x = numbers.astype(np.uint64)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 ASKED = 64  # bins that an empty one asks before it takes the next full one

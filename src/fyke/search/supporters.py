@@ -26,10 +26,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fyke.core.batches import U64
+from fyke.core.mixing import mixed
 from fyke.disk.files import mapped_zeros
 from fyke.disk.ranges import mapped
 from fyke.search.graph import Block, Graph
-from fyke.search.sketch import mixed
 
 REGISTERS = 128
 LEAST_LINKERS = 2  # of a domain that counts for what is usual
