@@ -17,7 +17,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 SOURCES = [
     Path("fyke/core/joiner.c"),
     Path("fyke/core/walker.c"),
-    Path("fyke/harvest/letters.c"),
+    Path("fyke/harvest/weigher.c"),
     Path("fyke/harvest/scanner.c"),
 ]
 

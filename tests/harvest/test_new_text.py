@@ -3,9 +3,8 @@
 import random
 from string import ascii_lowercase
 
-import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fyke.core.batches import Kind, url_batch
@@ -13,21 +12,13 @@ from fyke.core.outcomes import Outcome
 from fyke.core.pages import Page
 from fyke.core.urls import locate
 from fyke.core.visits import Earlier, Exchange, Purpose, visits_of
-from fyke.harvest import new_text
+from fyke.harvest.met_text import GRAM, WINDOW
 from fyke.harvest.new_text import (
-    GONE,
-    GRAM,
     ONE_IN,
-    WINDOW,
     NewText,
-    blocks,
-    fingerprints_by_columns,
     is_judged,
-    letters_by_patterns,
     pictures,
     rows,
-    unmet_letters_by_columns,
-    without_words_by_columns,
 )
 
 AROUND = "<header>All that there is to know of rivers</header><footer>Written by many hands, for many years</footer>"
@@ -244,24 +235,6 @@ def words(number: int) -> str:
     return " ".join("".join(random.Random(f"{number} {at}").choices(ascii_lowercase, k=6)) for at in range(6))
 
 
-PIECES = [
-    b"<", b">", b"</", b"<a ", b"<A\x0b", b"<ab ", b"<a", b" href=x>", b"<script", b"</Script>", b"<STYLE>", b"</style",
-    b"<p>", b"</p>", b"<!--", b"-->", b"\n", b"\t", b" ", b"Two words", b"31.12.", b"\xc3\xa9", b"\x00", b"\xa0",
-]  # fmt: skip
-
-
-@pytest.mark.skipif(new_text.letters is None, reason="it was not compiled: there was no compiler")
-@settings(max_examples=500)
-@given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=5), max_size=60).map(b"".join))
-def test_letters_are_the_same_compiled(content: bytes) -> None:
-    assert new_text.letters(content).split() == letters_by_patterns(content).split()
-
-
-@given(st.binary(max_size=300))
-def test_any_bytes_have_blocks(content: bytes) -> None:
-    assert all(block and b"<" not in block for block in blocks(content))
-
-
 @pytest.mark.parametrize(
     "piece",
     [
@@ -281,8 +254,6 @@ def test_any_bytes_have_blocks(content: bytes) -> None:
 )
 def test_work_grows_with_length(piece: bytes) -> None:
     """A megabyte of each; what is read of it is bounded, and a second run is not needed to tell minutes from none."""
-    assert len(blocks(piece * (1 << 20))) < 1 << 16
-    assert len(letters_by_patterns(piece * (1 << 16))) < 1 << 20
     assert len(rows(piece * (1 << 20), "http://h/1")) < 1 << 16
     assert len(pictures(piece * (1 << 20))) < 1 << 12
 
@@ -292,11 +263,10 @@ INVENTED = [
     "Copper lanterns grow in every valley where a violin has been buried under the first snow.",
     "He sold the bridge for eleven feathers and walked home along the bottom of the river.",
 ]
-SEEN = GRAM + WINDOW - 1  # letters of met text that are seen
 
 
 @st.composite
-def cuts(draw: st.DrawFn, least: int = SEEN) -> str:
+def cuts(draw: st.DrawFn, least: int = GRAM + WINDOW - 1) -> str:
     """Words in a row of one of the sentences, with so many letters."""
     told = draw(st.sampled_from(INVENTED)).split()
     firsts = [first for first in range(len(told)) if len(letters_of(told[first:])) >= least]
@@ -332,104 +302,6 @@ def test_a_caption_among_much_that_was_met_is_new(reader: NewText) -> None:
     caption = "Two old boats on the shore below the red cliffs"
     assert reader.fresh(page(f"{told}<p>{caption}</p>", "/photo/1")) is True
     assert reader.fresh(page(f"{told}<p>Photo: {caption}</p>", "/photo/2")) is False
-
-
-BLOCKS = st.lists(
-    st.lists(st.binary(max_size=200) | st.sampled_from([b"a" * 40, b"abc" * 20, bytes(range(100, 130))]), max_size=3)
-    .map(b"".join)
-    .map(lambda text: text.replace(b"\n", b"")),
-    max_size=5,
-)
-
-
-@given(BLOCKS, st.binary(max_size=60), st.binary(min_size=SEEN, max_size=60), st.binary(max_size=60))
-def test_fingerprints_are_of_one_block_and_shared_wherever_a_text_stands(
-    text: list[bytes], before: bytes, shared: bytes, behind: bytes
-) -> None:
-    found = fingerprints_by_columns(b"\n".join(text))
-    alone = [fingerprints_by_columns(block) for block in text]
-    assert found["key"].tolist() == [key for keys in alone for key in keys["key"].tolist()]
-    assert all(len(keys) > 0 if len(block) >= GRAM else len(keys) == 0 for block, keys in zip(text, alone, strict=True))
-    before, shared, behind = (part.replace(b"\n", b"x") for part in (before, shared, behind))
-    keys = set(fingerprints_by_columns(shared)["key"].tolist())
-    assert keys & set(fingerprints_by_columns(before + shared + behind)["key"].tolist())
-
-
-PLACES = 1 << 6  # few, so that grams take each other's
-
-
-def with_words_gone(text: bytes, gone: list[int]) -> bytes:
-    said = bytearray(text)
-    for at in gone:
-        said[at % len(text) : at % len(text) + 5] = bytes(len(said[at % len(text) : at % len(text) + 5]))
-    return bytes(said)
-
-
-@given(BLOCKS, st.lists(st.integers(0, 1000), max_size=5), st.integers(0, (1 << 64) - 1))
-@example([b"", b"a" * GRAM, b"ab" * SEEN, b"", b"b" * (GRAM - 1), b"c" * (SEEN - 1), b""], [3], 7)
-def test_letters_are_met_in_grams_that_came_before(text: list[bytes], gone: list[int], domain: int) -> None:
-    """By the definition, gram by gram."""
-    joined = b"\n".join(text)
-    said = with_words_gone(joined, gone) if joined else joined
-    met, known = np.zeros(PLACES, np.uint32), dict[int, int]()
-    for _ in range(2):
-        expected, begin = [], 0
-        for block in text:
-            covered = set[int]()
-            for key, at in fingerprints_by_columns(block).tolist():
-                mixed = (key ^ domain) * 0x9E3779B97F4A7C15 % (1 << 64)
-                place, mark = mixed % PLACES, mixed >> 32 | 1
-                if known.get(place) == mark:
-                    covered.update(range(at - WINDOW + 1, at + SEEN))
-                known[place] = mark
-            expected.append(sum(said[begin + at] > 0 and at not in covered for at in range(len(block))))
-            begin += len(block) + 1
-        before = met.copy()
-        assert unmet_letters_by_columns(joined, said, met, domain, remember=False) == (expected or [0])
-        assert np.array_equal(met, before)
-        assert unmet_letters_by_columns(joined, said, met, domain, remember=True) == (expected or [0])
-
-
-@pytest.mark.skipif(new_text.unmet_letters is None, reason="it was not compiled: there was no compiler")
-@given(st.lists(BLOCKS, max_size=4), st.lists(st.integers(0, 1000), max_size=5), st.booleans())
-@example([[b"", b"a" * GRAM, b"ab" * SEEN, b"", b"b" * (GRAM - 1), b"c" * (SEEN - 1), b""]] * 2, [3], True)
-def test_letters_are_met_the_same_compiled(texts: list[list[bytes]], gone: list[int], remember: bool) -> None:
-    met, other = np.zeros(PLACES, np.uint32), np.zeros(PLACES, np.uint32)
-    for domain, text in enumerate(map(b"\n".join, texts)):
-        said = with_words_gone(text, gone) if text else text
-        compiled = new_text.unmet_letters(text, said, met, domain % 2 << 63, remember)
-        assert compiled == unmet_letters_by_columns(text, said, other, domain % 2 << 63, remember=remember)
-        assert np.array_equal(met, other)
-
-
-@pytest.mark.skipif(new_text.unmet_letters is None, reason="it was not compiled: there was no compiler")
-@pytest.mark.parametrize(("said", "places"), [(b"ab", 64), (b"abcd", 64), (b"abc", 0), (b"abc", 63)])
-def test_sizes_that_do_not_fit_are_refused(said: bytes, places: int) -> None:
-    with pytest.raises(ValueError, match="sizes do not fit"):
-        new_text.unmet_letters(b"abc", said, np.zeros(places, np.uint32), 0, True)
-
-
-WORDS = st.lists(st.text("abc", min_size=1, max_size=4).map(str.encode), max_size=4)
-
-
-@given(st.text("abc\n", max_size=50).map(str.encode), WORDS)
-@example(b"a", [b"a"])
-def test_words_are_gone_wherever_they_stand(text: bytes, words: list[bytes]) -> None:
-    gone = set[int]()
-    for word in words:
-        at = text.find(word)
-        while at >= 0:
-            gone.update(range(at, at + len(word)))
-            at = text.find(word, at + len(word))
-    expected = bytes(GONE if at in gone else letter for at, letter in enumerate(text))
-    assert without_words_by_columns(text, words) == expected
-    assert new_text.without_words is None or new_text.without_words(text, words) == expected
-    assert [letter[0] for letter in (b"a", b"b", b"c")] == [97, 98, 99], "Python's own letters were changed"
-
-
-@pytest.mark.parametrize("text", [b"a" * (1 << 20), bytes(range(11, 255)) * 4200, b"a\n" * (1 << 19)])
-def test_fingerprints_of_a_megabyte_are_no_more_than_its_letters(text: bytes) -> None:
-    assert len(fingerprints_by_columns(text)) <= len(text)
 
 
 FIRST = "Whoever has no umbrella stays at home and waits until the sun shines once more."
