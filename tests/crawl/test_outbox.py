@@ -99,10 +99,17 @@ def test_where_a_server_redirects_to_is_sent_though_a_page_linked_to_it() -> Non
 def test_a_crowded_outbox_is_full() -> None:
     """Or nobody would empty it: few links are many bytes where they are long."""
     outbox = Outbox(LinkCache(0, by_depth=False))
-    while not outbox.crowded:
-        assert outbox.waiting < MESSAGE_ROWS
-        outbox.put_links(links_on(PAGES[0], [locate(f"http://d.example/{'x' * 2020}{outbox.waiting}")] * 50))
-    assert outbox.full
+    rows = []
+    for _ in range(2):
+        while not outbox.crowded:
+            assert outbox.waiting < MESSAGE_ROWS
+            outbox.put_links(links_on(PAGES[0], [locate(f"http://d.example/{'x' * 2020}{outbox.waiting}")] * 50))
+        assert outbox.full
+        rows.append(outbox.waiting)
+        while outbox.waiting:
+            outbox.take_links(300_000)
+        assert not (outbox.crowded or outbox.full)
+    assert rows[0] == rows[1], "what was taken out in portions takes no room"
 
 
 def test_pages_that_showed_nothing_new_do_not_wait_for_others() -> None:

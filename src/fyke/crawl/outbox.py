@@ -106,7 +106,7 @@ class Outbox:
 
     def __init__(self, cache: LinkCache) -> None:
         self._cache = cache
-        self._rows = 0
+        self._rows = self._bytes = 0  # of links that wait
         self._batches: deque[Links] = deque()
         self._ended: list[tuple[Visit, Outcome]] = []
         self._learned: list[tuple[str, Rules, float]] = []
@@ -135,8 +135,7 @@ class Outbox:
     @property
     def crowded(self) -> bool:
         """True if links of `CROWDED_BYTES` wait, so that no more should be put in."""
-        waiting: int = sum(links.urls.nbytes for links in self._batches)
-        return waiting >= CROWDED_BYTES
+        return self._bytes >= CROWDED_BYTES
 
     @property
     def has_stale(self) -> bool:
@@ -162,6 +161,7 @@ class Outbox:
         if links.urls.num_rows:
             self._batches.append(links)
             self._rows += links.urls.num_rows
+            self._bytes += links.urls.nbytes
 
     def put_ended(self, visit: Visit, outcome: Outcome) -> None:
         """Note that `visit` is over; everything else it brought was put in."""
@@ -199,10 +199,12 @@ class Outbox:
         taken = []
         while self._batches and most_bytes > 0:
             links = self._batches.popleft()
+            self._bytes -= links.urls.nbytes
             lengths = np.cumsum(pc.binary_length(links.urls.column("url")).to_numpy())
             rows = int(np.searchsorted(lengths, most_bytes)) + 1
             if rows < len(lengths):
                 self._batches.appendleft(links.part(slice(rows, None)))
+                self._bytes += self._batches[0].urls.nbytes
                 links = links.part(slice(rows))
             taken.append(links)
             self._rows -= links.urls.num_rows
