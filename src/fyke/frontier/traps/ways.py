@@ -38,6 +38,7 @@ WAYS = NAMES + MOST_LEFT_OUT
 # name in a query.
 _OF_PATH = re.compile(rf";[^/?;=]+=[^/?;]*|/\([^/()?]*\({HEX}\)+|{HEX}", re.IGNORECASE)
 _OF_QUERY = re.compile(rf"(?<=[?&;])[^=&;]*={HEX}[^&;]*(?:[&;]|$)|{HEX}", re.IGNORECASE)
+_NEEDED = re.compile(r";|/\(|[0-9a-fA-F]{8}")  # for what looks made up: quick to find, and most URLs lack it
 _BETWEEN = re.compile(r"[/?&;]")
 
 
@@ -51,11 +52,14 @@ def leftovers(url: str) -> tuple[str, ...]:
     parts = sorted({*_BETWEEN.split(url[begin:])})
     last = f"{name}{place[len(folder) + 1 + len(name) :]}{mark}{query}" if len(folder) >= begin else url
     bare = _without_session(url)
-    return bare.rstrip("?&;") if bare != url else url, _OF_PATH.sub("", place), last, " ".join(parts)
+    path = _OF_PATH.sub("", place) if _NEEDED.search(place) else place
+    return bare.rstrip("?&;") if bare != url else url, path, last, " ".join(parts)
 
 
 def _without_session(url: str) -> str:
     """Return `url` without parts that look made up."""
+    if not _NEEDED.search(url):
+        return url
     place, mark, query = url.partition("?")
     return _OF_PATH.sub("", place) + _OF_QUERY.sub("", mark + query)
 
@@ -63,6 +67,8 @@ def _without_session(url: str) -> str:
 @lru_cache(KEPT)
 def without_names(url: str) -> tuple[tuple[str, str], ...]:
     """Return the names in the query of a canonical URL, if it has several, each with the URL without it."""
+    if "?" not in url:
+        return ()
     place, _, query = url[:MOST_CHARS].partition("?")
     pairs = [pair for pair in PAIRS.split(query, MOST_NAMES)[:MOST_NAMES] if pair]
     mark = "&" if "&" in query else ";"
