@@ -36,6 +36,7 @@ _MADE_UP = re.compile(r"(?<=/)[^/#]*+#[^/#]++#[^/#]++#[^/]*+")  # a part with th
 _UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"  # RFC 9562, 4
 HEX = rf"(?<![0-9A-Za-z])(?:{_UUID}|(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{{8,}})(?![0-9A-Za-z])"  # looks made up
 _DIGEST = re.compile(HEX, re.IGNORECASE)
+_EIGHT = re.compile(r"[0-9a-fA-F]{8}")  # a digest has them: quick to find, and most URLs lack them
 _A_DIGEST = "#.#.#"  # looks made up
 
 
@@ -106,9 +107,9 @@ class Skeleton(NamedTuple):
 def skeleton(url: str) -> Skeleton:
     """Return the skeleton of a canonical URL."""
     place, _, query = url[:MOST_CHARS].partition("?")
-    place = _DIGITS.sub("#", _DIGEST.sub(_A_DIGEST, place))
+    place = _DIGITS.sub("#", _DIGEST.sub(_A_DIGEST, place) if _EIGHT.search(place) else place)
     end = place.find("/", place.find("://") + 3)
-    path = _MADE_UP.sub("*", place[end:])
+    path = _MADE_UP.sub("*", place[end:]) if place.count("#", end) >= 3 else place[end:]
     return Skeleton(place[:end], path, _VALUE.sub("", query) if query else "", len(url) >= LONG_URL)
 
 
