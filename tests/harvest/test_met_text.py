@@ -12,7 +12,7 @@ from fyke.harvest.met_text import (
     GONE,
     GRAM,
     WINDOW,
-    MetText,
+    MetTexts,
     blocks_of,
     fingerprints,
     unmet_letters,
@@ -79,7 +79,7 @@ def test_work_grows_with_length(piece: bytes, by_columns: bool, monkeypatch: pyt
     """A megabyte of each; a second run is not needed to tell minutes from none."""
     if by_columns:
         monkeypatch.setattr(met_text, "weigh_compiled", None)
-    met = MetText(PLACES, PLACES)
+    met = MetTexts(PLACES, PLACES)
     weight = met.weigh(piece * ((1 << 20) // len(piece)), "http://h/ab/x", 7)
     assert 0 <= weight.brought <= weight.letters <= 1 << 20
     assert len(weight.unmet) <= 1 << 20

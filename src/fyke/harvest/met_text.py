@@ -63,7 +63,7 @@ class Weight(NamedTuple):
     unmet: bytes  # what its unmet blocks say without words of its URL, a line each
 
 
-class MetText:
+class MetTexts:
     """The texts met at each domain, as far as memory goes: so many blocks, and so many fingerprints."""
 
     def __init__(self, blocks: int, prints: int) -> None:
@@ -71,7 +71,7 @@ class MetText:
         self._prints = np.zeros(prints, np.uint32)
 
     def __repr__(self) -> str:
-        return f"MetText({np.count_nonzero(self._blocks)} blocks)"
+        return f"MetTexts({np.count_nonzero(self._blocks)} blocks)"
 
     def weigh(self, content: bytes, url: str, domain: int, *, remember: bool = True) -> Weight:
         """Return how much of `content`, a page of HTML at `url`, was not met, and `remember` it from then on."""

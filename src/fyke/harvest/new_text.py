@@ -37,7 +37,7 @@ from fyke.core.pages import HTML_TYPES, Page
 from fyke.core.shapes import kinds, skeleton
 from fyke.core.urls import key_of
 from fyke.core.visits import Exchange, Purpose, Visit
-from fyke.harvest.met_text import LINK, MetText, without_code
+from fyke.harvest.met_text import LINK, MetTexts, without_code
 
 PLACES = 1 << 20  # for blocks
 PRINTS = 1 << 21  # for fingerprints, of nine million letters
@@ -81,7 +81,7 @@ class NewText:
     """What was met at each domain, as far as memory goes."""
 
     def __init__(self) -> None:
-        self._met = MetText(PLACES, PRINTS)
+        self._met = MetTexts(PLACES, PRINTS)
         self._came = np.zeros(PAGES, np.uint32)
         self._is_known = np.zeros(DOMAINS, np.bool_)  # whether a page of the domain came
         self._share = np.zeros(KINDS, np.float32)  # of pages at a kind of place that were fresh
