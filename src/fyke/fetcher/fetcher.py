@@ -168,9 +168,11 @@ class Fetcher:
 
     @property
     def unreached(self) -> bool:
-        """True if there are hosts, all of them failed `UNREACHED_TRIES` times, and none is being asked."""
+        """True if there are hosts, all of them failed `UNREACHED_TRIES` times and at each address, and none is being
+        asked."""
         hosts = list(self.bench)
-        return bool(hosts) and not self.in_flight and all(host.failed >= UNREACHED_TRIES for host in hosts)
+        failed = (host.failed >= max(UNREACHED_TRIES, len(host.addresses)) or host.retired for host in hosts)
+        return bool(hosts) and not self.in_flight and all(failed)
 
     @property
     def rules_room(self) -> int:
@@ -358,6 +360,8 @@ class Fetcher:
         self.bench.finished(host, now, exchange.duration_s, wait_s)
         self._faults.learn_rules(host, exchange, now)
         self._hosts.note_rest(host, now, address)
+        if exchange.outcome is Outcome.CONNECT_FAILED:
+            self._hosts.move_on(host)
         visit.rest_s = max(0.0, host.due - now)
         if again_s is not None:
             exchange.body.close()

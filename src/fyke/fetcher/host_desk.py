@@ -64,16 +64,29 @@ class HostDesk:
             self._write()
 
     def learn_addresses(self, host: Host, answer: Resolution) -> bool:
-        """Give `host` the addresses of `answer`, and ask it at the first one that is ours. Returns whether there is
-        one."""
-        address = next(filter(self._ours, answer.addresses), None)
+        """Give `host` the addresses of `answer`, and ask it at the first one that is ours. If it had the same ones
+        before, they stay in its order. Returns whether there is one."""
+        addresses = host.addresses if {*host.addresses} == {*answer.addresses} else answer.addresses
+        address = next(filter(self._ours, addresses), None)
         if address is None:
             return False
-        host.addresses, host.addresses_until = answer.addresses, answer.expires_at
+        host.addresses, host.addresses_until = addresses, answer.expires_at
         host.look_up_at = answer.refresh_at
         self._bench.settle(host, address, self._rests.due(address_name(address)))
         self.changed(host)
         return True
+
+    def move_on(self, host: Host) -> None:
+        """Have `host` asked at its next address from now on, because nobody answers at its present one (RFC 1123, 2.3:
+        each should be tried)."""
+        if host.address is None or host.address.text not in host.addresses:
+            return
+        at = host.addresses.index(host.address.text) + 1
+        host.addresses = (*host.addresses[at:], *host.addresses[:at])
+        self.changed(host)
+        address = next(filter(self._ours, host.addresses))
+        if self._bench.get(host.key) is host:
+            self._bench.settle(host, address, self._rests.due(address_name(address)))
 
     def look_ahead(self, now: float, names: int) -> None:
         """Have the names of hosts with work looked up before their addresses expire, at most `names` of them."""

@@ -1,0 +1,62 @@
+"""A host with several addresses is asked at another one if nobody answers at the first, also after a kill."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from dnslib import RCODE, RR, A, DNSRecord
+from dnslib.server import DNSHandler, DNSServer
+
+from crawl.raw_answers import raw_server
+from crawl.runs import begin, crawl, settings
+from fyke.archive.reading import read_table
+
+DEAD, DEAD_TOO, ALIVE, LAST = (f"127.0.16.{number}" for number in range(41, 45))
+PAGES = 12
+NO_RULES = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s"
+
+
+@contextmanager
+def names(addresses: list[str]) -> Iterator[str]:
+    """A name server that has these addresses for every name, believed for a second; where it listens."""
+
+    class Zone:
+        def resolve(self, request: DNSRecord, handler: DNSHandler) -> DNSRecord:
+            reply = request.reply()
+            if request.q.qtype == 1:
+                for address in addresses:
+                    reply.add_answer(RR(request.q.qname, rdata=A(address), ttl=1))
+            else:
+                reply.header.rcode = RCODE.NOERROR
+            return reply
+
+    server = DNSServer(Zone(), address="127.0.0.1", port=0)
+    server.start_thread()
+    try:
+        yield "{}:{}".format(*server.server.server_address)
+    finally:
+        server.stop()
+        server.server.server_close()
+
+
+@pytest.mark.parametrize("first", [[DEAD], [DEAD, DEAD_TOO]])
+def test_every_address_is_tried(tmp_path: Path, first: list[str]) -> None:
+    def answer(host: str, path: str) -> bytes:
+        body = "".join(f"<a href=/{number}>{number}</a>" for number in range(PAGES) if path == "/").encode()
+        return NO_RULES if path == "/robots.txt" else PAGE % (len(body), body)
+
+    with raw_server([ALIVE], answer) as server, names([*first, ALIVE, LAST]) as names_at:
+        port = server.seeds[0].rpartition(":")[2].strip("/")
+        seed, into = f"http://a.example:{port}/", tmp_path / "crawl"
+        rests = {"host_delay_s": 0.2, "min_host_delay_s": 0.2, "failure_delay_s": 0.2, "host_failures": 4}
+        config = settings(tmp_path, politeness=rests, dns={"servers": [names_at], "private": ["example"]})
+        with begin(into, config, seed) as killed:
+            server.wait_until_asked(4)
+            killed.kill()
+        run = crawl(into, config, seed)
+        assert run.summary["ending"] == "finished", run.errors
+    table = read_table(into, "pages", ["url", "outcome", "address"]).to_pydict()
+    assert sorted(table["url"]) == sorted([seed, *(f"{seed}{number}" for number in range(PAGES))])
+    assert set(table["outcome"]) == {"ok"} and set(table["address"]) == {ALIVE}
