@@ -1,13 +1,16 @@
 """Links and robots directives in the header."""
 
 from collections.abc import Callable
+from urllib.parse import unquote_to_bytes
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fyke.core.outcomes import Outcome
 from fyke.core.pages import Page
+from fyke.core.urls import canonical, split
+from fyke.core.visits import Exchange, Visit
 from fyke.harvest.headers import MOST_TARGETS, directives, refresh_target
 
 Read = Callable[..., Page]
@@ -81,6 +84,18 @@ def test_a_location_beyond_ascii_and_one_that_is_none(read: Read) -> None:
     assert read("", fields="Location: /é", **there).links.pages == ["http://example.com/%C3%A9"]
     assert read("", fields="Location: http://[", **there).links.pages == []
     assert read("", fields="Server: x", **there).links.pages == []
+
+
+@given(st.binary(max_size=30).filter(lambda path: not path.strip(b"%/azAZ09\x80\xe9\xff\xc3\xa9-_~")))
+@example(b"caf\xe9/na\xc3\xafve")
+def test_the_server_knows_the_bytes_of_its_location_again(path: bytes) -> None:
+    """In whatever charset they are; the host's name is UTF-8 or Latin-1."""
+    for host in ("b\u00fccher.example".encode(), "b\u00fccher.example".encode("latin-1"), b"xn--bcher-kva.example"):
+        head = b"HTTP/1.1 302 Found\r\nLocation: http://%s/%s\r\n\r\n" % (host, path)
+        location = Exchange(Visit("http://example.com/", 0, 0, 0), Outcome.REDIRECTED, 0.0, 0.0, head=head).location
+        found = canonical(location)
+        assert found is not None and split(found).host == "xn--bcher-kva.example"
+        assert unquote_to_bytes(split(found).target) == unquote_to_bytes(b"/" + path)
 
 
 def test_a_redirect_is_followed_whatever_robots_are_told(read: Read) -> None:

@@ -144,14 +144,29 @@ def test_gzip(read: Read, media_type: str, inner: str) -> None:
     assert set(page.links.pages) == set(LINKS)
 
 
-@pytest.mark.parametrize("media_type", ["application/octet-stream", "text/plain", "application/xml", "text/html"])
-def test_gzip_by_any_name(media_type: str) -> None:
-    """Few servers have a name for it; what a robots.txt or an index calls a sitemap is one all the same."""
+@pytest.mark.parametrize("media_type", ["application/octet-stream", "text/plain", "application/xml", "text/html", ""])
+@pytest.mark.parametrize("pack", [gzip.compress, bytes])
+@pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", b"\n<?xml version='1.0' encoding='utf-8'?><!-- map -->\n"])
+def test_a_sitemap_by_any_name(media_type: str, pack: Callable[[bytes], bytes], before: bytes) -> None:
+    """What a robots.txt or an index calls a sitemap is one, if its root is. What nobody calls one is read as it is
+    called."""
+    inner = before + b"<urlset><url><loc>http://example.com/a</loc></url></urlset>"
     exchange = make_answer("http://example.com/map.php", media_type)
     exchange.visit.kind = Kind.LISTING
-    inner = b"<urlset><url><loc>http://example.com/a</loc></url></urlset>"
-    page = Parser().parse(exchange, gzip.compress(inner))
+    page = Parser().parse(exchange, pack(inner))
     assert page.listing and page.links.pages == ["http://example.com/a"]
+    if media_type == "text/plain":
+        assert not Parser().parse(make_answer("http://example.com/map.php", media_type), pack(inner)).listing
+
+
+@pytest.mark.parametrize(
+    "content", [b"<html><a href=/a>a</a>", b"<catalog><loc>x</loc></catalog>", b"urlset", b"<", b""]
+)
+def test_what_is_called_a_sitemap_and_is_none_is_read_as_its_server_says(content: bytes) -> None:
+    exchange = make_answer("http://example.com/map.php", "text/html")
+    exchange.visit.kind = Kind.LISTING
+    page = Parser().parse(exchange, content)
+    assert page.media_type == "text/html" and not page.listing
 
 
 @pytest.mark.parametrize(

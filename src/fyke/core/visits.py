@@ -4,7 +4,9 @@ The frontier hands out `Visit`s, and a protocol module turns one into an `Exchan
 `Page` (`fyke.core.pages`). Each is made by one room and only read by the others.
 """
 
+import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -25,6 +27,7 @@ class Purpose(IntEnum):
     PROBE = 2  # to see whether a server shows a page at a URL that cannot be there
 
 
+_PLACE = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//[^/?#\\]*", re.IGNORECASE)  # of a URL: scheme and host
 SAME_TEXT = "its text is as it was"  # the detail of an answer with other bytes and the same text
 
 
@@ -158,6 +161,18 @@ class Exchange:
     def header(self, name: str) -> str:
         """Return the first value of header field `name`, or the empty string."""
         return next(iter(self.headers(name)), "")
+
+    @property
+    def location(self) -> str:
+        """The Location of a redirect; empty if there is none. Bytes behind its host that are no ASCII are escaped, as
+        browsers do: whatever charset they are in, the server knows them again."""
+        said = self.header("location")
+        place = _PLACE.match(said)
+        end = place.end() if place else 0
+        host, behind = said[:end], "".join(one if one < "\x80" else f"%{ord(one):02X}" for one in said[end:])
+        with suppress(UnicodeError):
+            host = host.encode("latin-1").decode()
+        return host + behind
 
 
 def headers_of(head: bytes, name: str) -> list[str]:

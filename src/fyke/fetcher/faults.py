@@ -141,14 +141,15 @@ def is_of_page(exchange: Exchange) -> bool:
 
 _WITH_HEAD = (Outcome.BAD_ANSWER, Outcome.TIMED_OUT, Outcome.STALLED)
 _EVENTS = re.compile(r"text/event-stream\s*(?:;|$)", re.IGNORECASE)
-_SECONDS = re.compile(r"\d+")
+_SECONDS = re.compile(r"\+?(\d+(?:\.\d*)?)\s*(?:s|seconds?)?", re.IGNORECASE)
 
 
 def retry_after(exchange: Exchange, now: float) -> float | None:
     """Return the seconds from `now` (unix) that the answer asks us to wait (RFC 9110, 10.2.3): 0 to a day.
 
-    The longest of several fields counts. Returns None if none can be read. A server whose clock is slow writes dates
-    that are past here, so a date counts from its `Date` field if that is earlier.
+    The longest of several fields counts, also of those that a proxy put into one. Returns None if none can be read. A
+    fraction, a plus sign and the word for seconds are read too. A server whose clock is slow writes dates that are past
+    here, so a date counts from its `Date` field if that is earlier.
     """
     values = exchange.headers("retry-after")
     if not values:
@@ -159,8 +160,9 @@ def retry_after(exchange: Exchange, now: float) -> float | None:
 
 
 def _asked_s(value: str, begin: float) -> float | None:
-    if _SECONDS.fullmatch(value):
-        wait = float(value[:12])
+    numbers = [_SECONDS.fullmatch(part.strip()) for part in value.split(",")]
+    if all(numbers):
+        wait = max(float(number[1][:12]) for number in numbers if number)
     else:
         until = http_date(value)
         if until is None:

@@ -5,9 +5,9 @@ answer a `RobotsRecord`, which `fyke.fetcher.book` keeps on disk. The rules them
 
     answer                                        meaning                        believed
     2xx                                           its rules                      the server's time, at most 24 h
-    3xx, beyond five hops or to nowhere           there is none: all allowed     "
+    3xx, beyond five hops or to no URL            there is none: all allowed     "
     4xx except 429                                there is none: all allowed     "
-    429, 5xx, no answer, no address               nothing allowed                until retried, doubling
+    429, 5xx, no answer, no address, no target    nothing allowed                until retried, doubling
     3xx to an address or port that is refused     "                              "
 
 If a site itself is refused, or libcurl never takes its name, all is allowed. Then each of its pages is tried at once,
@@ -109,7 +109,7 @@ def redirect_of(exchange: Exchange, hops: int) -> str | None:
 
 def _target_of(exchange: Exchange) -> str | None:
     """Return where a redirect leads, or None if no robots.txt can be asked for there."""
-    target = canonical(exchange.header("location"), exchange.visit.url)
+    target = canonical(exchange.location, exchange.visit.url)
     return target if target and target.startswith(("http://", "https://")) else None
 
 

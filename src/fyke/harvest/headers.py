@@ -97,7 +97,7 @@ def read_headers(page: Page, product: str, requisites: bool) -> list[str]:
     for value in exchange.headers("refresh")[:1]:
         page.links.pages += _resolved(refresh_target(value), page.url)
     if exchange.outcome is Outcome.REDIRECTED or exchange.status == 201:
-        return _resolved(_unmangled(exchange.header("location")), page.url)
+        return _resolved(exchange.location, page.url)
     return []
 
 
@@ -129,11 +129,3 @@ def _read_links(page: Page, requisites: bool) -> None:
 def _resolved(target: str, base: str) -> list[str]:
     url = canonical(target, base) if target else None
     return [url] if url else []
-
-
-def _unmangled(value: str) -> str:
-    """Return a header value that was UTF-8 but read as Latin-1, as browsers take a Location."""
-    try:
-        return value.encode("latin-1").decode()
-    except UnicodeError:
-        return value

@@ -79,8 +79,7 @@ def most_bytes(page: Page) -> int:
 
 def _root_within(page: Page) -> str:
     """Return the root element of the XML that `page` holds in gzip, or the empty string."""
-    head = unfold(page.beginning(_HEAD_BYTES), _HEAD_BYTES)  # only the head, because this runs on the loop
-    return root_of(head) if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<" else ""
+    return _root(unfold(page.beginning(_HEAD_BYTES), _HEAD_BYTES))  # only the head, because this runs on the loop
 
 
 def _unfolded(page: Page) -> Iterator[bytes]:
@@ -100,6 +99,16 @@ def add_links(page: Page, root: str, read: Read) -> None:
         page.links.listings += found
     else:
         page.links.pages += found
+
+
+def is_xml_sitemap(content: bytes) -> bool:
+    """Return whether `content` is a sitemap in XML, whatever its server calls it."""
+    return _root(content[:_HEAD_BYTES]) in ROOTS
+
+
+def _root(head: bytes) -> str:
+    """Return the root element of the XML that begins with `head`; empty if it is something else."""
+    return root_of(head) if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<" else ""
 
 
 def is_text_sitemap(url: str) -> bool:

@@ -194,7 +194,7 @@ class ArchivePages:
 
 def _leads_to(page: Page | None) -> str | None:
     """Return where a redirect leads; None if it leads nowhere that could be crawled."""
-    location = page.exchange.header("location") if page else ""
+    location = page.exchange.location if page else ""
     return canonical(location, page.url) if page and location else None
 
 

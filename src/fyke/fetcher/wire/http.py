@@ -8,8 +8,9 @@ A Content-Length that is no number is passed over (Fetch Standard, "extract a le
 again, as usual, this time to the end of the connection. Several lengths that differ are treated alike, because libcurl
 does not tell the two faults apart.
 
-A head that asks for patience or leads on (`BY_HEAD`) counts whatever becomes of the body. A body that breaks off or is
-too long is archived as truncated, and `detail` says why.
+A head that asks for patience or leads on (`BY_HEAD`) counts whatever becomes of the body. A body that breaks off behind
+such a head, or is too long, is archived as truncated, and `detail` says why. Any other page whose body breaks off is
+asked for again, and not archived.
 
 - A 3xx with a Location is REDIRECTED. Without one it is OK (300 may carry a list of choices).
 - A 304 is UNCHANGED if the request asked for it (`condition_of`), otherwise a BAD_ANSWER.
