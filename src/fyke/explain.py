@@ -177,7 +177,8 @@ def _visits(rows: list[dict[str, Any]]) -> list[str]:
         )
     if rows[-1]["outcome"] == "gone":
         again = rows[-1]["fetched_at"] + timedelta(seconds=GONE_S)
-        facts.append(f"it is gone: visits again leave it out until {again:%Y-%m-%d %H:%M:%S} UTC")
+        seldom = f"--revisit and passes with a limit leave it out until {again:%Y-%m-%d %H:%M:%S} UTC"
+        facts.append(f"it is gone: a pass over all pages asks for it again; {seldom}")
     return facts
 
 

@@ -130,7 +130,7 @@ def test_a_pass_finds_exactly_what_has_become_of_each_page(tmp_path: Path) -> No
         assert_mended_as_it_was(into)
         third = crawl(into, config, "--again")
         assert third.summary["again"]["unchanged"] == 60 and third.summary["again"]["gone"] == 0
-    assert len(outcomes(into)["p5.html"]) == 3  # what is gone is not asked for any more
+    assert outcomes(into)["p5.html"][2:] == ["gone", "gone"]
     checked = fyke("check", str(into))
     assert checked.returncode == 0, checked.stdout
 
@@ -142,14 +142,29 @@ def test_what_is_gone_is_asked_for_seldom_and_comes_back(tmp_path: Path, monkeyp
         assert crawl(into, config, site.url).status == 0
         site.answers["/p5"] = away
         for _ in range(3):
-            assert crawl(into, config, "--again").status == 0
+            assert crawl(into, config, "--again", "--visits", "100").status == 0
         assert outcomes(into)["p5"] == ["ok", "client_error", "gone"]
-        assert "it is gone: visits again leave it out until" in fyke("why", str(into), f"{site.url}p5").stdout
+        assert "with a limit leave it out until" in fyke("why", str(into), f"{site.url}p5").stdout
         monkeypatch.setattr("fyke.frontier.gone.GONE_S", 0.0)
         for answer in (away, (200, {"Content-Type": "text/html"}, b"here again")):
             site.answers["/p5"] = answer
-            assert crawl(into, config, "--again").status == 0
+            assert crawl(into, config, "--again", "--visits", "100").status == 0
     assert outcomes(into)["p5"][3:] == ["gone", "ok"]
+
+
+def test_a_pass_over_all_pages_asks_for_those_that_are_gone(tmp_path: Path) -> None:
+    """Whoever mends a broken link sees it in the next pass."""
+    into, config = tmp_path / "crawl", settings(tmp_path)
+    with small_site(8) as site:
+        site.answers["/p5"] = (404, {}, b"")
+        for again in ([site.url], ["--again"], ["--again"]):
+            assert crawl(into, config, *again).status == 0
+        assert fyke("links", str(into), "--broken").returncode == 1
+        del site.answers["/p5"]
+        assert crawl(into, config, "--again").status == 0
+        told = fyke("links", str(into), "--broken")
+        assert told.returncode == 0, told.stdout
+    assert outcomes(into)["p5"][-1] == "ok"
 
 
 def assert_changes_are_told(into: Path, tmp_path: Path, between: str) -> None:

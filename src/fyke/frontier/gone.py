@@ -1,4 +1,5 @@
-"""Pages that were away at two visits in a row. Some come back, so each is asked for once more after `GONE_S`.
+"""Pages that were away at two visits in a row. Some come back, so each is asked for once more after `GONE_S`, and in
+each pass over all pages.
 
 A part of `known_pages`, which puts them here as it learns of their visits, and takes out those that are due for a plan.
 """
@@ -35,6 +36,11 @@ class GonePages:
     def put(self, ended: pa.RecordBatch) -> None:
         """Add pages whose visits ended; `ended` has the columns of `SCHEMA` and may have others."""
         self._queue.put(ended.select(SCHEMA.names))
+
+    def take(self) -> Iterator[pa.RecordBatch]:
+        """Take out all pages (schema `URLS`)."""
+        for pages in self._queue.drain(ROWS):
+            yield pages.select(URLS.names)
 
     def due(self, now: float) -> Iterator[pa.RecordBatch]:
         """Take out the pages that are due (schema `URLS`), unless there was a look lately."""

@@ -103,7 +103,9 @@ class KnownPages:
         signals = self._signals.gathered(now - terms.greatest_s if terms.greatest_s else 0.0)
         self._absorb(signals)
         self._history.settle_copies()
-        for urls in chain(self._gone.due(now), self._queue.drain(BATCH_ROWS) if terms.most is not None else ()):
+        limited = by_line or terms.most is not None
+        gone = self._gone.due(now) if limited else self._gone.take()
+        for urls in chain(gone, self._queue.drain(BATCH_ROWS) if terms.most is not None else ()):
             self._rest(urls)  # also those that wait, because a limited pass chooses among all
             yield
         choice = Choice(now, terms, self._lines.room() if by_line else None, self._history.calibration)
