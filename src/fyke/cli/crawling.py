@@ -33,7 +33,10 @@ class CrawlArguments:
         None
     )
     wait: Annotated[
-        str | None, typer.Option(help="Longest wait if all remaining hosts rest, or the disk is full.  [default: 1h]")
+        str | None,
+        typer.Option(
+            help="Longest wait if all remaining hosts rest, or the disk is full, but not for their hours.  [default: 1h]"
+        ),
     ] = None
     agents: Annotated[int | None, typer.Option(help="Number of processes that crawl.  [default: 1]", min=1)] = None
     depth: Annotated[int | None, typer.Option(help="Follow links at most this many steps from a seed.", min=1)] = None

@@ -47,7 +47,9 @@ class CrawlSection(Section):
         0, description="Stop this many seconds after the command began, pauses included; 0: no limit."
     )
     wait_s: Seconds = Field(
-        3600, description="Longest wait if all remaining hosts rest, or the disk is full; then the crawl ends."
+        3600,
+        description="Longest wait if all remaining hosts rest, or the disk is full; then the crawl ends. Hours of the"
+        " day are waited for however long it takes.",
     )
     depth: Count = Field(0, description="Follow links at most this many steps from a seed; 0: no limit.")
     allow: list[str] = Field([], description="If any are given, a URL must match one of these RE2 expressions.")
