@@ -35,7 +35,7 @@ class CrawlArguments:
     wait: Annotated[
         str | None,
         typer.Option(
-            help="Longest wait if all remaining hosts rest, or the disk is full, but not for their hours.  [default: 1h]"
+            help="Longest wait if all remaining hosts rest, or the disk is full, not for their hours.  [default: 1h]"
         ),
     ] = None
     agents: Annotated[int | None, typer.Option(help="Number of processes that crawl.  [default: 1]", min=1)] = None
