@@ -44,7 +44,7 @@ class Reads:
         ("wrong:Any", "filters", UrlFilter, "SyntaxError"),
         ("right:Missing", "filters", UrlFilter, "no attribute 'Missing'"),
         ("right:Raises", "filters", UrlFilter, "RuntimeError: no key"),
-        ("right:Lacks", "filters", UrlFilter, "is not a UrlFilter"),
+        ("right:Lacks", "filters", UrlFilter, "is not a UrlFilter: it lacks accept;"),
         ("right:Nothing", "protocols", ProtocolModule, "is not a ProtocolModule"),
         ("right:OneText", "protocols", ProtocolModule, "is not a ProtocolModule"),
         ("right:Numbers", "protocols", ProtocolModule, "is not a ProtocolModule"),

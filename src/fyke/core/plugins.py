@@ -103,16 +103,22 @@ class ProcessingModule(Protocol):
         """Media types, for instance `["text/html", "image/*"]`."""
         ...
 
-    def process(self, page: Page) -> None: ...
+    def process(self, page: Page) -> None:
+        """Read `page`, whose links, title and robots directives are known. Results go into `page.findings`."""
+        ...
 
 
 @runtime_checkable
 class PageSink(Protocol):
     """Receives every archived page, once it has been parsed."""
 
-    def page(self, page: Page) -> None: ...
+    def page(self, page: Page) -> None:
+        """Take `page`. It comes once, and again after a kill if no checkpoint was written since."""
+        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End: no page comes any more."""
+        ...
 
 
 _KINDS = {"filters": UrlFilter, "protocols": ProtocolModule, "processors": ProcessingModule, "sinks": PageSink}
@@ -172,8 +178,14 @@ def load_plugin(reference: str, kind: str, protocol: type) -> Any:
         what = f"{type(error).__name__}: {error}"
         raise PluginError(f"plug-in {reference!r} ({kind}) cannot be loaded: {what}") from error
     if not fits:
-        raise PluginError(f"plug-in {reference!r} is not a {protocol.__name__}: see fyke.core.plugins")
+        raise PluginError(f"plug-in {reference!r} is not a {protocol.__name__}{lacking(plugin, protocol)}")
     return plugin
+
+
+def lacking(plugin: Any, protocol: type) -> str:
+    """Return what `plugin` lacks to fit `protocol`, as the end of a message."""
+    missing = [name for name in vars(protocol) if not name.startswith("_") and not hasattr(plugin, name)]
+    return f": it lacks {', '.join(missing)}; see fyke.core.plugins" if missing else ": see fyke.core.plugins"
 
 
 def _listed(plugin: Any, protocol: type) -> list[Any]:

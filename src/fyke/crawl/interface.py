@@ -27,7 +27,7 @@ from fyke.archive.statistics import CrawlStatistics
 from fyke.core.config import Config, build
 from fyke.core.errors import ConfigurationError, PluginError
 from fyke.core.pages import Page
-from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter
+from fyke.core.plugins import PageSink, ProcessingModule, ProtocolModule, UrlFilter, lacking
 from fyke.crawl.agent import Agent
 from fyke.crawl.loop import Ending
 from fyke.crawl.opening import Plugins
@@ -304,8 +304,8 @@ def _fitting(plugins: Iterable[_Plugin], protocol: type) -> list[_Plugin]:
     """Return `plugins` as a list. Raises PluginError for one that does not fit `protocol`."""
     found = list(plugins)
     for plugin in found:
-        if isinstance(plugin, type) or not isinstance(plugin, protocol):
-            raise PluginError(
-                f"{plugin!r} is not a {protocol.__name__}: give an object, not a class; see fyke.core.plugins"
-            )
+        if isinstance(plugin, type):
+            raise PluginError(f"{plugin!r} is not a {protocol.__name__}: give an object, not a class")
+        if not isinstance(plugin, protocol):
+            raise PluginError(f"{plugin!r} is not a {protocol.__name__}{lacking(plugin, protocol)}")
     return found
