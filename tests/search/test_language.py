@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fyke.core.errors import DiskFull
-from fyke.search.language import LanguageGuesser, _model
+from fyke.search.language import ISO_639_1, LanguageGuesser, _model
 
 TEXT = "The weather is fine today, and we walk along the river to the old town. " * 3
 
@@ -34,3 +36,33 @@ def test_where_temporary_files_have_no_room_their_folder_is_named(
 
 def test_a_language_is_told() -> None:
     assert LanguageGuesser().guess(TEXT) == "en"
+    assert LanguageGuesser().guess(TEXT, "de") == "en"
+    assert LanguageGuesser().guess(f"\n\n  {TEXT * 1000}".replace(". ", ".\n\n")) == "en"
+
+
+SEVERAL = """Index of our latest stories
+How to brew tea like a monk
+東京タワーで新春展覧会が開かれる
+Zażółć gęślą jaźń: święto języka
+Новый мост через Волгу открыт в Самаре
+Phở là món ăn nổi tiếng của Việt Nam
+"""
+NUMBERS = "1234 5678 9012 3456 7890 1234 5678 9012 3456 "
+FEW_WORDS = "Gizmo 2.1 gizmo --dry-run foo bar baz qux quux"
+
+
+@pytest.mark.parametrize("text", [SEVERAL, NUMBERS, FEW_WORDS, "Start " + "x " * 30, "Hello"])
+def test_where_the_text_does_not_tell_the_page_does(text: str) -> None:
+    assert LanguageGuesser().guess(text, "en-GB") == "en"
+
+
+@pytest.mark.parametrize(("declared", "code"), [("", ""), ("xx", ""), ("eng", ""), ("yue", "zh"), ("de_AT", "de")])
+def test_a_language_has_two_letters_or_none(declared: str, code: str) -> None:
+    assert LanguageGuesser().guess(NUMBERS, declared) == code
+    assert LanguageGuesser().guess("", declared) == code
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(min_size=40) | st.sampled_from([SEVERAL, "القاهره دى عاصمه مصر واكبر مدينه فيها من ناحيه السكان " * 3]))
+def test_any_text_has_a_language_of_iso_639_1(text: str) -> None:
+    assert LanguageGuesser().guess(text) in {"", *ISO_639_1}

@@ -56,6 +56,12 @@ def test_repeated_lines_are_not_shown_where_others_answer(lines: list[str], repe
         assert any(marked for _, marked in spans)
 
 
+def test_what_stands_at_the_end_of_a_long_page_is_found() -> None:
+    text = "\n".join([*["nothing of the kind"] * 9_000, "the ripe persimmon"])
+    spans = Highlighter(ANALYSIS, {"persimmon": 1.0, "plum": 1.0}).snippet(text, "a description", "en")
+    assert [piece for piece, marked in spans if marked] == ["persimmon"]
+
+
 def test_what_stands_late_in_a_page_is_found() -> None:
     text = "\n".join([*["sort nothing"] * 1000, "sort the ripe persimmon"])
     spans = Highlighter(ANALYSIS, {"sort": 1.0, "persimmon": 3.0}).snippet(text, "", "en")

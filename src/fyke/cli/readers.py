@@ -84,6 +84,8 @@ def search(
     before:2025, near:URL. Quote the query for the shell. Three in five of the important words must be in a page, in its
     title or address, or in links to it. Its date is the one that it states, or its server, or else that of the fetch.
     If several pages say nearly the same, only the best is listed; near: with the address of one lists them all.
+    If pages of several hosts are searched, two of each host are listed, whatever --limit says; site: lists them all.
+    The first 200,000 characters of a page are searched.
 
     Exit status: 0 something was found, 1 nothing was, 2 wrong usage, 3 there is no index.
     """

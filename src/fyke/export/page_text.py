@@ -17,8 +17,6 @@ from fyke.search.extract import TITLE_CHARS
 from fyke.search.language import LanguageGuesser
 from fyke.search.lines import one_line
 
-_SAMPLE_CHARS = 20_000
-
 
 @dataclass(frozen=True, slots=True)
 class MainContent:
@@ -64,5 +62,5 @@ class Reading(Closing):
         text = self._prose(page)
         if not text:
             return None
-        language = self._languages.guess(one_line(text, _SAMPLE_CHARS), declared)
+        language = self._languages.guess(text, declared)
         return MainContent(text, language, one_line(page.title, TITLE_CHARS), page.encoding, page.noindex)

@@ -25,8 +25,8 @@ from fyke.core.extraction import ExtractSection, FieldSection
 from fyke.core.markup import TakesLong
 from fyke.core.pace import breathe, in_haste
 from fyke.core.pages import HTML_TYPES, Page
-from fyke.core.strange_json import json_of
 from fyke.core.urls import canonical
+from fyke.harvest.json_ld import as_list, json_ld, types_of
 from fyke.harvest.matching import Matcher
 from fyke.harvest.selectors import Selector
 
@@ -37,8 +37,6 @@ MOST_PAGE_CHARS = 8 << 20  # of all reading in a page, with or without a value, 
 HASTY_CHARS = 1 << 19  # of the same, in haste: 50 ms
 NODE_CHARS = 16  # that each look at a node counts for, beside its text
 ATTRIBUTE_CHARS = 100  # of attributes, searched by lexbor for classes, count for one
-MOST_OBJECTS = 10_000  # of JSON-LD in a page
-MOST_JSON_CHARS = 2 << 20  # of a script: empty objects take twenty times as much
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
@@ -49,8 +47,6 @@ _NUMBER = re.compile(  # a plain blank parts only thousands, never two numbers
 )
 _WITH_EXPONENT = re.compile(r"(?<![\w.,])[-+−]?\d{1,40}(?:[.,]\d{1,20})?[eE][-+−]?\d{1,3}(?!\w|[.,]\d)")
 _GROUP = re.compile(r"[-+]?[1-9]\d{0,2}")  # before a comma that may part thousands
-_BEFORE_JSON = re.compile(r"[\s/*]*+(?:<!--|<!\[CDATA\[)?[\s/*]*+")  # that hide a script from old browsers
-_BEHIND_JSON = " \t\r\n\f/*;"
 _TYPES = {FieldType.NUMBER: pa.float64(), FieldType.INTEGER: pa.int64()}
 
 
@@ -114,7 +110,7 @@ class Extractor:
     def _stated(self, root: LexborNode, page: Page, room: "_Allowance") -> dict[str, Any]:
         """Return the fields from JSON-LD, which are the same in each row."""
         fields = [field for field in self._fields if field.path]
-        data = [*_json_ld(root)] if fields else []
+        data = [*json_ld(root)] if fields else []
         room.take(NODE_CHARS * len(data) * len(fields))
         return {field.name: field.value(_along(data, field.path), page, room) for field in fields}
 
@@ -287,55 +283,15 @@ _READ: dict[FieldType, Callable[[Any, Page], Any]] = {
 # -- JSON-LD -------------------------------------------------------------------------------------------
 
 
-def _json_ld(root: LexborNode) -> Iterator[dict[str, Any]]:
-    """Yield the objects by which the page describes itself: those of each script, in lists and in @graph too."""
-    found = 0
-    for script in root.css('script[type="application/ld+json"]'):
-        text = script.text()
-        if len(text) > MOST_JSON_CHARS:
-            continue
-        try:
-            waiting = [json_of(_bare(text), strict=False)]  # a line may end within a string
-        except (ValueError, RecursionError):
-            continue
-        while waiting and found < MOST_OBJECTS:
-            found += 1
-            one = waiting.pop()
-            if isinstance(one, list):
-                waiting += reversed(one[:MOST_OBJECTS])
-            elif isinstance(one, dict):
-                yield one
-                waiting.append(one.get("@graph"))
-
-
-def _bare(text: str) -> str:
-    """Return JSON without the comment or CDATA section around it."""
-    text = text[_BEFORE_JSON.match(text).end() :].rstrip(_BEHIND_JSON)  # type: ignore[union-attr]
-    for end in ("-->", "]]>"):
-        text = text.removesuffix(end).rstrip(_BEHIND_JSON)
-    return text
-
-
-def _is_a(one: dict[str, Any], kind: str) -> bool:
-    """Return whether `one` has the type `kind`, which may be written as an address, such as
-    `https://schema.org/Product`."""
-    named = (each for each in _as_list(one.get("@type")) if isinstance(each, str))
-    return any(re.split("[/#:]", each)[-1] == kind for each in named)
-
-
 def _along(data: Sequence[Any], path: Sequence[str]) -> Iterator[Any]:
     """Yield the values at `path` in `data`. If the first step is the name of a type, only objects of that type
     count."""
     first, *rest = path
     if first[:1].isupper():
-        data, path = [one for one in data if _is_a(one, first)], rest
+        data, path = [one for one in data if first in types_of(one)], rest
     values: list[Any] = list(data)
     for step in path:
-        values = [one.get(step) for value in values for one in _as_list(value) if isinstance(one, dict)]
+        values = [one.get(step) for value in values for one in as_list(value) if isinstance(one, dict)]
         values = values[: MOST_VALUES + 1]  # one more, so that it is noticed
     for value in values:
-        yield from _as_list(value)[: MOST_VALUES + 1]
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+        yield from as_list(value)[: MOST_VALUES + 1]

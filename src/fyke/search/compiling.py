@@ -35,9 +35,10 @@ import tantivy
 from tantivy import FieldType
 from tantivy import Occur as Engine
 
+from fyke.core.urls import canonical
 from fyke.search import grammar
 from fyke.search.grammar import Clause, Dated, Language, Near, Occur, Part, SearchQuery, Site, Words
-from fyke.search.schema import LANGUAGES, UNSPACED, Analysis, schema, spelt, stem_field
+from fyke.search.schema import LANGUAGES, UNSPACED, Analysis, address_words, schema, spelt, stem_field
 
 BOOSTS = {"title": 0.1, "headings": 0.1, "anchors": 0.1, "address": 0.1, "description": 0.04, "text": 0.12}  # as typed
 NAMED = {"title_stems": 0.4, "headings_stems": 0.3, "anchors_stems": 0.4, "address_stems": 0.2}  # all it says: 1
@@ -53,6 +54,8 @@ NEAR_WORDS = 8  # positions that a word may be off
 NEAR_FIELDS = ("title", "text")
 
 _RUNS = re.compile(r"[^\W_]+")
+_POSSESSIVE = re.compile(r"(?<=[^\W\d_])['\u2019]s\b", re.IGNORECASE)  # where no language has a word of its own
+_AT = re.compile(r"(?:[\w-]+\.)+[\w-]{2,}(?::\d+)?/.*[^\W_].*")  # a host and a path
 _IN = {"title": ("title",), "url": ("address",), "": tuple(BOOSTS)}
 
 
@@ -227,13 +230,15 @@ class Compiler:
 
     def _words(self, words: Words, share: float) -> tantivy.Query | None:
         """Return a query for `words`, None without a word. Pages need a `share` of words typed as one
-        (`boundary-layer`)."""
+        (`boundary-layer`). A URL is looked for among the addresses too."""
         terms = self._analysis.words(words.text)[: grammar.MAX_CLAUSES]
         if not terms:
             return None
         found = [self._field(field, terms) for field in _IN[words.where]]
         if not words.phrase and not words.where:
             found += self._stems(words.text, share)
+            if _AT.fullmatch(words.text) and (url := canonical(f"http://{words.text}")):
+                found.append(self._field("address", self._analysis.words(address_words(url))[: grammar.MAX_CLAUSES]))
             if 0 < share < 1 and len(terms) >= LONG_RUN and UNSPACED.search(words.text):
                 found.append(self._in_pairs(terms))
         return _best_of(found)
@@ -256,9 +261,10 @@ class Compiler:
     def _stems(self, text: str, share: float) -> list[tantivy.Query]:
         """Return a query for each language with pages that have the stems of a `share` of the runs of letters in
         `text`, or of one. A run that is several words, whose order is not in the field, only counts if all are needed.
+        The `s` of "kettle's" is no run: the page may say "kettle".
         """
         found = []
-        runs = list(dict.fromkeys(_RUNS.findall(spelt(text))))[: grammar.MAX_CLAUSES]
+        runs = list(dict.fromkeys(_RUNS.findall(_POSSESSIVE.sub("", spelt(text)))))[: grammar.MAX_CLAUSES]
         for field in self._statistics.stem_fields:
             stems = [known[0] for run in runs if len(known := self._analysis.stems(field, run)) == 1]
             queries = [self._stem(field, stem) for stem in stems if self._statistics.frequency(field, stem)]

@@ -5,7 +5,6 @@ Invariant: a document is written only after the one before it was deleted in the
 twice, or half and then whole, gives the same index.
 """
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -19,13 +18,21 @@ from fyke.core.urls import key_of, pay_level_domain, split
 from fyke.disk.ranges import mapped
 from fyke.search.folder import IndexFolder, IndexState
 from fyke.search.lots import Lot
-from fyke.search.schema import NAMES, SHOWN, Analysis, engine_at, open_engine, prepared, schema, stem_field
+from fyke.search.schema import (
+    NAMES,
+    SHOWN,
+    Analysis,
+    address_words,
+    engine_at,
+    open_engine,
+    prepared,
+    schema,
+    stem_field,
+)
 from fyke.search.weights import as_field
 
 LOTS_TOGETHER = 16  # of a group, which is one commit
 HEAP_BYTES = 96 << 20
-
-_WORDS = re.compile(r"[^\W_]+")
 
 
 class Writing:
@@ -155,10 +162,3 @@ def sites(host: str) -> list[str]:
         host = host.partition(".")[2]
         found.append(host)
     return found
-
-
-def address_words(url: str) -> str:
-    """Return the words in a URL: of its host without the suffix, its path and its query."""
-    parts = split(url)
-    name = parts.host if parts.host[:1].isdigit() else parts.host.removeprefix("www.").rpartition(".")[0]
-    return " ".join(_WORDS.findall(f"{name} {parts.target}"))

@@ -6,8 +6,9 @@ is. The main text has a line for each block of the page; all else is one line.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from sys import getsizeof
 from typing import Any
 
@@ -21,7 +22,7 @@ from fyke.core.urls import canonical, key_of, split
 from fyke.harvest.documents import DOCUMENT_TYPES
 from fyke.harvest.queries import with_queries_encoded
 from fyke.search.article import TextParts
-from fyke.search.dates import META_NAMES, date_of
+from fyke.search.dates import date_of, stated_dates
 from fyke.search.language import LanguageGuesser
 from fyke.search.lines import by_lines, needed, one_line
 from fyke.search.main_text import TEXT_CHARS, main_text
@@ -112,7 +113,7 @@ class TextExtractor:
         find = self._selector.find
         metas = [node.attributes for node in find("meta", root)]
         declared = (root.attributes.get("lang") or "") if root.attributes else ""
-        date_s = self._date(page, _dates(metas, find("time[datetime]", root)))
+        date_s = self._date(page, stated_dates(root, find))
         address = _canonical(page, find("link[rel~=canonical i]", root))
         anchors = () if page.nofollow else tuple(self._anchors(page, find("a[href],area[href]", root)))
         del root
@@ -132,8 +133,8 @@ class TextExtractor:
             parts=main.parts,
         )
 
-    def _date(self, page: Page, told: list[str]) -> int:
-        return date_of([*told, page.exchange.header("last-modified")], page.exchange.started_at)
+    def _date(self, page: Page, told: Iterable[str]) -> int:
+        return date_of(chain(told, [page.exchange.header("last-modified")]), page.exchange.started_at)
 
     def _anchors(self, page: Page, nodes: list[LexborNode]) -> Iterator[Anchor]:
         """Yield each target with each wording once, without links to the page itself."""
@@ -189,11 +190,6 @@ def _meta(metas: list[dict[str, str | None]], names: tuple[str, ...]) -> str:
             if (attributes.get("name") or attributes.get("property") or "").lower() == name:
                 return attributes.get("content") or ""
     return ""
-
-
-def _dates(metas: list[dict[str, str | None]], times: list[LexborNode]) -> list[str]:
-    found = [_meta(metas, (name,)) for name in META_NAMES]
-    return [text for text in found if text] + [node.attributes.get("datetime") or "" for node in times[:1]]
 
 
 def _canonical(page: Page, links: list[LexborNode]) -> int:

@@ -5,6 +5,7 @@
     +word  -word       must be there, must not be                     python +asyncio -twisted
     a OR b             either, of the two beside it                   colour OR color pickers
     intitle:  inurl:   in the title, in the address                   intitle:howto inurl:library
+    a URL              by its words, without the scheme               https://docs.python.org/3/
     site:              on this host, or below this domain             site:docs.python.org
                        at an address that begins so                   site:docs.python.org/3/library/
     near:              says nearly what this page says                near:https://example.org/a.html
@@ -33,6 +34,7 @@ _TOKEN = re.compile(
     r'(?P<sign>[+-])?(?:(?P<field>site|near|inurl|intitle|lang|after|before):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))',
     re.IGNORECASE,
 )
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://(?:www\.)?(?=[^\W_])", re.IGNORECASE)  # and what addresses have no word for
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 _PORT = re.compile(r":\d*$")
 _OR = frozenset({"OR", "|"})
@@ -168,7 +170,9 @@ def _part(match: re.Match[str]) -> Part:
         return _filter(match["field"].lower(), value, begin)
     if phrase is None and (empty := _FILTER.fullmatch(value)):
         raise _refused(empty[1].lower(), "")
-    return Words(value, begin, phrase is not None)
+    scheme = _SCHEME.match(value) if phrase is None else None  # a URL: pages are found by the rest of it
+    skipped = scheme.end() if scheme else 0
+    return Words(value[skipped:], begin + skipped, phrase is not None)
 
 
 def _filter(field: str, value: str, begin: int) -> Part:

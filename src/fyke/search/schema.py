@@ -24,6 +24,7 @@ import tantivy
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from fyke.core.errors import DirectoryError
+from fyke.core.urls import split
 from fyke.disk.files import means_no_room, no_room, require_readable
 
 LONGEST_WORD = 64
@@ -82,6 +83,13 @@ def prepared(text: str) -> str:
     text = _POINTS.sub("", normalize("NFC", text).replace("İ", "I"))
     text = _EMOJI.sub(lambda match: f" emoji{ord(match[0])} ", text)
     return UNSPACED.sub(r" \1 ", text)
+
+
+def address_words(url: str) -> str:
+    """Return the words in a URL: of its host without the suffix, its path and its query."""
+    parts = split(url)
+    name = parts.host if parts.host[:1].isdigit() else parts.host.removeprefix("www.").rpartition(".")[0]
+    return " ".join(_WORD.findall(f"{name} {parts.target}"))
 
 
 def as_written(term: str) -> str:

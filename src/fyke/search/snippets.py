@@ -20,8 +20,8 @@ from fyke.search.schema import Analysis, as_written, stem_field
 
 SNIPPET_CHARS = 240
 CONTEXT_CHARS = 50  # before the first match
-SEARCHED_CHARS = 60_000
-BEGINNING_CHARS = 6_000  # the rest is read if these have too little
+BEGINNING_CHARS = 6_000
+SEARCHED_CHARS = 60_000  # are read if the beginning has too little; the rest if these have none of the words
 ENOUGH = 0.6  # of the weight of all words, in one piece
 MAX_CANDIDATES = 200  # words looked at for each prefix
 
@@ -48,10 +48,10 @@ class Highlighter:
         If no word is met there, it is a piece of all lines, of `description`, or the beginning.
         """
         finder = self._finder(language)
-        for begun in (BEGINNING_CHARS, SEARCHED_CHARS):
+        for begun, enough in ((BEGINNING_CHARS, ENOUGH), (SEARCHED_CHARS, 0.0), (len(text), 0.0)):
             lines = text[:begun].split("\n")
             piece = self._piece(finder, " ".join(line for line in lines if line not in repeated))
-            if len(text) <= begun or piece.worth >= ENOUGH * self._asked:
+            if len(text) <= begun or (piece.matches and piece.worth >= enough * self._asked):
                 break
         if not piece.matches and repeated:
             piece = self._piece(finder, " ".join(lines), piece)
