@@ -28,6 +28,7 @@ from fyke.core.pages import HTML_TYPES, Page
 from fyke.core.strange_json import json_of
 from fyke.core.urls import canonical
 from fyke.harvest.matching import Matcher
+from fyke.harvest.numerals import decimal
 from fyke.harvest.selectors import Selector
 
 MOST_ROWS = 10_000  # of a page
@@ -44,11 +45,6 @@ Row = tuple[Any, ...]
 T = TypeVar("T")
 
 _SELECT = re.compile(r"(.*?)(?:::(?:attr\(([\w:.-]+)\)|(text)))?", re.DOTALL)
-_NUMBER = re.compile(  # a plain blank parts only thousands, never two numbers
-    r"[-+−]?(?:\d{1,3}(?: \d{3}){1,9}(?! ?\d)(?:[.,]\d{1,20})?|(?:(?<![\w.,])[.,])?\d[\d.,'\u2019\u00a0\u202f]{0,40})"
-)
-_WITH_EXPONENT = re.compile(r"(?<![\w.,])[-+−]?\d{1,40}(?:[.,]\d{1,20})?[eE][-+−]?\d{1,3}(?!\w|[.,]\d)")
-_GROUP = re.compile(r"[-+]?[1-9]\d{0,2}")  # before a comma that may part thousands
 _BEFORE_JSON = re.compile(r"[\s/*]*+(?:<!--|<!\[CDATA\[)?[\s/*]*+")  # that hide a script from old browsers
 _BEHIND_JSON = " \t\r\n\f/*;"
 _TYPES = {FieldType.NUMBER: pa.float64(), FieldType.INTEGER: pa.int64()}
@@ -233,24 +229,7 @@ def _text(value: Any, _: Page) -> str | None:
 def _number(value: Any, _: Page) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _finite(value)
-    return _finite(_decimal(value)) if isinstance(value, str) else None
-
-
-def _decimal(text: str) -> str:
-    """Return the first number in `text` with a point before its decimals; empty if there is none. 1,299.00 and 1.299,00
-    are the same; a comma before three digits parts thousands, where thousands may be parted."""
-    match = _NUMBER.search(text)
-    if match is None:
-        return ""
-    if (scientific := _WITH_EXPONENT.match(text, match.start())) is not None:
-        return scientific[0].replace("−", "-").replace(",", ".")
-    digits = re.sub(r"[ '\u2019\u00a0\u202f]", "", match[0]).replace("−", "-").rstrip(".,")
-    last = max(digits.rfind("."), digits.rfind(","))
-    whole, mark, part = digits[:last], digits[last : last + 1], digits[last + 1 :]
-    grouped = digits.count(mark) > 1 if mark else False
-    if last < 0 or grouped or (mark == "," and len(part) == 3 and _GROUP.fullmatch(whole)):
-        return re.sub(r"[.,]", "", digits)
-    return re.sub(r"[.,]", "", whole) + "." + part
+    return _finite(decimal(value)) if isinstance(value, str) else None
 
 
 def _finite(text: str | float) -> float | None:
@@ -264,7 +243,7 @@ def _finite(text: str | float) -> float | None:
 def _integer(value: Any, page: Page) -> int | None:
     """Return a number without decimals, to its last digit: an identifier may have more than a float has."""
     if isinstance(value, str):
-        exact = Decimal(_decimal(value) or "NaN")
+        exact = Decimal(decimal(value) or "NaN")
         number = int(exact) if exact.is_finite() and exact == exact.to_integral_value() else None
     else:
         found = value if isinstance(value, int) else _number(value, page)
