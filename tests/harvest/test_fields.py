@@ -224,6 +224,18 @@ def test_numbers_of_two_blocks_are_two(between: str, kind: str) -> None:
     assert said(html, {"n": {"select": "table", "type": kind}}) == [{"url": URL, "n": 12}]
 
 
+@pytest.mark.parametrize(("written", "text"), [("true", "true"), ("false", "false"), ("null", None)])
+@pytest.mark.parametrize("many", [False, True])
+def test_whether_something_holds_is_said_as_in_json(written: str, text: str | None, many: bool) -> None:
+    """It is a text, and no number."""
+    script = f'<script type="application/ld+json">{{"@type": "Article", "isAccessibleForFree": {written}}}</script>'
+    none: Any = [] if many else None
+    for kind in ("text", "number", "integer", "url"):
+        free = {"select": "json:Article.isAccessibleForFree", "type": kind, "many": many}
+        expected = none if kind != "text" or text is None else [text] if many else text
+        assert said(f"{script}<h1>x</h1>", {"free": free, "name": "h1"})[0]["free"] == expected
+
+
 @given(st.integers(-(1 << 63) + 1, (1 << 63) - 1), st.sampled_from(["{}", "{:,}", "{}.00", "no {} "]), st.booleans())
 def test_an_integer_keeps_every_digit(value: int, written: str, stated: bool) -> None:
     """Identifiers have more than a float has."""

@@ -274,9 +274,9 @@ def _behind(node: LexborNode, place: LexborNode, same: Collection[str] = ()) -> 
 
 
 def _text(value: Any, _: Page) -> str | None:
-    if isinstance(value, bool) or value is None or isinstance(value, dict | list):
+    if value is None or isinstance(value, dict | list):
         return None
-    text = str(value).replace("\0", "")  # no database takes it
+    text = (str(value).lower() if isinstance(value, bool) else str(value)).replace("\0", "")  # no database takes it
     return " ".join(text.split()).encode("utf-8", "replace").decode() or None
 
 
