@@ -161,7 +161,14 @@ def kinds(size: int) -> str:
     return "".join(f"<x{number}><a>x</a></x{number}>" for number in range(min(2 * size, 1_500))) * 2
 
 
-HOSTILE = [deep, wide, both, cells, classes, kinds]
+def ends(size: int) -> str:
+    """Blocks that end where others end, within elements that are no blocks."""
+    return (
+        "<span><div class=x>" * 90 + "<span><div><noscript>x</noscript></div></span>" * size + "<span><div>" * 90 + "x"
+    )
+
+
+HOSTILE = [deep, wide, both, cells, classes, kinds, ends]
 ORDINARY = st.sampled_from(
     [
         "a", "b", "p", "div", "td", "*", ".x", ".y", ".q", "h1", "#content", ":nth-child(2)", "td:nth-last-child(2n)",
@@ -187,6 +194,8 @@ def seconds(html: str, made: Extractor) -> float:
 @example(wide, ".q ~ p ~ p", "p ~ p")
 @example(cells, "td:nth-child(2)", "")
 @example(classes, ".q a", "")
+@example(ends, "div", "")
+@example(ends, "span", "div")
 @example(kinds, ":first-of-type ~ :last-of-type", "")
 def test_four_times_the_page_takes_no_more_than_eight_times_the_time(
     shape: Callable[[int], str], text: str, each: str
@@ -208,6 +217,9 @@ def test_four_times_the_page_takes_no_more_than_eight_times_the_time(
         (f"<div class='{'x ' * 50_000}'>" + "<a>x</a>" * 20_000, ".q a"),
         ("<div>" * 390 + "<i></i>" * 20_000, "div:has(b a)"),
         ("<div>" * 390 + "<i disabled>x</i>" * 60_000, "i:disabled"),
+        ("<div>" * 390 + "<i></i>" * 60_000, "div"),
+        ("<span><div>" * 190 + "<noscript><i>x</i></noscript>" * 20_000, "div, span"),
+        ("<div>" * 380 + "<noscript></noscript></div>" * 380 + "<br>" * 60_000, "div"),
     ],
 )
 def test_pages_made_against_selectors_take_no_longer_than_others(html: str, text: str) -> None:

@@ -25,7 +25,9 @@ class ExtractSection(Section):
     table: str = Field(description="Name of the table: its files are tables/NAME-*.parquet.")
     match: str = Field("", description="Only pages whose URL matches this RE2 expression; empty: all.")
     each: str = Field(
-        "", description="A CSS selector: the table has a row for each element that matches; empty: a row for each page."
+        "",
+        description="A CSS selector: a row for each element that matches; empty: a row for each page. Rows without any"
+        " value are left out.",
     )
     fields: dict[str, str | FieldSection] = Field(description="Columns: a selector, or a table with select and type.")
 

@@ -3,13 +3,16 @@
 An `Extractor` is made of an `[[extract]]` table of the settings, or of a class of fields (`fyke.Item`). The crawl asks
 it for every page it has parsed, `fyke extract` for pages from the archive. The same page gives the same rows.
 
+The text of an element is what a reader sees: without scripts and the like, and with white space where blocks, cells and
+lines begin and end.
+
 Invariant: whatever a page holds, rows come back, each with a value or None for every field, and of bounded size. A page
 with more is `cut`.
 """
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from decimal import Decimal
 from itertools import islice
@@ -27,7 +30,8 @@ from fyke.core.pace import breathe, in_haste
 from fyke.core.pages import HTML_TYPES, Page
 from fyke.core.urls import canonical
 from fyke.harvest.json_ld import as_list, json_ld, types_of
-from fyke.harvest.matching import Matcher
+from fyke.harvest.matching import LOOKS, Matcher
+from fyke.harvest.numerals import decimal
 from fyke.harvest.selectors import Selector
 
 MOST_ROWS = 10_000  # of a page
@@ -42,11 +46,14 @@ Row = tuple[Any, ...]
 T = TypeVar("T")
 
 _SELECT = re.compile(r"(.*?)(?:::(?:attr\(([\w:.-]+)\)|(text)))?", re.DOTALL)
-_NUMBER = re.compile(  # a plain blank parts only thousands, never two numbers
-    r"[-+−]?(?:\d{1,3}(?: \d{3}){1,9}(?! ?\d)(?:[.,]\d{1,20})?|(?:(?<![\w.,])[.,])?\d[\d.,'\u2019\u00a0\u202f]{0,40})"
+_PARTS = frozenset(  # tags of elements that begin and end with a line, or are cells or choices
+    {"address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details", "dialog", "dir"}
+    | {"div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6"}
+    | {"head", "header", "hgroup", "hr", "legend", "li", "listing", "main", "menu", "nav", "ol", "optgroup", "option"}
+    | {"p", "plaintext", "pre", "search", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title"}
+    | {"tr", "ul", "xmp"}
 )
-_WITH_EXPONENT = re.compile(r"(?<![\w.,])[-+−]?\d{1,40}(?:[.,]\d{1,20})?[eE][-+−]?\d{1,3}(?!\w|[.,]\d)")
-_GROUP = re.compile(r"[-+]?[1-9]\d{0,2}")  # before a comma that may part thousands
+_UNSEEN = frozenset({"script", "style", "template", "noscript", "iframe", "noembed", "noframes"})
 _TYPES = {FieldType.NUMBER: pa.float64(), FieldType.INTEGER: pa.int64()}
 
 
@@ -77,7 +84,6 @@ class Extractor:
         if root is None:
             return []
         room = _Allowance()
-        _part_lines(root, room)
         with closing(Matcher(root, lambda looks: room.take(NODE_CHARS * looks))) as matcher:
             found = self._found(matcher, root, page, room)
         page.cut |= room.is_cut
@@ -89,7 +95,7 @@ class Extractor:
         found: list[Row] = []
         for place in self._places(matcher, root, page, room) if self._each else [root]:
             values = tuple(
-                stated[field.name] if field.path else field.value(field.texts(matcher, place), page, room)
+                stated[field.name] if field.path else field.value(field.texts(matcher, place, room), page, room)
                 for field in self._fields
             )
             if any(value not in (None, []) for value in values):
@@ -148,10 +154,10 @@ class _Column:
         values = (value for value in (read(one, page) for one in room.within(said)) if value is not None)
         return room.first(values, MOST_VALUES) if self._many else next(values, None)
 
-    def texts(self, matcher: Matcher, place: LexborNode) -> Iterator[Any]:
+    def texts(self, matcher: Matcher, place: LexborNode, room: "_Allowance") -> Iterator[Any]:
         """Yield the texts of the field in `place`."""
         for node in matcher.find(self._css, place) if self._css else [place]:
-            yield node.attributes.get(self._attribute) if self._attribute else node.text()
+            yield node.attributes.get(self._attribute) if self._attribute else _said(node, room)
 
 
 class _Allowance:
@@ -187,16 +193,6 @@ class _Allowance:
             yield text or one
 
 
-def _part_lines(root: LexborNode, room: _Allowance) -> None:
-    """Put a blank behind each `<br>` that has none, so that the words around it stay apart."""
-    for line in root.css("br"):
-        if not room.take(NODE_CHARS):
-            return
-        behind = line.next
-        if behind is not None and not (behind.tag == "-text" and (behind.text_content or "")[:1].isspace()):
-            line.insert_after(" ")
-
-
 def _section(field: str | FieldSection) -> FieldSection:
     return FieldSection(select=field) if isinstance(field, str) else field
 
@@ -216,37 +212,74 @@ def _chars_of(value: Any) -> int:
     return NODE_CHARS + (len(value) if isinstance(value, str) else 0)
 
 
+# -- texts ---------------------------------------------------------------------------------------------
+
+
+def _said(node: LexborNode, room: _Allowance) -> str:
+    """Return the text of `node` as far as values have it, with an end of line where blocks and cells begin and end."""
+    said: list[str] = []
+    chars = 0
+    ends: set[int] = set()  # the ids of nodes before which a block ends
+    for one in _seen(node, room):
+        if one.mem_id in ends:
+            said.append("\n")
+        tag = one.tag
+        if tag == "-text":
+            said.append(one.text_content or "")
+            chars += len(said[-1])
+            if chars > MOST_CHARS:
+                break
+        elif tag in _PARTS:
+            said.append("\n")
+            ends.add(_behind(one, node, _PARTS))
+    return "".join(said)
+
+
+def _seen(node: LexborNode, room: _Allowance) -> Iterator[LexborNode]:
+    """Yield the nodes in `node` in the order of the page, without those that no reader of it sees."""
+    looks, next_id = 0, 0
+    for one in islice(node.traverse(include_text=True), 1, None):
+        looks += 1
+        if looks == LOOKS:
+            if not room.take(NODE_CHARS * looks):
+                return
+            looks = 0
+        if next_id in (0, one.mem_id):
+            next_id = 0
+            yield one
+            if one.tag in _UNSEEN:
+                next_id = _behind(one, node)
+                if not next_id:
+                    break
+    room.take(NODE_CHARS * looks)
+
+
+def _behind(node: LexborNode, place: LexborNode, same: Collection[str] = ()) -> int:
+    """Return the id of the node behind `node` and what is in it, 0 if there is none in `place`, or if an element with a
+    tag of `same` ends there too."""
+    behind = node.next
+    while behind is None:
+        up = node.parent
+        if up is None or up.mem_id == place.mem_id or up.tag in same:
+            return 0
+        node, behind = up, up.next
+    return behind.mem_id
+
+
 # -- values --------------------------------------------------------------------------------------------
 
 
 def _text(value: Any, _: Page) -> str | None:
-    if isinstance(value, bool) or value is None or isinstance(value, dict | list):
+    if value is None or isinstance(value, dict | list):
         return None
-    text = str(value).replace("\0", "")  # no database takes it
+    text = (str(value).lower() if isinstance(value, bool) else str(value)).replace("\0", "")  # no database takes it
     return " ".join(text.split()).encode("utf-8", "replace").decode() or None
 
 
 def _number(value: Any, _: Page) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _finite(value)
-    return _finite(_decimal(value)) if isinstance(value, str) else None
-
-
-def _decimal(text: str) -> str:
-    """Return the first number in `text` with a point before its decimals; empty if there is none. 1,299.00 and 1.299,00
-    are the same; a comma before three digits parts thousands, where thousands may be parted."""
-    match = _NUMBER.search(text)
-    if match is None:
-        return ""
-    if (scientific := _WITH_EXPONENT.match(text, match.start())) is not None:
-        return scientific[0].replace("−", "-").replace(",", ".")
-    digits = re.sub(r"[ '\u2019\u00a0\u202f]", "", match[0]).replace("−", "-").rstrip(".,")
-    last = max(digits.rfind("."), digits.rfind(","))
-    whole, mark, part = digits[:last], digits[last : last + 1], digits[last + 1 :]
-    grouped = digits.count(mark) > 1 if mark else False
-    if last < 0 or grouped or (mark == "," and len(part) == 3 and _GROUP.fullmatch(whole)):
-        return re.sub(r"[.,]", "", digits)
-    return re.sub(r"[.,]", "", whole) + "." + part
+    return _finite(decimal(value)) if isinstance(value, str) else None
 
 
 def _finite(text: str | float) -> float | None:
@@ -260,7 +293,7 @@ def _finite(text: str | float) -> float | None:
 def _integer(value: Any, page: Page) -> int | None:
     """Return a number without decimals, to its last digit: an identifier may have more than a float has."""
     if isinstance(value, str):
-        exact = Decimal(_decimal(value) or "NaN")
+        exact = Decimal(decimal(value) or "NaN")
         number = int(exact) if exact.is_finite() and exact == exact.to_integral_value() else None
     else:
         found = value if isinstance(value, int) else _number(value, page)
