@@ -164,7 +164,8 @@ def _filters(directory: CrawlDirectory, config: Config) -> Filters:
 
 
 def _visits(rows: list[dict[str, Any]]) -> list[str]:
-    """Say how often a page visited more than once was visited, and when its content changed."""
+    """Say how often a page that was asked for more than once was visited, and when its content changed."""
+    rows = [row for row in rows if row["address"]]
     if len(rows) < 2:
         return []
     contents = [row for row in rows if row["outcome"] in ("ok", "too_large") and row["detail"] != SAME_TEXT]

@@ -167,6 +167,16 @@ def test_a_pass_over_all_pages_asks_for_those_that_are_gone(tmp_path: Path) -> N
     assert outcomes(into)["p5"][-1] == "ok"
 
 
+def test_what_robots_txt_forbids_was_never_visited_whatever_asks_again(tmp_path: Path) -> None:
+    into, config = tmp_path / "crawl", settings(tmp_path)
+    with small_site(4) as site:
+        site.answers["/robots.txt"] = (200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /p2\n")
+        for again in ([site.url], ["--again"], ["--again"]):
+            assert crawl(into, config, *again).status == 0
+        told = {page: fyke("why", str(into), f"{site.url}{page}").stdout for page in ("p1", "p2")}
+    assert "visited 3 times" in told["p1"] and "visited" not in told["p2"].partition("\n")[2], told
+
+
 def assert_changes_are_told(into: Path, tmp_path: Path, between: str) -> None:
     for kind, read in (("jsonl", partial(map, json.loads)), ("csv", csv.DictReader)):
         out = tmp_path / f"changes.{kind}"
