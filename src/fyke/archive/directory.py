@@ -224,10 +224,7 @@ class CrawlDirectory:
     def settings_digests(self) -> dict[str, int]:
         """Return what a checkpoint remembers of `fyke.toml`: digests of the file, and of the settings that make it this
         crawl."""
-        config = self.config()
-        same = {key: getattr(config.crawl, key) for key in SAME_CRAWL if key not in EDITED}
-        words = repr((same, config.extract)).encode()
-        return {"file": xxh3_64_intdigest(self.settings.read_bytes()), "crawl": xxh3_64_intdigest(words)}
+        return {"file": xxh3_64_intdigest(self.settings.read_bytes()), "crawl": crawl_digest(self.config())}
 
     def settings_differ(self, saved: Mapping[str, Any]) -> bool:
         """Return whether `fyke.toml` is not as the checkpoint `saved` knows it. Raises OtherCrawl if that makes it
@@ -312,6 +309,12 @@ class CrawlDirectory:
                     f"{self.path} holds another crawl ({key} = {literal(before[key])}, not {literal(now[key])}): choose"
                     f" another folder with --into, or resume that one with fyke crawl --into {self.path}{edited}"
                 )
+
+
+def crawl_digest(config: Config) -> int:
+    """Return a digest of the settings that make it this crawl, and that nobody may edit."""
+    same = {key: getattr(config.crawl, key) for key in SAME_CRAWL if key not in EDITED}
+    return xxh3_64_intdigest(repr((same, config.extract)).encode())
 
 
 def room_bytes(folder: Path) -> int:

@@ -283,11 +283,11 @@ def copy(
     """Copy finished files into an object store or a folder.
 
     It sends only new files, and reads each back to compare. The crawl may be running. Finished files are closed WARC
-    files with their indexes, tables, exports, settings and seeds. If it is killed, the same command goes on. Give
-    credentials as for the store's own tools, for instance in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
-    AWS_ENDPOINT.
+    files with their indexes, tables, exports, settings and seeds. If it is killed, the same command goes on. A TARGET
+    with another crawl is refused. Give credentials as for the store's own tools, for instance in AWS_ACCESS_KEY_ID,
+    AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT.
 
-    Exit status: 0 all is copied, 1 all except files that are lost or damaged.
+    Exit status: 0 all is copied, 1 all except files that are lost or damaged, 3 TARGET holds another crawl.
     """
     done = rooms.copying.copy(rooms.directory.CrawlDirectory(directory), target, Reporter(stderr=True))
     if as_json:
