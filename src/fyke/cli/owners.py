@@ -141,7 +141,9 @@ def cloak(
 
 
 def _check_name(crawled: "rooms.directory.CrawlDirectory", name: str) -> None:
-    """Refuse a `name` that cannot be added to the crawler's own."""
+    """Refuse a `name` that cannot be added to the crawler's own, or would add nothing."""
+    if not name.strip():
+        raise ConfigurationError("--as is empty: name the client to measure with, such as the User-Agent of a browser")
     try:
         rooms.cloaking.turn_settings(crawled.config(), [], name)
     except ConfigurationError as error:
