@@ -183,7 +183,7 @@ class CrawlDirectory:
         with self._writing():
             self.path.mkdir(parents=True, exist_ok=True)
             if not self.holds_crawl and not self._barely_begun():
-                other = f"{self.path} is not empty and holds no crawl"
+                other = f"{self.path} is not empty and holds no crawl: empty it"
                 raise DirectoryError(f"{self.settings_gone or other}, or choose another folder with --into")
 
     @contextmanager
