@@ -128,6 +128,23 @@ def test_a_twin_that_went_on_by_itself_is_another(crawled: Path, tmp_path: Path)
     refused(twin, target, f"holds another crawl (warc/{last.name}")
 
 
+def test_a_copy_is_whole_without_state(crawled: Path, tmp_path: Path) -> None:
+    """A check says that it has none, and finds faults as in a crawl; a copy may also be moved."""
+    target, moved = tmp_path / "copy", tmp_path / "moved"
+    there = shutil.copytree(crawled, tmp_path / "there")
+    copied(there, str(target))
+    checked = fyke("check", str(target))
+    assert checked.returncode == 0 and f"{target}: a copy, without the crawl's state; " in checked.stdout, checked
+    assert fyke("move", str(target), str(moved)).returncode == 0
+    assert copied(there, str(moved))["new"] == 0
+    first = min(moved.glob("warc/*.warc.gz"))
+    first.write_bytes(first.read_bytes()[:-1])
+    checked = fyke("check", str(moved))
+    assert checked.returncode == 1 and first.name in checked.stdout
+    shutil.rmtree(there / "state")
+    assert "the state is gone" in fyke("check", str(there)).stdout
+
+
 def test_a_crawl_that_goes_on_is_copied_to_its_own_copy(crawled: Path, tmp_path: Path) -> None:
     """What the copy had was less, or was cut, and `deny` may be edited."""
     there, target = shutil.copytree(crawled, tmp_path / "there"), tmp_path / "copy"

@@ -149,6 +149,11 @@ class CrawlDirectory:
     def holds_crawl(self) -> bool:
         return self.settings.is_file()
 
+    @property
+    def is_copy(self) -> bool:
+        """True if `fyke copy` made the folder: it leaves the state out, and gives every file a checksum."""
+        return checksum_path(self.settings).is_file() and not any(self.state.glob("shard-*/manifest-*"))
+
     def config(self) -> Config:
         """Return what was asked of the crawl here. Raises NotACrawl."""
         if not self.holds_crawl:

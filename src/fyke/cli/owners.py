@@ -204,7 +204,8 @@ def check(
         for fault in faults:
             say(f"{fault.place}: {fault.what}")
         counted = rooms.quantities.counted
-        say(f"{directory}: {counted(progress.steps, 'record')} checked, {counted(len(faults), 'fault')}")
+        copy = "a copy, without the crawl's state; " if crawled.is_copy else ""
+        say(f"{directory}: {copy}{counted(progress.steps, 'record')} checked, {counted(len(faults), 'fault')}")
     if faults:
         raise typer.Exit(1)
 

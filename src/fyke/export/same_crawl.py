@@ -27,7 +27,7 @@ NAME_ANOTHER = "name another folder"
 def require_own(directory: CrawlDirectory, target: str, store: Any, there: Mapping[str, int]) -> None:
     """Raise OtherCrawl if `store`, which has files of these sizes `there`, holds files of another crawl than
     `directory`, or is itself a crawl's directory."""
-    if any(name.startswith("state/") for name in there):
+    if any(name.startswith("state/") and "/manifest-" in name for name in there):
         raise OtherCrawl(f"{target} is the directory of a crawl, not a copy of one: {NAME_ANOTHER}")
     if other := _of_another(directory.path, store, there):
         raise OtherCrawl(f"{target} holds another crawl ({other} there is not of this one): {NAME_ANOTHER}")
