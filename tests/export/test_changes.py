@@ -1,7 +1,9 @@
 """What has become of a page is the difference of what it was and what it is, however often it changed between."""
 
+import csv
 import io
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from rich.console import Console
 from export.crawls import lines
 from fyke.export import Format, export
 from fyke.export.changes import ROW, Change, of_pages
-from search.archives import Archive
+from search.archives import Answer, Archive
 from search.webs import history
 
 # (page, what it held, 0: nothing; whether it was found as it was, and whether it then asks not to be indexed)
@@ -85,3 +87,23 @@ def test_who_applies_the_changes_has_what_an_export_holds(
     now = {entry["url"]: entry for entry in exported("now")}
     made.close()
     assert {url: entry["text"] for url, entry in kept.items()} == {url: entry["text"] for url, entry in now.items()}
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_both_forms_agree_on_a_page_that_now_says_noindex(everything: bool, tmp_path: Path) -> None:
+    """It is gone, unless such pages are asked for too."""
+    made, asks, text = Archive(tmp_path / "crawl"), "<meta name=robots content=noindex>", "<p>Some words to read.</p>"
+    made.visit("http://a.example/1", Answer(text))
+    since = datetime.fromtimestamp(made.now + 0.5, UTC)
+    made.visit("http://a.example/1", Answer(asks + text))
+    made.visit("http://a.example/2", Answer(f"{asks}<p>Never to be indexed.</p>"))
+    made.close()
+
+    def told(kind: Format, out: Path) -> Path:
+        export(made.folder, kind, out, Console(file=io.StringIO()), everything=everything, since=since, changes=True)
+        return out
+
+    with told(Format.CSV, tmp_path / "x.csv").open() as file:
+        rows = {row["url"]: row["change"] for row in csv.DictReader(file)}
+    assert rows == {entry["url"]: entry["change"] for entry in lines(told(Format.JSONL, tmp_path / "x.jsonl"))}
+    assert rows["http://a.example/1"] == ("changed" if everything else "gone") and len(rows) == 1 + everything

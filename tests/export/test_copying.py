@@ -76,6 +76,93 @@ def test_into_a_folder(crawled: Path, tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 1 and not (tmp_path / "other" / "tables" / victim.name).exists()
 
 
+def other_crawl(folder: Path) -> Path:
+    """Another crawl of the same site, in a folder of the same name as that of `crawled`."""
+    with small_site(pages=20) as site:
+        config = settings(folder, store={"warc_bytes": 10_000, "table_rows": 8})
+        assert crawl(folder / "there", config, site.url).status == 0
+    return folder / "there"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def refused(crawled: Path, target: Path | str, *words: str) -> None:
+    """It is told in a line, and the target is as it was."""
+    before = contents(target) if isinstance(target, Path) else {}
+    done = fyke("copy", str(crawled), str(target))
+    assert done.returncode == 3 and len(done.stderr.splitlines()) == 1, done
+    assert all(word in done.stderr for word in (str(target), *words, "name another folder")), done.stderr
+    assert not isinstance(target, Path) or contents(target) == before
+
+
+def test_what_is_of_another_crawl_stays(crawled: Path, tmp_path: Path) -> None:
+    """Whether they closed an archive file, only a table of pages, or nothing yet when they were copied."""
+    other, target = other_crawl(tmp_path), tmp_path / "copy"
+    refused(crawled, other, "is the directory of a crawl")
+    copied(other, str(target))
+    (target / "fyke.toml.xxh3#1").write_bytes(b"half")
+    refused(crawled, target, "holds another crawl (warc/fyke-there-00000.warc.gz")
+    renamed = next(iter(sorted(target.glob("warc/*.warc.gz"))))
+    for path in sorted((target / "warc").iterdir()):
+        path.rename(path.with_name(path.name.replace("-there-", "-elsewhere-")))
+    refused(crawled, target, "holds another crawl (warc/fyke-elsewhere-00000.warc.gz")
+    assert not renamed.exists()
+    shutil.rmtree(target / "warc")
+    refused(crawled, target, "holds another crawl (tables/pages-00000.parquet")
+    shutil.rmtree(target / "tables")
+    refused(crawled, target, "holds another crawl (fyke.toml")
+    (target / "fyke.toml").write_text("[mine]\nnot = 'yours'\n")
+    refused(crawled, target, "holds another crawl (fyke.toml")
+    copied(other, str(tmp_path / "second"))
+
+
+def test_a_twin_that_went_on_by_itself_is_another(crawled: Path, tmp_path: Path) -> None:
+    """Its first files are those of the crawl that it was."""
+    twin, target = shutil.copytree(crawled, tmp_path / "there"), tmp_path / "copy"
+    copied(crawled, str(target))
+    last = max(twin.glob("warc/*.warc.gz"))
+    last.write_bytes(next(iter(sorted(twin.glob("warc/*.warc.gz")))).read_bytes())
+    (twin / "warc" / f"{last.name}.xxh3").write_text("XXH3 of another")
+    refused(twin, target, f"holds another crawl (warc/{last.name}")
+
+
+def test_a_copy_is_whole_without_state(crawled: Path, tmp_path: Path) -> None:
+    """A check says that it has none, and finds faults as in a crawl; a copy may also be moved."""
+    target, moved = tmp_path / "copy", tmp_path / "moved"
+    there = shutil.copytree(crawled, tmp_path / "there")
+    copied(there, str(target))
+    checked = fyke("check", str(target))
+    assert checked.returncode == 0 and f"{target}: a copy, without the crawl's state; " in checked.stdout, checked
+    assert fyke("move", str(target), str(moved)).returncode == 0
+    assert copied(there, str(moved))["new"] == 0
+    first = min(moved.glob("warc/*.warc.gz"))
+    first.write_bytes(first.read_bytes()[:-1])
+    checked = fyke("check", str(moved))
+    assert checked.returncode == 1 and first.name in checked.stdout
+    shutil.rmtree(there / "state")
+    assert "the state is gone" in fyke("check", str(there)).stdout
+
+
+def test_a_crawl_that_goes_on_is_copied_to_its_own_copy(crawled: Path, tmp_path: Path) -> None:
+    """What the copy had was less, or was cut, and `deny` may be edited."""
+    there, target = shutil.copytree(crawled, tmp_path / "there"), tmp_path / "copy"
+    asked = there / "fyke.toml"
+    copied(there, str(target))
+    asked.write_text(asked.read_text().replace("deny = []", 'deny = ["x"]'))
+    assert copied(there, str(target))["new"] == 1
+    for lacking in ("warc/*-0000[1-9].*", "warc/*", "[wt]a*/*"):
+        for path in target.glob(lacking):
+            path.unlink()
+        assert copied(there, str(target))["new"] > 0
+        assert copied(there, str(target))["new"] == 0
+    first = min(target.glob("warc/*.warc.gz"))
+    first.write_bytes(first.read_bytes()[:-100])
+    first.with_name(f"{first.name}.xxh3").unlink()  # killed before it was written
+    assert copied(there, str(target))["new"] == 1
+
+
 def test_what_a_killed_copy_left_goes(crawled: Path, tmp_path: Path) -> None:
     """A store of files gathers what comes under another name, with a number behind it."""
     target = tmp_path / "copy"
@@ -183,6 +270,11 @@ def test_into_a_bucket(crawled: Path, bucket: str) -> None:
     assert copied(crawled, bucket)["new"] == 0
     listing = urlopen(f"{os.environ['AWS_ENDPOINT']}/pond?list-type=2", timeout=15).read().decode()
     assert listing.count("<Key>crawls/there/") == 2 * first["files"]
+
+
+def test_a_bucket_of_another_crawl(crawled: Path, bucket: str, tmp_path: Path) -> None:
+    copied(other_crawl(tmp_path), bucket)
+    refused(crawled, bucket, "holds another crawl (warc/fyke-there-00000.warc.gz")
 
 
 def test_into_a_container(crawled: Path, container: str) -> None:

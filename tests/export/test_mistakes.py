@@ -26,6 +26,10 @@ USAGE, DIRECTORY, FULL = 2, 3, 4
         (["@", "--to", "parquet", "--out", "@/tables/mine"], ["tables", "belongs to the crawl"]),
         (["@", "--to", "wacz", "--out", "@/warc/x.wacz"], ["warc", "belongs to the crawl"]),
         (["@", "--to", "csv", "--out", "!/mine.csv"], ["mine.csv", "already"]),
+        (["@", "--to", "markdown", "--out", "."], [". exists already", "choose another place"]),
+        (["@", "--to", "parquet", "--out", "/"], ["/ exists already"]),
+        (["@", "--to", "links", "--out", ".."], [".. exists already"]),
+        (["@", "--to", "links", "--out", ""], ["--out': it is empty"]),
         (["@", "--to", "csv", "--out", "!/x.csv", "--since", ""], ["--since", "2026-01-31"]),
     ],
 )

@@ -285,7 +285,7 @@ def test_a_crawl_that_runs_is_not_measured(tmp_path: Path) -> None:
     os.close(held)
 
 
-@pytest.mark.parametrize("name", ["\u00e9", "a\nb"])
+@pytest.mark.parametrize("name", ["\u00e9", "a\nb", "", " "])
 def test_a_name_that_cannot_be_sent_begins_nothing(tmp_path: Path, name: str) -> None:
     directory = CrawlDirectory(tmp_path)
     with directory.recorded(Config.model_validate({"crawl": {"seeds": ["http://a.example/"]}})):

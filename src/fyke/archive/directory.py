@@ -149,6 +149,11 @@ class CrawlDirectory:
     def holds_crawl(self) -> bool:
         return self.settings.is_file()
 
+    @property
+    def is_copy(self) -> bool:
+        """True if `fyke copy` made the folder: it leaves the state out, and gives every file a checksum."""
+        return checksum_path(self.settings).is_file() and not any(self.state.glob("shard-*/manifest-*"))
+
     def config(self) -> Config:
         """Return what was asked of the crawl here. Raises NotACrawl."""
         if not self.holds_crawl:
@@ -183,7 +188,7 @@ class CrawlDirectory:
         with self._writing():
             self.path.mkdir(parents=True, exist_ok=True)
             if not self.holds_crawl and not self._barely_begun():
-                other = f"{self.path} is not empty and holds no crawl"
+                other = f"{self.path} is not empty and holds no crawl: empty it"
                 raise DirectoryError(f"{self.settings_gone or other}, or choose another folder with --into")
 
     @contextmanager
@@ -224,10 +229,7 @@ class CrawlDirectory:
     def settings_digests(self) -> dict[str, int]:
         """Return what a checkpoint remembers of `fyke.toml`: digests of the file, and of the settings that make it this
         crawl."""
-        config = self.config()
-        same = {key: getattr(config.crawl, key) for key in SAME_CRAWL if key not in EDITED}
-        words = repr((same, config.extract)).encode()
-        return {"file": xxh3_64_intdigest(self.settings.read_bytes()), "crawl": xxh3_64_intdigest(words)}
+        return {"file": xxh3_64_intdigest(self.settings.read_bytes()), "crawl": crawl_digest(self.config())}
 
     def settings_differ(self, saved: Mapping[str, Any]) -> bool:
         """Return whether `fyke.toml` is not as the checkpoint `saved` knows it. Raises OtherCrawl if that makes it
@@ -312,6 +314,12 @@ class CrawlDirectory:
                     f"{self.path} holds another crawl ({key} = {literal(before[key])}, not {literal(now[key])}): choose"
                     f" another folder with --into, or resume that one with fyke crawl --into {self.path}{edited}"
                 )
+
+
+def crawl_digest(config: Config) -> int:
+    """Return a digest of the settings that make it this crawl, and that nobody may edit."""
+    same = {key: getattr(config.crawl, key) for key in SAME_CRAWL if key not in EDITED}
+    return xxh3_64_intdigest(repr((same, config.extract)).encode())
 
 
 def room_bytes(folder: Path) -> int:

@@ -145,12 +145,13 @@ def _check_parts(directory: CrawlDirectory, progress: Tell) -> Iterator[Fault]:
         else:
             states.append(state)
             yield from _check_journals(part, state)
-            if not state and had_state(part):
+            if not state and had_state(part) and not directory.is_copy:
                 yield Fault(part.place(part.shard), "there is an archive but no manifest: the state is gone")
         yield from _check_state(part)
         yield from (Fault(part.place(path), what) for path, what in hosts_faults(part))
     lengths, passes = archive_lengths(directory, *states), [begun_passes(state.get("again", {})) for state in states]
-    yield from check_archive(directory.path, lengths, passes=passes, progress=progress)
+    once = not directory.is_copy  # which passes there were is in the state
+    yield from check_archive(directory.path, lengths, once=once, passes=passes, progress=progress)
 
 
 def archive_lengths(directory: CrawlDirectory, *states: dict[str, Any]) -> dict[str, int]:

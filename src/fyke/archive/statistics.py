@@ -22,7 +22,7 @@ class PassFound(NamedTuple):
     unchanged: int = 0  # pages, as are the next three
     changed: int = 0
     new: int = 0
-    gone: int = 0  # a 404 or 410, twice in a row in a crawl that never ends
+    gone: int = 0  # with a 404 or 410 for the second visit in a row; counted when that is found
     requests: int = 0
     bytes: int = 0  # of their answers: heads and bodies
     forever: bool = False

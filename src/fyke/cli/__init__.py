@@ -12,7 +12,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from io import TextIOWrapper
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -48,7 +47,6 @@ def main() -> None:
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a home that it cannot write and does not need
     try:
         _check_letters(sys.argv[1:])
-        _check_paths(sys.argv[1:])
         sys.exit(_status())
     except FykeError as error:
         _complain(str(error), error.exit_status)
@@ -98,17 +96,6 @@ def _check_letters(arguments: Sequence[str]) -> None:
         except UnicodeDecodeError:
             shown = os.fsencode(argument).decode(errors="backslashreplace")
             raise ConfigurationError(f"{shown} is not UTF-8: rename the file or folder, or choose another") from None
-
-
-def _check_paths(arguments: Sequence[str]) -> None:
-    """Refuse an empty path, as of a variable that is not set, because it would mean the current folder."""
-    for option, what in (
-        ("--into", "a folder; the current one is --into ."),
-        ("--config", "a file"),
-        ("--seeds", "a file"),
-    ):
-        if f"{option}=" in arguments or (option, "") in pairwise(arguments):
-            raise ConfigurationError(f"{option} is empty: name {what}")
 
 
 def _complain(text: str, status: int) -> NoReturn:

@@ -21,6 +21,18 @@ app = typer.Typer(
 )
 
 
+def not_empty(text: str) -> str:
+    """Return the path that was typed. An empty one, as of a variable that is not set, would mean the current folder."""
+    if not text:
+        raise typer.BadParameter("it is empty: name a file or folder (. is the current one)")
+    return text
+
+
+def path(text: str) -> Path:
+    """Return `text` as the path of an option or argument."""
+    return Path(not_empty(text))
+
+
 def of_this_format(folder: Path) -> Path:
     """Return `folder`. Raises OtherVersion if it holds a crawl that this Fyke cannot read."""
     rooms.directory.require_format(folder)
@@ -28,7 +40,7 @@ def of_this_format(folder: Path) -> Path:
 
 
 Folder = Annotated[
-    Path, typer.Argument(help="The directory of a crawl.", metavar="DIR", readable=False, callback=of_this_format)
+    Path, typer.Argument(help="The directory of a crawl.", metavar="DIR", parser=path, callback=of_this_format)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 

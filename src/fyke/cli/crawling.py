@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from fyke.cli import rooms
-from fyke.cli.app import AsJson, app, asked_by
+from fyke.cli.app import AsJson, app, asked_by, not_empty, path
 from fyke.cli.console import Reporter, print_json, say_aside
 from fyke.core.choices import Scope
 from fyke.core.errors import EXIT_INTERRUPTED, EXIT_NO_PAGE, ConfigurationError, Stopped
@@ -18,10 +18,15 @@ class CrawlArguments:
     """The options of `crawl`, as they are typed."""
 
     urls: Annotated[list[str] | None, typer.Argument(help="URLs where the crawl begins.", metavar="URL...")] = None
-    into: Annotated[Path | None, typer.Option(help="The crawl's directory; if it holds a crawl, that goes on.")] = None
+    into: Annotated[
+        Path | None,
+        typer.Option(help="The crawl's directory; if it holds a crawl, that goes on.", metavar="DIR", parser=path),
+    ] = None
     seeds: Annotated[
         list[str] | None,
-        typer.Option(help="Also begin at the URLs in this file, see above; -: standard input.", metavar="FILE"),
+        typer.Option(
+            help="Also begin at the URLs in this file, see above; -: standard input.", metavar="FILE", parser=not_empty
+        ),
     ] = None
     scope: Annotated[
         Scope | None,
@@ -53,9 +58,14 @@ class CrawlArguments:
     )
     rewrite: Annotated[
         Path | None,
-        typer.Option(help="Rewrite links by the rules in this file, which fyke rewrite wrote.", metavar="FILE"),
+        typer.Option(
+            help="Rewrite links by the rules in this file, which fyke rewrite wrote.", metavar="FILE", parser=path
+        ),
     ] = None
-    config: Annotated[Path | None, typer.Option(help="A file of settings, written like a crawl's fyke.toml.")] = None
+    config: Annotated[
+        Path | None,
+        typer.Option(help="A file of settings, written like a crawl's fyke.toml.", metavar="FILE", parser=path),
+    ] = None
     user_agent: Annotated[str | None, typer.Option(help="The crawler's name, also for the rules of robots.txt.")] = None
     contact: Annotated[
         str | None, typer.Option(help="URL or e-mail address for owners of sites, sent with every request.")

@@ -141,7 +141,9 @@ def cloak(
 
 
 def _check_name(crawled: "rooms.directory.CrawlDirectory", name: str) -> None:
-    """Refuse a `name` that cannot be added to the crawler's own."""
+    """Refuse a `name` that cannot be added to the crawler's own, or would add nothing."""
+    if not name.strip():
+        raise ConfigurationError("--as is empty: name the client to measure with, such as the User-Agent of a browser")
     try:
         rooms.cloaking.turn_settings(crawled.config(), [], name)
     except ConfigurationError as error:
@@ -202,7 +204,8 @@ def check(
         for fault in faults:
             say(f"{fault.place}: {fault.what}")
         counted = rooms.quantities.counted
-        say(f"{directory}: {counted(progress.steps, 'record')} checked, {counted(len(faults), 'fault')}")
+        copy = "a copy, without the crawl's state; " if crawled.is_copy else ""
+        say(f"{directory}: {copy}{counted(progress.steps, 'record')} checked, {counted(len(faults), 'fault')}")
     if faults:
         raise typer.Exit(1)
 

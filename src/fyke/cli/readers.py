@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from fyke.cli import rooms
-from fyke.cli.app import AsJson, Folder, app, of_this_format
+from fyke.cli.app import AsJson, Folder, app, not_empty, of_this_format, path
 from fyke.cli.console import AnswerOutput, Reporter, kept_back, print_json, say, say_aside
 from fyke.core.errors import ConfigurationError
 from fyke.core.memory import let_go_of_libraries
@@ -75,7 +75,7 @@ def search(
     query: Annotated[list[str], typer.Argument(metavar="QUERY...", help="Words and operators, see above.")],
     limit: Annotated[int, typer.Option(help="Number of pages to list.", min=1)] = 10,
     offset: Annotated[int, typer.Option(help="Number of pages to skip, from the best one on.", min=0)] = 0,
-    also: Annotated[list[Path] | None, typer.Option(help="Search this crawl too.", metavar="DIR")] = None,
+    also: Annotated[list[Path] | None, typer.Option(help="Search this crawl too.", metavar="DIR", parser=path)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the pages that answer a query.
@@ -103,7 +103,9 @@ def search(
 @app.command()
 def report(
     directory: Folder,
-    out: Annotated[Path | None, typer.Option(help="The HTML file.  [default: DIR/report.html]", metavar="FILE")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The HTML file.  [default: DIR/report.html]", metavar="FILE", parser=path)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Describe a crawl in one HTML file that can be mailed.
@@ -156,7 +158,7 @@ def export(
     directory: Folder,
     to: Annotated[str, typer.Option(help="See above.", metavar="FORMAT")],
     out: Annotated[
-        Path | None, typer.Option(help="File or folder to make.  [default: in DIR/export]", metavar="PATH")
+        Path | None, typer.Option(help="File or folder to make.  [default: in DIR/export]", metavar="PATH", parser=path)
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Include the text of exact copies, and pages that say noindex.")
@@ -221,11 +223,12 @@ def _time(text: str | None) -> datetime | None:
 def extract(
     directory: Folder,
     config: Annotated[
-        Path | None, typer.Option(help="A file with [[extract]] tables.  [default: DIR/fyke.toml]", metavar="FILE")
+        Path | None,
+        typer.Option(help="A file with [[extract]] tables.  [default: DIR/fyke.toml]", metavar="FILE", parser=path),
     ] = None,
     to: Annotated[str, typer.Option(help="parquet, jsonl, or a database, see above.", metavar="TARGET")] = "parquet",
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the files.  [default: DIR/extracted]", metavar="DIR")
+        Path | None, typer.Option(help="Folder for the files.  [default: DIR/extracted]", metavar="DIR", parser=path)
     ] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Add rows to a database while the crawl makes them.")
@@ -279,17 +282,19 @@ def extract(
 @app.command()
 def copy(
     directory: Folder,
-    target: Annotated[str, typer.Argument(help="A folder, or s3://, gs:// or az://BUCKET/PREFIX.", metavar="TARGET")],
+    target: Annotated[
+        str, typer.Argument(help="A folder, or s3://, gs:// or az://BUCKET/PREFIX.", metavar="TARGET", parser=not_empty)
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Copy finished files into an object store or a folder.
 
     It sends only new files, and reads each back to compare. The crawl may be running. Finished files are closed WARC
-    files with their indexes, tables, exports, settings and seeds. If it is killed, the same command goes on. Give
-    credentials as for the store's own tools, for instance in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
-    AWS_ENDPOINT.
+    files with their indexes, tables, exports, settings and seeds. If it is killed, the same command goes on. A TARGET
+    with another crawl is refused. Give credentials as for the store's own tools, for instance in AWS_ACCESS_KEY_ID,
+    AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT.
 
-    Exit status: 0 all is copied, 1 all except files that are lost or damaged.
+    Exit status: 0 all is copied, 1 all except files that are lost or damaged, 3 TARGET holds another crawl.
     """
     done = rooms.copying.copy(rooms.directory.CrawlDirectory(directory), target, Reporter(stderr=True))
     if as_json:
@@ -302,7 +307,9 @@ def copy(
 @app.command()
 def move(
     directory: Folder,
-    target: Annotated[Path, typer.Argument(help="A folder that is empty or does not exist.", metavar="TARGET")],
+    target: Annotated[
+        Path, typer.Argument(help="A folder that is empty or does not exist.", metavar="TARGET", parser=path)
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Move a crawl's directory, on this disk or to another.
@@ -344,7 +351,7 @@ def _complain_of_unreadable(directory: Path, count: int, mend: str) -> None:
 
 @app.command()
 def serve(
-    directories: Annotated[list[Path], typer.Argument(help="Directories of crawls.", metavar="DIR...")],
+    directories: Annotated[list[Path], typer.Argument(help="Directories of crawls.", metavar="DIR...", parser=path)],
     port: Annotated[int, typer.Option(help="Port to listen on; 0: any free port.", min=0, max=65535)] = 8080,
     host: Annotated[
         str, typer.Option(help="Address to listen on; 0.0.0.0: all addresses of this machine.")

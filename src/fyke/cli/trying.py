@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from fyke.cli import rooms
-from fyke.cli.app import AsJson, app, asked_by
+from fyke.cli.app import AsJson, app, asked_by, path
 from fyke.cli.console import Reporter, print_json, say, say_aside
 from fyke.core.errors import EXIT_INTERRUPTED, ConfigurationError
 
@@ -24,7 +24,14 @@ def web(
     plain: Annotated[bool, typer.Option("--plain", help="Make a web without faults and surprises.")] = False,
     port: Annotated[int, typer.Option(help="Port of its HTTP server; 0: any free port.", min=0, max=65535)] = 0,
     dns_port: Annotated[int, typer.Option(help="Port of its name server; 0: any free port.", min=0, max=65535)] = 0,
-    ledger: Annotated[Path | None, typer.Option(help="Write every request to this file.")] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write every request to this file, in Arrow's stream format; a file that is there is replaced.",
+            metavar="FILE",
+            parser=path,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a synthetic web on this machine, for any crawler. Ctrl-C ends it."""
@@ -52,7 +59,8 @@ class SimulateArguments:
     """The options of `simulate`, as they are typed."""
 
     into: Annotated[
-        Path, typer.Option(help="Directory of the simulation; the same command again goes on.", metavar="DIR")
+        Path,
+        typer.Option(help="Directory of the simulation; the same command again goes on.", metavar="DIR", parser=path),
     ]
     policy: Annotated[
         str, typer.Option(help="star-beast (budgets), naive (budgets, two queues) or breadth-first (no budgets).")
@@ -142,7 +150,8 @@ class PlanArguments:
     domains: Annotated[str, typer.Option(help="Number of domains with more URLs than their budget.")] = "33M"
     budget: Annotated[str, typer.Option(help="Mean budget of a domain: pages in a round.")] = "11"
     plot: Annotated[
-        Path | None, typer.Option(help="Also draw the plan, into a .png, .svg or .pdf file.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Also draw the plan, into a .png, .svg or .pdf file.", metavar="FILE", parser=path),
     ] = None
     as_json: AsJson = False
 

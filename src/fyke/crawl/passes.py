@@ -17,7 +17,6 @@ from fyke.archive.statistics import PassFound
 from fyke.core.batches import Kind
 from fyke.core.outcomes import Outcome
 from fyke.core.visits import SAME_TEXT, Purpose
-from fyke.harvest.new_text import NOT_THERE
 from fyke.harvest.sheaf import Reaped
 
 
@@ -77,8 +76,7 @@ class Passes:
 
     def begin(self, asked: Pass, file: int) -> None:
         """Begin the next pass, with its first record in the archive file numbered `file`. An agent that joined later
-        counts as having begun earlier passes. A pass `forever` meets a missing page more than once, and counts it when
-        it is gone."""
+        counts as having begun earlier passes."""
         first = file + self.forever  # the current file may be of a pass without end
         began = Begun(asked.began_at, first, asked.forever)
         self.began += [began] * (asked.number - len(self.began) - 1)
@@ -114,8 +112,7 @@ class Passes:
         there = earlier is not None and earlier.place is not None
         if reaped.is_page:
             return "changed" if there else "new"
-        away = exchange.outcome is Outcome.GONE if self.forever else exchange.status in NOT_THERE
-        return "gone" if there and away else ""
+        return "gone" if there and exchange.outcome is Outcome.GONE else ""  # a first 404 or 410 may be a mistake
 
     def statistics(self) -> PassFound | None:
         """Return what the last pass found so far; None if there was none."""

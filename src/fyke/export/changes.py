@@ -64,17 +64,20 @@ class Change(IntEnum):
 Changes = npt.NDArray[np.uint8]
 
 
-def changes_since(source: Source, since: datetime, scratch: Path, rule: Selection | None) -> Changes:
+def changes_since(
+    source: Source, since: datetime, scratch: Path, rule: Selection | None, *, with_noindex: bool
+) -> Changes:
     """Return a `Change` for each row of the pages table, as a file below `scratch` that is made once.
 
-    Pages have the content that `rule` takes; without one, whatever came. Raises DiskFull.
+    Pages have the content that `rule` takes; without one, whatever came. A page that asks not to be indexed has none,
+    unless `with_noindex`. Raises DiskFull.
     """
 
     def fill(found: Changes) -> None:
         buckets = Buckets(scratch, "changes", ROW, ranges_for(len(found), RANGE_ROWS))
         begin = 0
         for batch in source.rows("pages", _COLUMNS):
-            some = _deciding(batch, since, begin, rule)
+            some = _deciding(batch, since, begin, rule, with_noindex=with_noindex)
             buckets.add(some["key"].copy(), some)
             begin += batch.num_rows
         firsts = None
@@ -105,16 +108,17 @@ def _firsts(source: Source, buckets: Buckets, scratch: Path, when: str) -> Chose
     return firsts
 
 
-def _deciding(batch: pa.RecordBatch, since: datetime, begin: int, rule: Selection | None) -> npt.NDArray[np.void]:
+def _deciding(
+    batch: pa.RecordBatch, since: datetime, begin: int, rule: Selection | None, *, with_noindex: bool
+) -> npt.NDArray[np.void]:
     same = pc.equal(batch.column("detail").cast(pa.string()), SAME_TEXT).to_numpy(zero_copy_only=False)
     decides = decides_state(batch) & ~same
     again = finds_as_before(batch)
-    with_noindex = rule is None or rule.with_noindex
     content = (holds_content(batch) if rule is None else readable(batch, rule)) & (
         batch.column("fingerprint").to_numpy() != 0
     )
     asks = batch.column("noindex").to_numpy(zero_copy_only=False)
-    content |= again & (with_noindex | ~asks)
+    content = (content | again) & (with_noindex | ~asks)
     wanted = decides | (again & (not with_noindex))
     rows = np.empty(int(wanted.sum()), ROW)
     rows["key"] = batch.column("key").to_numpy()[wanted]

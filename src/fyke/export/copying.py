@@ -27,11 +27,11 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.lost import lost_files
 from fyke.core.errors import ROOM, ConfigurationError, DirectoryError, DiskFull, StateDamaged
 from fyke.disk.files import damaged, real_path
+from fyke.export.same_crawl import SUFFIX, require_own
 from fyke.progress import Progress
 from fyke.quantities import bytes_text, counted
 
 FOLDERS = ("warc", "tables", "export", "extracted")
-SUFFIX = ".xxh3"
 _HALF = re.compile(r"#\d+$")
 SAID_CHARS = 200  # of a store's error message
 _SEALED = (".warc.gz", ".cdxj", ".parquet")  # in `warc` and `tables`
@@ -59,8 +59,8 @@ class Copied:
 def copy(directory: CrawlDirectory, target: str, console: Console) -> Copied:
     """Copy the finished files of the crawl in `directory` to `target`, a URL (`s3://BUCKET/PREFIX`, …) or a folder.
 
-    Damaged files are left out. Raises NotACrawl, ConfigurationError for an impossible target, DirectoryError if copying
-    fails, DiskFull.
+    Damaged files are left out. Raises NotACrawl, ConfigurationError for an impossible target, OtherCrawl for one with
+    another crawl, before anything is written there, DirectoryError if copying fails, DiskFull.
     """
     directory.config()
     if "://" not in target and real_path(Path(target)).is_relative_to(real_path(directory.path)):
@@ -69,14 +69,18 @@ def copy(directory: CrawlDirectory, target: str, console: Console) -> Copied:
     with ExitStack() as held:
         with _explained(target):
             store = from_url(target) if "://" in target else LocalStore(_made(Path(target)), mkdir=True)
+            there = {found["path"]: found["size"] for batch in obstore.list(store) for found in batch}
+            require_own(directory, target, store, there)
             if "://" not in target:
                 _tidied(Path(target), {path.relative_to(directory.path).as_posix() for path in paths}, held)
-        return _copied_to(store, directory, target, paths, console)
+        return _copied_to(store, directory, target, (paths, there), console)
 
 
-def _copied_to(store: Any, directory: CrawlDirectory, target: str, paths: list[Path], console: Console) -> Copied:
-    with _explained(target):
-        there = {found["path"]: found["size"] for batch in obstore.list(store) for found in batch}
+def _copied_to(
+    store: Any, directory: CrawlDirectory, target: str, listed: tuple[list[Path], dict[str, int]], console: Console
+) -> Copied:
+    """Send the files of both lists that `store` lacks: `listed` are those here, and the sizes of those there."""
+    paths, there = listed
     total, done, new = sum(path.stat().st_size for path in paths), 0, 0
     lost = [path.relative_to(directory.path).as_posix() for path in _lost(directory)]
     sent, sent_bytes = 0, 0

@@ -140,7 +140,7 @@ def _job(target: Target, source: Source, staging: Staging, rule: Selection, chan
         case Format.WACZ:
             return Wacz(source, staging)
         case Format.CSV:
-            return Csv(source, staging, packed=packed, since=rule.since, changes=changes)
+            return Csv(source, staging, rule, packed=packed, changes=changes)
         case Format.LINKS if target.ending.startswith(".tsv"):
             return EdgeLines(source, staging, packed=packed)
     return EdgeSheets(source, staging, single=single)

@@ -54,6 +54,8 @@ class Staging(files.Opened):
     """
 
     def __init__(self, target: Path, asked: dict[str, Any]) -> None:
+        if target.name in ("", ".."):  # the current folder, the root, or one above: nothing can be beside it
+            raise ConfigurationError(f"{target} exists already: choose another place with --out")
         self.target = target
         self.folder = target.with_name(target.name + ".part")
         self.out = self.folder / "out"

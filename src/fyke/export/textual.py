@@ -87,7 +87,13 @@ class JsonLines(_TextExport):
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
         if self._changes:
-            self._changed = changes_since(self._source, self._rule.since or EVER, self._staging.scratch, self._rule)
+            self._changed = changes_since(
+                self._source,
+                self._rule.since or EVER,
+                self._staging.scratch,
+                self._rule,
+                with_noindex=self._rule.with_noindex,
+            )
             self._chosen = self._changed > 0
         else:
             self._chosen = selection.select(self._source, self._rule, self._staging.scratch)
@@ -142,20 +148,23 @@ def chosen_rows(part: RowRange, chosen: selection.Chosen) -> Iterator[dict[str, 
 
 
 class Csv(_TextExport):
-    """The pages table: rows of visits `since` a date, or of the changes since then."""
+    """The pages table: rows of visits since the date of `rule`, or of the changes since then."""
 
     columns = PAGES.names
 
     def __init__(
-        self, source: Source, staging: Staging, *, packed: bool, since: datetime | None, changes: bool
+        self, source: Source, staging: Staging, rule: selection.Selection, *, packed: bool, changes: bool
     ) -> None:
         super().__init__(source, staging, packed=packed)
-        self._since = since
+        self._since = rule.since
+        self._with_noindex = rule.with_noindex
         self._changes = changes
 
     def parts(self, mark: Mark) -> Iterator[Mark]:
         if self._changes:
-            self._changed = changes_since(self._source, self._since or EVER, self._staging.scratch, None)
+            self._changed = changes_since(
+                self._source, self._since or EVER, self._staging.scratch, None, with_noindex=self._with_noindex
+            )
         return super().parts(mark)
 
     def _lines(self, part: RowRange) -> Iterator[tuple[bytes, int]]:
