@@ -54,8 +54,11 @@ NEAR_WORDS = 8  # positions that a word may be off
 NEAR_FIELDS = ("title", "text")
 
 _RUNS = re.compile(r"[^\W_]+")
-_POSSESSIVE = re.compile(r"(?<=[^\W\d_])['\u2019]s\b", re.IGNORECASE)  # where no language has a word of its own
-_AT = re.compile(r"(?:[\w-]+\.)+[\w-]{2,}(?::\d+)?/.*[^\W_].*")  # a host and a path
+_POSSESSIVE = re.compile(  # kettle's, but not what's, which is "what is"
+    r"(?<![^\W\d_])(?!(?:he|here|how|it|let|she|that|there|what|when|where|who|why)['\u2019])([^\W\d_]++)['\u2019]s\b",
+    re.IGNORECASE,
+)
+_HOST = re.compile(r"[\w-]++(?:\.[\w-]++)++(?::\d++)?")  # of a URL without a scheme
 _IN = {"title": ("title",), "url": ("address",), "": tuple(BOOSTS)}
 
 
@@ -237,7 +240,7 @@ class Compiler:
         found = [self._field(field, terms) for field in _IN[words.where]]
         if not words.phrase and not words.where:
             found += self._stems(words.text, share)
-            if _AT.fullmatch(words.text) and (url := canonical(f"http://{words.text}")):
+            if _is_address(words.text) and (url := canonical(f"http://{words.text}")):
                 found.append(self._field("address", self._analysis.words(address_words(url))[: grammar.MAX_CLAUSES]))
             if 0 < share < 1 and len(terms) >= LONG_RUN and UNSPACED.search(words.text):
                 found.append(self._in_pairs(terms))
@@ -264,7 +267,7 @@ class Compiler:
         The `s` of "kettle's" is no run: the page may say "kettle".
         """
         found = []
-        runs = list(dict.fromkeys(_RUNS.findall(_POSSESSIVE.sub("", spelt(text)))))[: grammar.MAX_CLAUSES]
+        runs = list(dict.fromkeys(_RUNS.findall(_POSSESSIVE.sub(r"\1", spelt(text)))))[: grammar.MAX_CLAUSES]
         for field in self._statistics.stem_fields:
             stems = [known[0] for run in runs if len(known := self._analysis.stems(field, run)) == 1]
             queries = [self._stem(field, stem) for stem in stems if self._statistics.frequency(field, stem)]
@@ -280,6 +283,12 @@ class Compiler:
     def _boosted(self, field: str, stem: str, boost: float) -> tantivy.Query:
         query = tantivy.Query.term_query(self._schema, field, stem, "freq")
         return tantivy.Query.boost_query(query, boost * self._statistics.correction(field, stem, self._shard))
+
+
+def _is_address(text: str) -> bool:
+    """Return whether `text` is a host and a path with words in it."""
+    host, _, path = text.partition("/")
+    return _HOST.fullmatch(host) is not None and _RUNS.search(path) is not None
 
 
 def _best_of(queries: list[tantivy.Query]) -> tantivy.Query | None:
