@@ -30,7 +30,7 @@ PIECES = [
 ]  # fmt: skip
 TOLD = [b"<p>Copper lanterns grow in every valley where a violin lies.", b"<br>in every valley where a violin",
         b"<td>", b"<p>", b"The harbour of glass was closed by seven silent ministers", b"aaaaaaaa" * 6]  # fmt: skip
-PAGES = st.lists(st.sampled_from(PIECES + TOLD * 3) | st.binary(max_size=5), max_size=40).map(b"".join)
+PAGES = st.lists(st.sampled_from(PIECES + TOLD * 3) | st.binary(max_size=5), max_size=60).map(b"".join)
 WORDS = st.lists(st.text("abc", min_size=1, max_size=4).map(str.encode), max_size=4)
 
 

@@ -40,6 +40,8 @@ MOST_CHARS = 1 << 16  # of a text
 MOST_PAGE_CHARS = 8 << 20  # of all reading in a page, with or without a value, and again where places lie in others
 HASTY_CHARS = 1 << 19  # of the same, in haste: 50 ms
 NODE_CHARS = 16  # that each look at a node counts for, beside its text
+PIECES = 8  # of a text that was read before: putting so many together counts for a character
+MOST_BEGINS = 50_000  # nodes of which it is remembered where their texts begin
 ATTRIBUTE_CHARS = 100  # of attributes, searched by lexbor for classes, count for one
 
 Row = tuple[Any, ...]
@@ -53,6 +55,7 @@ _PARTS = frozenset(  # tags of elements that begin and end with a line, or are c
     | {"p", "plaintext", "pre", "search", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title"}
     | {"tr", "ul", "xmp"}
 )
+_NEVER = -1  # no node's id
 _UNSEEN = frozenset({"script", "style", "template", "noscript", "iframe", "noembed", "noframes"})
 _TYPES = {FieldType.NUMBER: pa.float64(), FieldType.INTEGER: pa.int64()}
 
@@ -91,11 +94,12 @@ class Extractor:
 
     def _found(self, matcher: Matcher, root: LexborNode, page: Page, room: "_Allowance") -> list[Row]:
         stated = self._stated(root, page, room)
+        texts = _Texts(room)
         stated_chars = sum(map(_chars_of, stated.values()))
         found: list[Row] = []
         for place in self._places(matcher, root, page, room) if self._each else [root]:
             values = tuple(
-                stated[field.name] if field.path else field.value(field.texts(matcher, place, room), page, room)
+                stated[field.name] if field.path else field.value(field.texts(matcher, place, texts), page, room)
                 for field in self._fields
             )
             if any(value not in (None, []) for value in values):
@@ -154,10 +158,10 @@ class _Column:
         values = (value for value in (read(one, page) for one in room.within(said)) if value is not None)
         return room.first(values, MOST_VALUES) if self._many else next(values, None)
 
-    def texts(self, matcher: Matcher, place: LexborNode, room: "_Allowance") -> Iterator[Any]:
+    def texts(self, matcher: Matcher, place: LexborNode, texts: "_Texts") -> Iterator[Any]:
         """Yield the texts of the field in `place`."""
         for node in matcher.find(self._css, place) if self._css else [place]:
-            yield node.attributes.get(self._attribute) if self._attribute else _said(node, room)
+            yield node.attributes.get(self._attribute) if self._attribute else texts.of(node)
 
 
 class _Allowance:
@@ -215,43 +219,55 @@ def _chars_of(value: Any) -> int:
 # -- texts ---------------------------------------------------------------------------------------------
 
 
-def _said(node: LexborNode, room: _Allowance) -> str:
-    """Return the text of `node` as far as values have it, with an end of line where blocks and cells begin and end."""
-    said: list[str] = []
-    chars = 0
-    ends: set[int] = set()  # the ids of nodes before which a block ends
-    for one in _seen(node, room):
-        if one.mem_id in ends:
-            said.append("\n")
-        tag = one.tag
-        if tag == "-text":
-            said.append(one.text_content or "")
-            chars += len(said[-1])
-            if chars > MOST_CHARS:
-                break
-        elif tag in _PARTS:
-            said.append("\n")
-            ends.add(_behind(one, node, _PARTS))
-    return "".join(said)
+class _Texts:
+    """The texts of elements of a page, with an end of line where blocks and cells begin and end, and without what no
+    reader sees. An element within the one that was read last has a part of its text, and is not read again."""
 
+    def __init__(self, room: _Allowance) -> None:
+        self._room = room
+        self._root: LexborNode | None = None  # that was read last
+        self._said: list[str] = []
+        self._begins: dict[int, int] = {}  # the place in `_said` of each node in it, by its id
+        self._is_whole = False
 
-def _seen(node: LexborNode, room: _Allowance) -> Iterator[LexborNode]:
-    """Yield the nodes in `node` in the order of the page, without those that no reader of it sees."""
-    looks, next_id = 0, 0
-    for one in islice(node.traverse(include_text=True), 1, None):
-        looks += 1
-        if looks == LOOKS:
-            if not room.take(NODE_CHARS * looks):
+    def of(self, node: LexborNode) -> str:
+        """Return the text of `node` as far as values have it."""
+        begin = self._begins.get(node.mem_id)
+        if self._root is not None and begin is not None and node.tag not in _UNSEEN:
+            behind = _behind(node, self._root)
+            end = self._begins.get(behind) if behind else len(self._said) if self._is_whole else None
+            if end is not None:
+                self._room.take((end - begin) // PIECES)
+                return "".join(self._said[begin:end])
+        self._read(node)
+        return "".join(self._said)
+
+    def _read(self, root: LexborNode) -> None:
+        said = self._said = []
+        self._root, self._begins, self._is_whole = root, {}, False
+        chars, walked, shown_at = 0, 0, 0
+        ends: set[int] = set()  # the ids of nodes before which a block ends
+        for walked, one in enumerate(islice(root.traverse(include_text=True), 1, None), 1):
+            if chars > MOST_CHARS or (walked % LOOKS == 0 and not self._room.take(NODE_CHARS * LOOKS)):
                 return
-            looks = 0
-        if next_id in (0, one.mem_id):
-            next_id = 0
-            yield one
-            if one.tag in _UNSEEN:
-                next_id = _behind(one, node)
-                if not next_id:
-                    break
-    room.take(NODE_CHARS * looks)
+            here = one.mem_id
+            if shown_at not in (0, here):
+                continue
+            shown_at = 0
+            if walked <= MOST_BEGINS:
+                self._begins[here] = len(said)
+            tag = one.tag
+            if (here in ends or tag in _PARTS) and said and not said[-1][-1:].isspace():
+                said.append("\n")
+            if tag == "-text":
+                said.append(one.text_content or "")
+                chars += len(said[-1])
+            elif tag in _PARTS:
+                ends.add(_behind(one, root, _PARTS))
+            elif tag in _UNSEEN:
+                shown_at = _behind(one, root) or _NEVER
+        self._room.take(NODE_CHARS * (walked % LOOKS))
+        self._is_whole = True
 
 
 def _behind(node: LexborNode, place: LexborNode, same: Collection[str] = ()) -> int:
