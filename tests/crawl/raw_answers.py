@@ -152,8 +152,14 @@ class RawServer:
 
     def __init__(self, hosts: Sequence[str], answer: Answering) -> None:
         self._answer = answer
-        self._sockets = [socket.create_server((host, 0), backlog=64) for host in hosts]
-        self.origins = ["http://{}:{}".format(*one.getsockname()) for one in self._sockets]
+        self._sockets = [
+            socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=64)
+            for host in hosts
+        ]
+        spelled = [f"[{host}]" if ":" in host else host for host in hosts]
+        self.origins = [
+            f"http://{host}:{one.getsockname()[1]}" for host, one in zip(spelled, self._sockets, strict=True)
+        ]
         self.seeds = [f"{origin}/" for origin in self.origins]
         self._asked = 0
         self._more = threading.Condition()

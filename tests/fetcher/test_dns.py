@@ -108,6 +108,20 @@ async def test_ipv6_only_where_there_is_no_ipv4():
         await resolver.close()
 
 
+async def test_addresses_of_version_6_are_asked_for_too_if_nobody_answers_at_the_others():
+    zone = {"both.test": (PUBLIC, SIX), "four.test": (PUBLIC,)} | {f"h{i}.test": (PUBLIC,) for i in range(40)}
+    async with name_servers({"zone": zone}) as (server,):
+        resolver = resolver_of(server, names=10)
+        for name, found in (("both.test", (SIX, PUBLIC)), ("four.test", (PUBLIC,))):
+            assert (await resolver.resolve(name)).addresses == (PUBLIC,)
+            assert resolver.widen(name) and not resolver.widen(name.upper())
+            assert (await resolver.resolve(name)).addresses == found
+            assert (server.asked(name), server.asked(name, "AAAA")) == (2, 1)
+        assert not resolver.widen("127.0.0.1") and not resolver.widen("localhost")
+        assert all(resolver.widen(f"h{i}.test") for i in range(40)) and len(resolver._both) == 10
+        await resolver.close()
+
+
 @pytest.mark.parametrize("says", ["SERVFAIL", "REFUSED", "nothing"])
 async def test_a_failing_server_is_a_value_and_soon_asked_again(says):
     async with name_servers({"zone": {"a.test": (PUBLIC,)}, "says": says}) as (server,):
@@ -256,8 +270,8 @@ async def test_the_hosts_file_and_localhost_need_no_dns(tmp_path):
     assert (await resolver.resolve("intra")).addresses == (PUBLIC,)
     assert (await resolver.resolve("both")).addresses == ("8.8.8.8",)
     assert (await resolver.resolve("six")).addresses == ("::1",)
-    assert (await resolver.resolve("localhost")).addresses == ("127.0.0.1",)
-    assert (await resolver.resolve("app.localhost")).addresses == ("127.0.0.1",)
+    assert (await resolver.resolve("localhost")).addresses == ("127.0.0.1", "::1")
+    assert (await resolver.resolve("app.localhost")).addresses == ("127.0.0.1", "::1")
     assert (await resolver.resolve("[2606:2800:220:1::1]")).addresses == (SIX,)
     await resolver.close()
 

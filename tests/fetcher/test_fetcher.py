@@ -39,6 +39,9 @@ class Names:
 
     def refresh(self, hosts: object) -> None: ...
 
+    def widen(self, host: str) -> bool:
+        return False
+
 
 class FirstVisits:
     """No page was visited before."""

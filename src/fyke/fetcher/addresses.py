@@ -41,7 +41,7 @@ _NOT_PUBLIC_6 = (
     "3fff::/20",  # documentation
 )
 _NAT64 = "64:ff9b::/96"  # RFC 6052: an IPv4 address in the last four bytes
-_LOCAL = ("127.0.0.1",)
+_LOCAL = ("127.0.0.1", "::1")
 _LOCAL_ENDS = (".local", ".home.arpa", ".internal", ".lan", ".localdomain", ".intranet", ".corp", ".home", ".private")
 
 PROXIED = "proxied:"  # before a host's name: stands for an address that only a proxy knows
@@ -130,17 +130,13 @@ def read_hosts_file(path: Path) -> dict[str, tuple[str, ...]]:
             continue
         for name in names:
             found.setdefault(name.lower().rstrip("."), []).append(address)
-    return {name: _preferred(addresses) for name, addresses in found.items()}
-
-
-def _preferred(addresses: list[str]) -> tuple[str, ...]:
-    fours = tuple(address for address in addresses if ":" not in address)
-    return fours or tuple(addresses)
+    return {name: tuple(sorted(addresses, key=lambda address: ":" in address)) for name, addresses in found.items()}
 
 
 def local(host: str, hosts_file: dict[str, tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return the addresses of a name that this machine knows itself: the hosts file, then `localhost` (RFC 6761)."""
+    """Return the addresses of a name that this machine knows itself: those in the hosts file, and for `localhost`
+    (RFC 6761) its own too. Many a server in development listens at one of them only."""
     known = hosts_file.get(host)
-    if known is None and (host == "localhost" or host.endswith(".localhost")):
-        return _LOCAL
+    if host == "localhost" or host.endswith(".localhost"):
+        return tuple(dict.fromkeys((*(known or ()), *_LOCAL)))
     return known

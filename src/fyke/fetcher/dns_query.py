@@ -68,11 +68,14 @@ class NameServers:
     def open_sockets(self) -> int:
         return sum(datagrams.open_sockets for _, datagrams in self._servers)
 
-    async def ask(self, name: str) -> DnsReply:
-        """Return the addresses of `name`: of its A records, or of AAAA if there is no A."""
+    async def ask(self, name: str, *, both: bool = False) -> DnsReply:
+        """Return the addresses of `name`: of its A records, or of AAAA if there is no A. If `both`, those of AAAA, and
+        then those of A."""
         reply = await self._follow(name, dns.A)
-        if reply.outcome is Outcome.OK and not reply.addresses:
-            reply = await self._follow(name, dns.AAAA)
+        if both or (reply.outcome is Outcome.OK and not reply.addresses):
+            fours, reply = reply, await self._follow(name, dns.AAAA)
+            if fours.addresses:
+                reply = DnsReply(Outcome.OK, reply.addresses + fours.addresses, min(reply.ttl_s, fours.ttl_s))
         if reply.outcome is Outcome.OK and not reply.addresses:
             return DnsReply(Outcome.NO_SUCH_NAME, ttl_s=reply.ttl_s, detail=f"{name} has no address")
         return reply

@@ -34,7 +34,6 @@ from fyke.fetcher.wiring import Wiring
 
 MOST_RULES = 4096  # origins that may wait for their rules at a time
 STARTS = 128  # hosts served in a turn of the loop: each costs a note of its rest, and perhaps a look into the host book
-UNREACHED_TRIES = 2  # failures of each host after which a crawl without any answer gives up
 STOOD_STILL_S = 2.0  # between looks at the clock; longer means that the process was stopped, or the machine asleep
 HELD_BACK_S = 0.25  # between looks whether a host must still wait
 LOOK_AHEAD_S = 1.0  # between searches for names to refresh; each takes at most `fetch.connections`
@@ -168,10 +167,9 @@ class Fetcher:
 
     @property
     def unreached(self) -> bool:
-        """True if there are hosts, all of them failed `UNREACHED_TRIES` times and at each address, and none is being
-        asked."""
+        """True if there are hosts, all of them failed once more than they have addresses, and none is being asked."""
         hosts = list(self.bench)
-        failed = (host.failed >= max(UNREACHED_TRIES, len(host.addresses)) or host.retired for host in hosts)
+        failed = (host.failed > max(1, len(host.addresses)) or host.retired for host in hosts)
         return bool(hosts) and not self.in_flight and all(failed)
 
     @property

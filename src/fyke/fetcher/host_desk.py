@@ -78,9 +78,11 @@ class HostDesk:
 
     def move_on(self, host: Host) -> None:
         """Have `host` asked at its next address from now on, because nobody answers at its present one (RFC 1123, 2.3:
-        each should be tried)."""
+        each should be tried). Once nobody answered at any, its name is looked up anew, for those of version 6 too."""
         if host.address is None or host.address.text not in host.addresses:
             return
+        if host.failed >= len(host.addresses) and self._resolver.widen(host.name):
+            host.addresses_until = 0.0
         at = host.addresses.index(host.address.text) + 1
         host.addresses = (*host.addresses[at:], *host.addresses[:at])
         self.changed(host)

@@ -97,6 +97,7 @@ class Resolver:
         self._hosts_file = read_hosts_file(hosts_file)
         self._servers = NameServers(config, sockets)
         self._answers: OrderedDict[str, Resolution] = OrderedDict()
+        self._both: OrderedDict[str, None] = OrderedDict()  # names of which AAAA records are asked for beside A
         self._were_public: set[str] = set()  # names that seeds gave
         self._notes: PublicNotes | None = None
         self._in_flight: dict[str, asyncio.Task[Resolution]] = {}
@@ -144,6 +145,18 @@ class Resolver:
                 answer = self._without_dns(name)
             if name not in self._in_flight and (answer is None or now >= min(answer.refresh_at, answer.expires_at)):
                 self.asking(name)
+
+    def widen(self, host: str) -> bool:
+        """Ask for `host` anew, and for its addresses of version 6 too: nobody answers at those of version 4 (RFC 6724,
+        section 2: each should be tried). Returns whether that is new, and may bring more."""
+        name = _plain(host)
+        if name in self._both or self._without_dns(name) is not None:
+            return False
+        self._both[name] = None
+        if len(self._both) > self._most_names:
+            self._both.popitem(last=False)
+        self._answers.pop(name, None)
+        return True
 
     def load(self, saved: Iterable[tuple[str, tuple[str, ...], float]]) -> None:
         """Believe (host, addresses, expires_at) triples from an earlier run, unless something newer is known.
@@ -213,7 +226,7 @@ class Resolver:
 
     async def _ask(self, name: str) -> Resolution:
         try:
-            answer = self._answer_of(name, await self._servers.ask(name))
+            answer = self._answer_of(name, await self._servers.ask(name, both=name in self._both))
             self._keep(answer)
             return answer
         finally:
