@@ -43,6 +43,8 @@ def test_a_query_is_parted_by_semicolons_too() -> None:
         ("what looks made up in it", "/item?sid=3f2a1b99&n=7", "/item?sid=77aa8c1d&n=7"),
         ("its folders", "/staff/lecture.html", "/staff/notes/lecture.html"),
         ("its folders", "/a/", "/b/a/"),
+        ("its folders", "/notes/7", "/staff/notes/7"),
+        ("its folders", "/notes/2026/11/7.html?a", "/staff/notes/2026/11/7.html?a"),
         ("the order of its parts, and how often they come", "/red/small/", "/small/red/red/"),
         ("the order of its parts, and how often they come", "/list?a=1&b=2", "/list?b=2&a=1"),
     ],
@@ -52,6 +54,22 @@ def test_variants_have_in_common_what_they_do_not_differ_in(what: str, one: str,
     same = [way for way in Difference if keys[0][way] == keys[1][way]]
     assert what in [ways_in_words(f"http://h{one}")[way] for way in same]
     assert not set(keys[0]) & set(leftover_keys(f"http://h{one}", 2)), "hosts are apart"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/comic/7", "/map/3/7"),
+        ("/map/3/7", "/map/4/7"),
+        ("/7", "/comic/7"),
+        ("/mail/000123.html", "/map/000123.html"),
+        ("/comic/7/", "/map/7/"),
+        ("/2026/11/7", "/2025/11/7"),
+    ],
+)
+def test_numbers_are_no_names_that_pages_in_other_folders_have_in_common(one: str, other: str) -> None:
+    found = [leftovers(f"http://h{path}")[Difference.FOLDERS] for path in (one, other)]
+    assert found[0] != found[1]
 
 
 @pytest.mark.parametrize("mark", ["&", ";"])

@@ -40,20 +40,30 @@ _OF_PATH = re.compile(rf";[^/?;=]+=[^/?;]*|/\([^/()?]*\({HEX}\)+|{HEX}", re.IGNO
 _OF_QUERY = re.compile(rf"(?<=[?&;])[^=&;]*={HEX}[^&;]*(?:[&;]|$)|{HEX}", re.IGNORECASE)
 _NEEDED = re.compile(r";|/\(|[0-9a-fA-F]{8}")  # for what looks made up: quick to find, and most URLs lack it
 _BETWEEN = re.compile(r"[/?&;]")
+_NUMBER = re.compile(r"\d+(?:\.\w{1,5})?")
 
 
 @lru_cache(KEPT)
 def leftovers(url: str) -> tuple[str, ...]:
     """Return what is left of a canonical URL for each `Difference`."""
     url = url[:MOST_CHARS]
-    place, mark, query = url.partition("?")
-    folder, _, name = place.removesuffix("/").rpartition("/")
+    place = url.partition("?")[0]
     begin = url.find("/", url.find("://") + 3)
     parts = sorted({*_BETWEEN.split(url[begin:])})
-    last = f"{name}{place[len(folder) + 1 + len(name) :]}{mark}{query}" if len(folder) >= begin else url
+    last = url[_name_begin(place, begin) :]
     bare = _without_session(url)
     path = _OF_PATH.sub("", place) if _NEEDED.search(place) else place
     return bare.rstrip("?&;") if bare != url else url, path, last, " ".join(parts)
+
+
+def _name_begin(place: str, begin: int) -> int:
+    """Return where the name of a page begins in `place`, whose path begins at `begin`. A number is a name only with
+    what stands before it: `/map/3/7` and `/comic/7` are not one page in two folders."""
+    end = len(place.removesuffix("/"))
+    slash = place.rfind("/", begin, end)
+    while slash > begin and _NUMBER.fullmatch(place, slash + 1, end):
+        slash, end = place.rfind("/", begin, slash), slash
+    return slash + 1
 
 
 def _without_session(url: str) -> str:
