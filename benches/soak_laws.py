@@ -98,7 +98,7 @@ def _named(what: str, urls: set[str] | frozenset[str]) -> Iterator[str]:
 
 
 def archived(into: Path, wanted: str = "ok") -> Counter[str]:
-    """Return the URLs that were fetched whole, or whose visits had another `wanted` outcome, with their numbers of rows in the pages table."""
+    """Return the URLs of visits with the outcome `wanted`, with their numbers of rows in the pages table."""
     table = read_table(into, "pages", ["url", "outcome"]).to_pydict()
     return Counter(url for url, outcome in zip(table["url"], table["outcome"], strict=True) if outcome == wanted)
 

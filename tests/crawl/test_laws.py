@@ -28,7 +28,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def expected_exactly(into: Path, expectation, requests, ports) -> None:
-    """Every expected page archived once, and the beginning of each that breaks off; nothing else fetched, nothing forbidden asked for."""
+    """Every expected page archived once, and the beginning of each that breaks off; nothing else fetched,
+    nothing forbidden asked for."""
     got = Counter(archived(into))
     auxiliary = expectation.auxiliary
     pages = {url for url in got if url not in auxiliary}

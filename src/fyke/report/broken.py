@@ -1,9 +1,9 @@
 """Broken links, each with the pages on which it stands.
 
-`fyke links` and `fyke.report.page` call it. A link is broken if the last visit to its target brought no answer or an
-error, or broke off, also at the end of redirects, or if redirects lead in a circle. It stands on the pages that have it now. A target
-that was not fetched (beyond the scope, forbidden by robots.txt, a link with `nofollow`) is unknown and never called
-broken.
+`fyke links` and `fyke.report.page` call it. A link is broken if the last visit to its target brought no answer, an
+error, or only the beginning of a page, also at the end of redirects, or if redirects lead in a circle. It stands on the
+pages that have it now. A target that was not fetched (beyond the scope, forbidden by robots.txt, a link with
+`nofollow`) is unknown and never called broken.
 
 Bounded: memory holds keys of broken links and the pages that are shown; DuckDB may put all else on disk.
 """
