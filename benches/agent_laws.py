@@ -104,8 +104,9 @@ class Crawls:
     def found(self, deaths: int = 0, *, crawl_delays: bool = False) -> Found:
         """Return the result of all crawls so far."""
         expected = self.web.perfect(IntendedCrawl(scope="web"))
+        wanted = expected.archived | expected.begun
         rows = read_table(self.into, "pages", ["url", "outcome"]).to_pylist()
-        archived = Counter(row["url"] for row in rows if row["outcome"] == "ok")
+        archived = Counter(row["url"] for row in rows if row["outcome"] in ("ok", "incomplete"))
         pages = set(archived) - expected.auxiliary
         rules = self._politeness
         early = audit_politeness(
@@ -116,7 +117,7 @@ class Crawls:
             [sys.executable, "-m", "fyke", "check", str(self.into)], capture_output=True, text=True, check=False
         )
         return Found(
-            archived, expected.archived - pages, pages - expected.archived,
+            archived, wanted - pages, pages - wanted,
             {url for url, count in archived.items() if count > 1}, early, check.stdout if check.returncode else "",
             deaths,
         )  # fmt: skip

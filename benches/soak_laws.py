@@ -27,6 +27,10 @@ def _broken(web: RunningWeb, into: Path, host_delay_s: float, kills: Sequence[fl
     yield from _named("were not archived", expected.archived - pages)
     yield from _named("were archived and not expected", pages - expected.archived)
     yield from _named("were archived more than once", {url for url, times in got.items() if times > 1})
+    beginnings = archived(into, "incomplete")
+    yield from _named("whose beginnings were not archived", expected.begun - set(beginnings))
+    yield from _named("whose beginnings were archived and not expected", set(beginnings) - expected.begun)
+    yield from _named("were begun more than once", {url for url, times in beginnings.items() if times > 1})
     rows = web.ledger()
     asked = {
         f"{scheme}://{host}:{web.ports.http}{path}"
@@ -93,10 +97,10 @@ def _named(what: str, urls: set[str] | frozenset[str]) -> Iterator[str]:
         yield f"{len(urls)} {what}: {', '.join(sorted(urls)[:NAMED])}"
 
 
-def archived(into: Path) -> Counter[str]:
-    """Return the URLs that were fetched whole, with their numbers of rows in the pages table."""
+def archived(into: Path, wanted: str = "ok") -> Counter[str]:
+    """Return the URLs of visits with the outcome `wanted`, with their numbers of rows in the pages table."""
     table = read_table(into, "pages", ["url", "outcome"]).to_pydict()
-    return Counter(url for url, outcome in zip(table["url"], table["outcome"], strict=True) if outcome == "ok")
+    return Counter(url for url, outcome in zip(table["url"], table["outcome"], strict=True) if outcome == wanted)
 
 
 def figures(web: RunningWeb, into: Path) -> str:

@@ -126,6 +126,13 @@ def archived(into: Path) -> list[str]:
     return [url for url, outcome in zip(*table.to_pydict().values(), strict=True) if outcome == "ok"]
 
 
+def begun(into: Path) -> list[str]:
+    """The URLs of the pages table of which only the beginning came, as often as it was archived."""
+    table = read_table(into, "pages", ["url", "outcome", "warc_file"])
+    rows = zip(*table.to_pydict().values(), strict=True)
+    return [url for url, outcome, file in rows if outcome == "incomplete" and file]
+
+
 def requested(web: RunningWeb) -> list[str]:
     """The URLs of the ledger with status 200, as often as they were asked for."""
     rows = web.ledger().to_pydict()

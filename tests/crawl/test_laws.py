@@ -9,7 +9,7 @@ import pytest
 from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 
-from crawl.runs import archived, crawl, crawl_killed, fyke, settings
+from crawl.runs import archived, begun, crawl, crawl_killed, fyke, settings
 from fyke.archive.reading import read_table
 from fyke.core.urls import pay_level_domain, split
 from fyke.lab.simweb import (
@@ -28,13 +28,15 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def expected_exactly(into: Path, expectation, requests, ports) -> None:
-    """Every expected page archived once, nothing else fetched, nothing forbidden asked for."""
+    """Every expected page archived once, and the beginning of each that breaks off; nothing else fetched,
+    nothing forbidden asked for."""
     got = Counter(archived(into))
     auxiliary = expectation.auxiliary
     pages = {url for url in got if url not in auxiliary}
     assert not expectation.archived - pages, sorted(expectation.archived - pages)[:5]
     assert not pages - expectation.archived, sorted(pages - expectation.archived)[:5]
     assert max(got.values()) == 1
+    assert sorted(begun(into)) == sorted(expectation.begun)
     asked = asked_for(requests, ports)
     assert not set(asked) & expectation.forbidden
     assert not set(asked) & expectation.avoided

@@ -57,10 +57,12 @@ def strange(site: SmallSite) -> None:
         "/p9": (
             200,
             HTML,
-            b"<a href='robots.txt'>r</a><a href='/moved2'>m</a><a href='/gone'>g</a><a href='/bare'>b</a>",
+            b"<a href='robots.txt'>r</a><a href='/moved2'>m</a><a href='/gone'>g</a><a href='/bare'>b</a>"
+            b"<a href='/half'>h</a>",
         ),
         "/moved2": (200, HTML, links),  # a copy in the same folder
         "/bare": (200, {}, b"\x00\x01" * 50),
+        "/half": (200, {**HTML, "Content-Length": "1000", "Connection": "close"}, links),  # it breaks off
         "/p12": (
             200,
             HTML,
@@ -477,20 +479,25 @@ def test_a_crawl_that_runs_is_not_mended(finished: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("status", "fields", "outcome"),
+    ("status", "fields", "outcome", "broken_off"),
     [
-        (200, "", Outcome.TOO_LARGE),
-        (302, "Location: /x", Outcome.REDIRECTED),
-        (302, "", Outcome.TOO_LARGE),
-        (404, "", Outcome.TOO_LARGE),
-        (429, "", Outcome.THROTTLED),
-        (503, "", Outcome.THROTTLED),
+        (200, "", Outcome.TOO_LARGE, Outcome.INCOMPLETE),
+        (302, "Location: /x", Outcome.REDIRECTED, Outcome.REDIRECTED),
+        (302, "", Outcome.TOO_LARGE, Outcome.INCOMPLETE),
+        (404, "", Outcome.TOO_LARGE, Outcome.CLIENT_ERROR),
+        (429, "", Outcome.THROTTLED, Outcome.THROTTLED),
+        (500, "", Outcome.TOO_LARGE, Outcome.SERVER_ERROR),
+        (503, "", Outcome.THROTTLED, Outcome.THROTTLED),
     ],
 )
-def test_whose_head_says_all_is_reread_by_it_though_its_body_is_cut(status: int, fields: str, outcome: Outcome) -> None:
+def test_whose_head_says_all_is_reread_by_it_though_its_body_is_cut(
+    status: int, fields: str, outcome: Outcome, broken_off: Outcome
+) -> None:
     head = f"HTTP/1.1 {status} Word\r\n{fields}\r\n\r\n".encode()
     visit = visit_to("http://a.test/")
-    assert _outcome(Exchange(visit, Outcome.OK, 0.0, 0.0, status=status, head=head, truncated="length")) is outcome
+    for truncated, expected in (("length", outcome), ("disconnect", broken_off)):
+        exchange = Exchange(visit, Outcome.OK, 0.0, 0.0, status=status, head=head, truncated=truncated)
+        assert _outcome(exchange) is expected
 
 
 def test_what_a_younger_run_asked_is_no_damage(tmp_path: Path, site: SmallSite) -> None:

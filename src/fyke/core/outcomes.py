@@ -36,6 +36,7 @@ class Outcome(StrEnum):
     UNSUPPORTED = "unsupported"  # no protocol module for the scheme
     PLUGIN_FAILED = "plugin_failed"  # a plug-in raised: only this page is lost to it
     MEDIA_REFUSED = "media_refused"  # longer than `media_bytes` of a [[site]] table allows; only archived
+    INCOMPLETE = "incomplete"  # the body broke off at every try; what came at last is archived as truncated
 
     @property
     def answered(self) -> bool:
@@ -55,5 +56,6 @@ _ANSWERED = frozenset(
         Outcome.THROTTLED,
         Outcome.TOO_LARGE,
         Outcome.MEDIA_REFUSED,
+        Outcome.INCOMPLETE,
     }
 )

@@ -80,7 +80,7 @@ def _learn(pages: KnownPages, batch: pa.RecordBatch, part: int, owned: Callable[
     copies["length"] = length
     copies["fingerprint"] = batch.column("fingerprint").to_numpy()
     copies[~held] = np.zeros(1, COPY)
-    forgotten = np.isin(outcomes, (Outcome.REDIRECTED.value, Outcome.GONE.value))
+    forgotten = np.isin(outcomes, (Outcome.REDIRECTED.value, Outcome.GONE.value, Outcome.INCOMPLETE.value))
     news = np.select([same, whole], [News.SAME, News.CHANGED], News.NONE)
     at = batch.column("fetched_at").cast(pa.int64()).to_numpy() / 1e6
     columns = (visited.astype(np.uint8), news.astype(np.uint8), at)

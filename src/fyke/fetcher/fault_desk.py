@@ -20,6 +20,7 @@ from fyke.fetcher.host_desk import HostDesk
 from fyke.fetcher.returns import Returns
 from fyke.fetcher.robots import RobotsRecord
 from fyke.fetcher.rules_desk import RulesDesk
+from fyke.fetcher.wire.http import last_outcome
 from fyke.fetcher.workbench import Workbench
 
 MOST_TROUBLE_CHARS = 300
@@ -105,6 +106,12 @@ class FaultDesk:
         if host.retired or visit.purpose is not Purpose.PAGE or not self._policy.again(outcome, visit.tries):
             return None
         return max(wait_s, self._policy.retry_s(outcome, visit.tries))
+
+    def finish(self, exchange: Exchange) -> None:
+        """Hand back a visit that is not made again. Of a page whose body broke off, what came is kept."""
+        if exchange.visit.purpose is Purpose.PAGE:
+            exchange.outcome = last_outcome(exchange)
+        self._returns.put(exchange)
 
     def _note_trouble(self, host: Host, outcome: Outcome, detail: str, *, asks: bool = False) -> None:
         """Keep why `host` rests: because of a fault, or because it `asks`. Retire it after one fault too many."""

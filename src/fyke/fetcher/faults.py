@@ -20,7 +20,7 @@ from types import MappingProxyType
 
 from fyke.core.config import PolitenessSection
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Exchange
+from fyke.core.visits import Exchange, Purpose
 
 MAX_RETRY_AFTER_S = 86400.0  # a server that says "next year" is asked again tomorrow
 FLOWING_BYTES_S = 512.0  # at which a stream flows: half of a slow radio, eight times the least rate of a download
@@ -75,6 +75,7 @@ FAULTS: Mapping[Outcome, OutcomeCost] = MappingProxyType(
         Outcome.UNSUPPORTED: _NOTHING,
         Outcome.PLUGIN_FAILED: _NOTHING,
         Outcome.MEDIA_REFUSED: _NOTHING,
+        Outcome.INCOMPLETE: _NOTHING,  # each try was charged as BROKEN_OFF
     }
 )
 
@@ -128,18 +129,20 @@ class FaultPolicy:
 
 def is_of_page(exchange: Exchange) -> bool:
     """Return whether the fault says nothing of the server's other pages, because a whole head came: for an answer that
-    is odd, for a stream that flowed until its time was over, or for a stream of events, which may be silent for long.
-    Other slow answers hold us up on purpose, or will for the next page too."""
+    is odd, for a page whose body broke off, for a stream that flowed until its time was over, or for a stream of
+    events, which may be silent for long. Other slow answers hold us up on purpose, or will for the next page too."""
     if not exchange.head or exchange.outcome not in _WITH_HEAD:
         return False
     if exchange.outcome is Outcome.BAD_ANSWER:
         return True
+    if exchange.outcome is Outcome.BROKEN_OFF:
+        return exchange.truncated == "disconnect" and exchange.visit.purpose is Purpose.PAGE
     flowed = exchange.body.size >= FLOWING_BYTES_S * exchange.duration_s
     is_stream = _EVENTS.match(exchange.header("content-type")) is not None
     return exchange.status == 200 and (is_stream or (flowed and exchange.outcome is Outcome.TIMED_OUT))
 
 
-_WITH_HEAD = (Outcome.BAD_ANSWER, Outcome.TIMED_OUT, Outcome.STALLED)
+_WITH_HEAD = (Outcome.BAD_ANSWER, Outcome.BROKEN_OFF, Outcome.TIMED_OUT, Outcome.STALLED)
 _EVENTS = re.compile(r"text/event-stream\s*(?:;|$)", re.IGNORECASE)
 _SECONDS = re.compile(r"\+?(\d+(?:\.\d*)?)\s*(?:s|seconds?)?", re.IGNORECASE)
 

@@ -364,7 +364,7 @@ class Fetcher:
         if again_s is not None:
             exchange.body.close()
         else:
-            self._returns.put(exchange)
+            self._faults.finish(exchange)
         self._faults.settle(host, now)
         self._pump_soon()
 

@@ -39,7 +39,7 @@ PACKED_BYTES = 1 << 20  # of a body: packing more for the archive would hold up 
 STORED_BYTE_S = 5e-9  # expected to archive a byte of a large page
 SLOW_BYTES = 2 << 20  # what a page that `takes_long` counts for in time, at least
 LINKS_BYTES = 16 << 20  # the same in memory: a short document may bring as much in links
-TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE})
+TO_PARSE = frozenset({Outcome.OK, Outcome.REDIRECTED, Outcome.TOO_LARGE, Outcome.INCOMPLETE})
 
 
 class LargePages:

@@ -36,7 +36,7 @@ from fyke.harvest.media import FTP_LISTING, GOPHER_MENU, GZIP, describe, label_o
 from fyke.harvest.requisites import CssLinks
 from fyke.harvest.sitemap import GzipSitemap, TextSitemap, is_xml_sitemap
 
-_WITH_BODY = frozenset({Outcome.OK, Outcome.TOO_LARGE})
+_WITH_BODY = frozenset({Outcome.OK, Outcome.TOO_LARGE, Outcome.INCOMPLETE})
 _TEXTUAL = (
     "text/*",
     "*/*+xml",

@@ -1,9 +1,9 @@
 """Broken links, each with the pages on which it stands.
 
-`fyke links` and `fyke.report.page` call it. A link is broken if the last visit to its target brought no answer or an
-error, also at the end of redirects, or if redirects lead in a circle. It stands on the pages that have it now. A target
-that was not fetched (beyond the scope, forbidden by robots.txt, a link with `nofollow`) is unknown and never called
-broken.
+`fyke links` and `fyke.report.page` call it. A link is broken if the last visit to its target brought no answer, an
+error, or only the beginning of a page, also at the end of redirects, or if redirects lead in a circle. It stands on the
+pages that have it now. A target that was not fetched (beyond the scope, forbidden by robots.txt, a link with
+`nofollow`) is unknown and never called broken.
 
 Bounded: memory holds keys of broken links and the pages that are shown; DuckDB may put all else on disk.
 """
@@ -23,7 +23,7 @@ BROKEN = (
     Outcome.CLIENT_ERROR, Outcome.GONE, Outcome.SERVER_ERROR, Outcome.THROTTLED, Outcome.NO_SUCH_NAME,
     Outcome.DNS_FAILED, Outcome.CONNECT_FAILED, Outcome.TLS_FAILED, Outcome.TIMED_OUT, Outcome.STALLED,
     Outcome.BROKEN_OFF, Outcome.BAD_ANSWER, Outcome.HOST_RETIRED, Outcome.ROBOTS_UNREACHABLE,
-    Outcome.REDIRECTED_TOO_OFTEN,
+    Outcome.REDIRECTED_TOO_OFTEN, Outcome.INCOMPLETE,
 )  # fmt: skip
 _BROKEN = ", ".join(f"'{outcome}'" for outcome in BROKEN)
 _SAYING = ", ".join(f"'{each}'" for each in (Outcome.OK, Outcome.TOO_LARGE, Outcome.REDIRECTED, Outcome.GONE))

@@ -42,6 +42,7 @@ from fyke.search.schema import Analysis, open_engine
 
 LOT_PAGES = 8_000
 LOT_BYTES = 64 << 20  # of text
+_WITH_TEXT = frozenset({Outcome.OK, Outcome.TOO_LARGE, Outcome.INCOMPLETE})
 COLUMNS = [
     "key", "url", "domain", "status", "outcome", "fetched_at", "media_type", "fingerprint", "noindex", "redirect_to",
     "warc_file", "warc_offset", "warc_length",
@@ -210,7 +211,7 @@ class Indexer:
         if outcome == Outcome.GONE:
             return _read(row, Fate.GONE)
         as_it_was = outcome == Outcome.UNCHANGED and self._is_news(row, lot)
-        if (outcome not in (Outcome.OK, Outcome.TOO_LARGE) and not as_it_was) or row["warc_file"] is None:
+        if (outcome not in _WITH_TEXT and not as_it_was) or row["warc_file"] is None:
             return None
         page = self._archive.read({**row, "outcome": Outcome.OK} if as_it_was else row)
         if page is None:

@@ -81,6 +81,7 @@ class NaiveCrawler:
         self.dns, self.retries, self.timeout_s = dns, retries, timeout_s
         self.addresses, self.robots, self.connections = {}, {}, {}
         self.archived, self.requested, self.forbidden, self.unreachable = {}, set(), set(), set()
+        self.begun = {}  # what came of pages that broke off
 
     def close(self):
         for connection in self.connections.values():
@@ -108,6 +109,10 @@ class NaiveCrawler:
             connection.request("GET", target, headers=headers)
             answer = connection.getresponse()
             body = answer.read()
+        except http.client.IncompleteRead as broken:
+            self.begun[url] = answer.headers, broken.partial
+            connection.close()
+            return None
         except (OSError, http.client.HTTPException):
             connection.close()
             return None
@@ -164,7 +169,7 @@ class NaiveCrawler:
         self.requested.add(url)
         answer = self.get_in_the_end(url)
         if answer is None:
-            return []
+            return self.links(url, *self.begun[url]) if url in self.begun else []
         status, headers, body = answer
         if status in (301, 302, 303, 307, 308):
             return [canonical(headers["Location"], url)]

@@ -146,6 +146,15 @@ def test_frames_that_hold_nothing_hold_nobody_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(120)
+def test_what_came_of_a_page_that_breaks_off_is_kept(tmp_path: Path) -> None:
+    """By HTTP/1.1 and HTTP/2, with a length or in chunks."""
+    names = ["close-in-body", "chunks-without-last", "h2-resets-in-body"]
+    done = judged(Cast(names), tmp_path, HASTE, options=["--for", "60s"], patience_s=90, ask=why)
+    assert done.ending == "finished", done.verdicts
+    assert all(": incomplete, status 200" in verdict for verdict in done.verdicts.values()), done.verdicts
+
+
+@pytest.mark.timeout(120)
 def test_a_stream_that_is_refused_for_ever_is_asked_for_as_often_as_tries_say(tmp_path: Path) -> None:
     """libcurl would ask again at once, without end; one that was refused on a kept connection is asked anew once."""
     names = [

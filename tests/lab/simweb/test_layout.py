@@ -36,6 +36,8 @@ def every_resource(layout):
             yield Resource(ResourceKind.HOP, names.host_of(page), page, step)
         if layout.has_nofollow_link(page):
             yield Resource(ResourceKind.NOFOLLOWED, names.host_of(page), page)
+        if layout.is_truncated(page):
+            yield Resource(ResourceKind.BEGUN, names.host_of(page), page)
     for host in range(names.hosts):
         for kind in (
             ResourceKind.ROBOTS,

@@ -43,7 +43,8 @@ def test_lively_web_agrees_with_the_naive_crawler(seed, tmp_path):
     assert crawler.unreachable == truth.unreachable
     assert crawler.requested == truth.requested
     assert set(crawler.archived) == truth.archived
-    assert truth.passing and truth.noindex and truth.avoided and truth.auxiliary
+    assert set(crawler.begun) == truth.begun
+    assert truth.begun and truth.passing and truth.noindex and truth.avoided and truth.auxiliary
     asked = {f"{row['scheme']}://{row['host']}:{web.ports.http}{row['path']}" for row in paths}
     assert asked == truth.requested | truth.auxiliary
     assert len(read_queries(path)) >= spec.hosts

@@ -8,6 +8,7 @@ one page and one batch.
 
 import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -31,7 +32,7 @@ from fyke.core.resolve import LinkResolver
 from fyke.core.seeds import seeds_of
 from fyke.core.urls import Locator
 from fyke.core.visits import Exchange, Visit, visit_to
-from fyke.fetcher.wire.http import BY_HEAD, outcome_of
+from fyke.fetcher.wire.http import BY_HEAD, last_outcome, outcome_of
 from fyke.harvest import Parser
 from fyke.harvest.large_pages import TO_PARSE, opened
 from fyke.harvest.link_groups import groups_of
@@ -215,6 +216,8 @@ class Rereader:
 def _outcome(exchange: Exchange) -> Outcome:
     """Return how the visit ended, if the archive does not say."""
     by_head = outcome_of(exchange.status, exchange) if exchange.status >= 300 else Outcome.OK
+    if exchange.truncated == "disconnect" and by_head not in BY_HEAD:
+        return last_outcome(replace(exchange, outcome=Outcome.BROKEN_OFF))
     if exchange.truncated and by_head not in BY_HEAD:
         return Outcome.MEDIA_REFUSED if exchange.truncated == "unspecified" else Outcome.TOO_LARGE
     return by_head

@@ -10,7 +10,7 @@ does not tell the two faults apart.
 
 A head that asks for patience or leads on (`BY_HEAD`) counts whatever becomes of the body. A body that breaks off behind
 such a head, or is too long, is archived as truncated, and `detail` says why. Any other page whose body breaks off is
-asked for again, and not archived.
+asked for again. If the last try breaks off too, what came is archived, and the head says what it was (`last_outcome`).
 
 - A 3xx with a Location is REDIRECTED. Without one it is OK (300 may carry a list of choices).
 - A 304 is UNCHANGED if the request asked for it (`condition_of`), otherwise a BAD_ANSWER.
@@ -285,6 +285,19 @@ def outcome_of(code: int, exchange: Exchange) -> Outcome:
     if code >= 300 and code != 304 and code not in _NEVER_FOLLOWED:
         return Outcome.REDIRECTED if exchange.header("location") else Outcome.OK
     return Outcome.BAD_ANSWER
+
+
+def last_outcome(exchange: Exchange) -> Outcome:
+    """Return the outcome of a page that is not asked for again. If its body broke off, and some of it came, the head
+    decides: an error is one; of another page we have the beginning. An answer that would not be taken if it were whole
+    is not taken."""
+    if exchange.outcome is not Outcome.BROKEN_OFF or exchange.truncated != "disconnect" or not exchange.head:
+        return exchange.outcome
+    if 200 <= exchange.status < 300:
+        by_head = Outcome.BAD_ANSWER if exchange.status == 206 and _part_of(exchange) else Outcome.OK
+    else:
+        by_head = outcome_of(exchange.status, exchange)
+    return {Outcome.OK: Outcome.INCOMPLETE, Outcome.BAD_ANSWER: Outcome.BROKEN_OFF}.get(by_head, by_head)
 
 
 def _ends_with_connection(exchange: Exchange) -> bool:

@@ -346,9 +346,10 @@ class Slot:
     def concluded(self, how: TransferEnd) -> Exchange:
         """Return the exchange of the request, which ended as `how` says."""
         request, body = self.request, self.body
+        truncated = "unspecified" if self.disk_error and body.size else how.truncated(body.size)
         exchange = Exchange(
             request.visit, how.outcome, self.started, self.curl.getinfo(pycurl.TOTAL_TIME), request.address, how.detail,
-            request=request.head, body=body, truncated=how.truncated(body.size), kept_broke=self.asked > 1,
+            request=request.head, body=body, truncated=truncated, kept_broke=self.asked > 1,
         )  # fmt: skip
         request.dialect.conclude(exchange, self.lines, self.curl)
         exchange.detail = exchange.detail[:MOST_DETAIL_CHARS]

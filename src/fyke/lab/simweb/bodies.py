@@ -57,9 +57,8 @@ class Bodies:
             return Body(f"Page {page}, as text\n".encode() + text, "text/plain; charset=utf-8")
         if kind is PageKind.DUPLICATE:
             return self._duplicate(layout.names.host_of(page), draw >> 40 & 3)
-        if self.is_sloppy(page):
-            return self._encode(page, self._careless(page))
-        return self._encode(page, self._plain(page))
+        html = self._careless(page) if self.is_sloppy(page) else self._plain(page)
+        return self._encode(page, self._begun(page, html) if kind is PageKind.TRUNCATED else html)
 
     def is_sloppy(self, page: int) -> bool:
         """Return whether a page is written carelessly."""
@@ -132,6 +131,14 @@ class Bodies:
         tail = self._tail(page, host).decode()
         return ("".join(pieces) + tail.removesuffix("</body></html>\n")).encode()
 
+    def _begun(self, page: int, html: bytes) -> bytes:
+        """Return `html` behind a beginning of the same length, which has a link to a page found nowhere else."""
+        where = self.layout.target(Resource(ResourceKind.BEGUN, self.layout.names.host_of(page), page))
+        words = self.anchor(page)
+        first = f'<!doctype html>\n<html><head><title>{words}</title></head><body>\n<a href="{where}">{words}</a>\n'
+        prose = b"".join(self._filler.paragraphs(page, self._count)) or b"<p>"
+        return first.encode() + (prose * (len(html) // len(prose) + 1))[: len(html)] + html
+
     def _encode(self, page: int, html: bytes) -> Body:
         charset, declared = self.charset(page)
         if not self._foreign:
@@ -197,7 +204,7 @@ class Bodies:
         return Body("".join(lines).encode() + prose, "text/html; charset=utf-8")
 
     def leaf(self, resource: Resource) -> Body:
-        """Return a page beside the tree (listed, fed, nofollowed) with one link, to its host's front page."""
+        """Return a page beside the tree (listed, fed, nofollowed, begun) with one link, to its host's front page."""
         title = f"{resource.kind} {resource.number} of {self.layout.names.name(resource.host)}"
         prose = self._filler.paragraphs(resource.number, 4)
         html = f'<!doctype html><title>{title}</title>\n<h1>{title}</h1>\n<a href="/">home</a>\n'

@@ -25,7 +25,7 @@ class PageKind(StrEnum):
     STALLED = "stalled"  # no answer, ever
     STALLED_MIDWAY = "stalled_midway"  # half the page, then nothing
     RESET = "reset"  # the connection is reset
-    TRUNCATED = "truncated"  # fewer bytes than Content-Length, then the end
+    TRUNCATED = "truncated"  # half the bytes of Content-Length, with a link that stands nowhere else, then the end
     DUPLICATE = "duplicate"  # the bytes of another page
     NOINDEX = "noindex"  # meta robots noindex
     NOINDEX_HEADER = "noindex_header"  # X-Robots-Tag: noindex

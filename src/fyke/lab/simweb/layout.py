@@ -43,12 +43,14 @@ class ResourceKind(StrEnum):
     LISTED = "listed"  # a page that only the sitemap names
     FED = "fed"  # a page that only the feed names
     NOFOLLOWED = "fruit"  # a page to which only links lead that must not be followed
+    BEGUN = "begun"  # a page to which only the beginning of a truncated page leads
     MEDIA = "media"  # a requisite
     TRAP = "trap"
 
 
 class Resource(NamedTuple):
-    """One thing with a URL. `number` is the page for PAGE, HOP and NOFOLLOWED, otherwise a number on the host."""
+    """One thing with a URL. `number` is the page for PAGE, HOP, NOFOLLOWED and BEGUN, otherwise a number on the
+    host."""
 
     kind: ResourceKind
     host: int
@@ -171,6 +173,10 @@ class Layout:
         share = self.spec.style_shares.nofollow_link
         return share > 0 and (self.bits(page) >> 44 & 0xFFFF) < share * 0x10000
 
+    def is_truncated(self, page: int) -> bool:
+        """Return whether only the beginning of a page comes, with a link to a page found nowhere else."""
+        return self.kind(page) is PageKind.TRUNCATED
+
     # -- URLs --------------------------------------------------------------------------------------
 
     def page(self, page: int) -> Resource:
@@ -190,9 +196,9 @@ class Layout:
         kind, host, number, step = resource
         if kind is ResourceKind.PAGE:
             return self._page_target(host, number)
-        if kind in (ResourceKind.HOP, ResourceKind.NOFOLLOWED):
+        if kind in _OF_PAGES:
             local = number - self.names.starts[host]
-            return f"/hop/{local}-{step}" if kind is ResourceKind.HOP else f"/fruit/{local}.html"
+            return f"/hop/{local}-{step}" if kind is ResourceKind.HOP else f"/{kind}/{local}.html"
         if kind is ResourceKind.SITEMAP:
             return self._sitemap_target(host, step)
         return {
@@ -246,8 +252,8 @@ class Layout:
         section = target[1:].partition("/")[0]
         if section in _PLAIN_SECTIONS:
             number = found[-1] if found else -1
-            whole = start + number if section == "fruit" else number
-            return [Resource(_PLAIN_SECTIONS[section], host, whole)]
+            kind = _PLAIN_SECTIONS[section]
+            return [Resource(kind, host, start + number if kind in _OF_PAGES else number)]
         if section == "hop":
             return [Resource(ResourceKind.HOP, host, start + found[0], found[1])] if len(found) == 2 else []
         pages = [Resource(ResourceKind.PAGE, host, start + found[-1])] if found else []
@@ -256,11 +262,9 @@ class Layout:
 
     def _exists(self, resource: Resource) -> bool:
         kind, host, number, step = resource
-        if kind in (ResourceKind.PAGE, ResourceKind.HOP, ResourceKind.NOFOLLOWED):
+        if kind is ResourceKind.PAGE or kind in _OF_PAGES:
             there = self.names.starts[host] <= number < self.names.starts[host + 1]
-            if not there or kind is ResourceKind.PAGE:
-                return there
-            return self.has_nofollow_link(number) if kind is ResourceKind.NOFOLLOWED else 1 <= step <= self.hops(number)
+            return there and (kind is ResourceKind.PAGE or self._has(number, kind, step))
         if kind is ResourceKind.ROBOTS_MOVED:
             return 0 <= number < self.names.hosts and self.robots_moved(number) == resource
         sitemap, feed = self.names.sitemap_kind(host), self.names.feed_kind(host)
@@ -274,6 +278,11 @@ class Layout:
             ResourceKind.TRAP: self.names.has_trap(host),
         }
         return number >= 0 and limits.get(kind, True)
+
+    def _has(self, page: int, kind: ResourceKind, step: int) -> bool:
+        if kind is ResourceKind.HOP:
+            return 1 <= step <= self.hops(page)
+        return self.has_nofollow_link(page) if kind is ResourceKind.NOFOLLOWED else self.is_truncated(page)
 
     def robots_moved(self, host: int) -> Resource | None:
         """Return the new place of a host's robots.txt, or None if it was not moved."""
@@ -301,11 +310,13 @@ def _forms(sections: int) -> list[str]:
 
 _INNER_FORMS = _forms(ORDINARY_SECTIONS)
 _OUTER_FORMS = _forms(len(SECTIONS))
+_OF_PAGES = frozenset({ResourceKind.HOP, ResourceKind.NOFOLLOWED, ResourceKind.BEGUN})
 _PLAIN_SECTIONS = {
     "robots-of": ResourceKind.ROBOTS_MOVED,
     "listed": ResourceKind.LISTED,
     "fed": ResourceKind.FED,
     "fruit": ResourceKind.NOFOLLOWED,
+    "begun": ResourceKind.BEGUN,
     "m": ResourceKind.MEDIA,
     "trap": ResourceKind.TRAP,
 }

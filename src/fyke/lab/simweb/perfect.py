@@ -45,6 +45,7 @@ class Expectation:
     auxiliary: frozenset[str]  # robots.txt, its redirect targets, and sitemaps
     noindex: frozenset[str]  # those of `archived` that ask not to be indexed
     passing: frozenset[str]  # those of `requested` that fail at first
+    begun: frozenset[str]  # those of `requested` of which only the beginning comes; it is archived, and its links count
 
 
 @dataclass
@@ -57,6 +58,7 @@ class _Found:
     auxiliary: set[str] = field(default_factory=set)
     noindex: set[str] = field(default_factory=set)
     passing: set[str] = field(default_factory=set)
+    begun: set[str] = field(default_factory=set)
 
     def frozen(self) -> Expectation:
         return Expectation(**{name: frozenset(urls) for name, urls in vars(self).items()})
@@ -85,13 +87,15 @@ class Oracle:
             return [layout.redirect(resource.number, resource.step)]
         if resource.kind is ResourceKind.FEED:
             return [home, *listings.fed(host)]
-        return [home] if resource.kind in (ResourceKind.LISTED, ResourceKind.FED, ResourceKind.NOFOLLOWED) else []
+        return [home] if resource.kind in _LEAVES else []
 
     def _page_links(self, page: int) -> list[Resource]:
         layout = self.layout
         kind, host = layout.kind(page), layout.names.host_of(page)
         if kind in REDIRECTING:
             return [layout.redirect(page)]
+        if kind is PageKind.TRUNCATED:
+            return [Resource(ResourceKind.BEGUN, host, page)]
         if kind in FAILING or kind in _LINKLESS:
             return []
         if kind is PageKind.DUPLICATE:
@@ -123,6 +127,7 @@ class Oracle:
         return kind not in FAILING | REDIRECTING and (patient or kind not in PASSING)
 
 
+_LEAVES = frozenset({ResourceKind.LISTED, ResourceKind.FED, ResourceKind.NOFOLLOWED, ResourceKind.BEGUN})
 _LINKLESS = frozenset({PageKind.PDF, PageKind.TEXT, PageKind.NOFOLLOW, PageKind.NOFOLLOW_HEADER})
 _BARE = FAILING | REDIRECTING | {PageKind.PDF, PageKind.TEXT, PageKind.DUPLICATE}
 
@@ -178,6 +183,8 @@ class _Walk:
         page = resource.kind is ResourceKind.PAGE
         if page and self._layout.kind(resource.number) in PASSING:
             found.passing.add(url)
+        if page and self._layout.is_truncated(resource.number):
+            found.begun.add(url)
         if oracle.succeeds(resource, plan.patient):
             found.archived.add(url)
             if page and self._layout.kind(resource.number) in (PageKind.NOINDEX, PageKind.NOINDEX_HEADER):
