@@ -61,32 +61,39 @@ LINE, LONG = words("line", 20), words("long", 200)
 @pytest.mark.parametrize(
     ("text", "least", "most"),
     [
-        (f"One page\n{LINE}\nAnother\n{LINE}", 0.95, 1),
-        (f"News\nOne page\n{LINE}\nRead more\nAnother\n{LINE}", 0.95, 1),
+        (f"One page\n{LINE}\nAnother\n{LINE}\nOne page", 0.95, 1),
+        (f"News\nOne page\n{LINE}\n3 May\nRead more\nAnother\n{LINE}\n3 May\nRead more", 0.95, 1),
+        (f"News\n{LINE}\nRead more\n{LINE}\nRead more", 0.4, 0.6),
+        ("One page\nAnother", 0.9, 1),
+        (f"One page\nAnother\n{LINE}", 0, 0.2),
         (f"{LONG}\nOne page\n{LONG}\nAnother\n{LONG}", 0, 0.02),
+        (f"One page\n{LINE}\n{LINE}\n{LINE}\n{LINE}\nAnother", 0, 0.05),
         (f"{LONG}\n{LINE}\n{LINE}", 0, 0),
-        (f"of One page\n{LINE}", 0, 0),
-        ("One page", 1, 1),
+        (f"of One page\n{LINE}\n" * 5, 0, 0),
         ("", 0, 0),
     ],
 )
 def test_the_share_of_a_text(text: str, least: float, most: float) -> None:
-    wordings = ["Another", "One page", f"A tile {LONG}"]
-    assert least <= teased(text, wordings) <= most
-    assert teased(text, []) == 0
+    wordings = ["Another", "One page", "Read more", f"A tile {LONG}"]
+    assert least <= teased(text, wordings, 120) <= most
+    assert teased(text, [], 120) == 0
 
 
 def test_a_link_around_lines_names_a_page_by_the_first() -> None:
-    text = f"Of marble\n{LINE}\nAnother of it\n{LINE}"
+    text = f"Of marble\n{LINE}\nAnother of it\n{LINE}\n" * 2
     cut = [f"{line} {LINE}"[:120] for line in ("Of marble", "Another of it")]
-    assert teased(text, cut) > 0.95
-    assert teased(f"Of\n{LINE}", cut) == 0, "a single word may begin anything"
+    assert teased(text, cut, 120) > 0.7
+    assert teased(f"Of\n{LINE}\n" * 5, cut, 120) == 0, "a single word may begin anything"
+
+
+def test_a_link_that_was_cut_names_a_page() -> None:
+    assert teased(f"{LONG}\n{LINE}\n" * 2, [LONG[:120].rstrip()], 120) > 0.9
 
 
 def test_many_links_and_lines_take_little_time() -> None:
     lines = [f"{number} {words(number % 9, 3)}" for number in range(10_000)]
     began = time.thread_time()
-    assert teased("\n".join(lines), lines * 5) > 0.95
-    teased("\n" * 200_000, ["\n"] * 50_000)
-    teased("a " * 100_000, ["a " * 60] * 50_000)
+    assert teased("\n".join(lines), lines * 5, 120) > 0.95
+    teased("\n" * 200_000, ["\n"] * 50_000, 120)
+    teased("a " * 100_000, ["a " * 60] * 50_000, 120)
     assert time.thread_time() - began < 2

@@ -133,7 +133,7 @@ class TextExtractor:
             canonical=address,
             anchors=anchors,
             parts=main.parts,
-            teased=teased(main.text, (anchor.words for anchor in anchors)),
+            teased=teased(main.text, (anchor.words for anchor in anchors), ANCHOR_CHARS),
         )
 
     def _date(self, page: Page, told: Iterable[str]) -> int:
