@@ -115,6 +115,23 @@ def test_numbers_as_people_write_them(text: str, number: float | None) -> None:
     assert found == number or (number is None and text == "1" * 60 and found > 1e30)
 
 
+@pytest.mark.parametrize(
+    ("language", "number", "whole"),
+    [("lang=de", 1299, 1299), ("lang=pt-BR", 1299, 1299), ("lang=en", 1.299, None), ("lang", 1.299, None),
+     ("", 1.299, None), ("lang=de-CH", 1.299, None)],
+)  # fmt: skip
+def test_the_language_of_a_page_says_what_a_point_is(language: str, number: float, whole: int | None) -> None:
+    """In its texts. Attributes and JSON-LD are written by programs."""
+    html = f"""<html {language}><script type="application/ld+json">{{"price": "1.299"}}</script>
+    <p content=1.299>1.299 €</p></html>"""
+    fields = {
+        "shown": {"select": "p", "type": "number"}, "whole": {"select": "p", "type": "integer"},
+        "attribute": {"select": "p::attr(content)", "type": "number"},
+        "json": {"select": "json:price", "type": "number"},
+    }  # fmt: skip
+    assert said(html, fields) == [{"url": URL, "shown": number, "whole": whole, "attribute": 1.299, "json": 1.299}]
+
+
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e12, max_value=1e12), st.booleans())
 def test_a_number_is_read_as_it_was_written(value: float, german: bool) -> None:
     text = f"{value:,.2f}"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fyke.harvest.numerals import decimal
+from fyke.harvest.numerals import decimal, parts_by_points
 
 BLANKS = st.sampled_from([" ", *"\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"])
 MARKS = st.sampled_from([".", ",", "'", "\u2019"])
@@ -79,6 +79,44 @@ def test_no_numbers(text: str) -> None:
 )  # fmt: skip
 def test_numbers(text: str, number: str) -> None:
     assert decimal(text) == number
+
+
+@given(st.integers(1_000, 10**12), st.integers(0, 99_999))
+def test_where_points_part_thousands_one_point_does(value: int, decimals: int) -> None:
+    german = grouped(value, ".")
+    assert decimal(f"{german} km", by_points=True) == str(value)
+    assert decimal(f"{german},{decimals} km", by_points=True) == f"{value}.{decimals}"
+    assert decimal(f"{grouped(value, ',')}.{decimals}", by_points=True) == f"{value}.{decimals}", "as others write"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1,299", "1.299"), ("1,299.00", "1299.00"), ("1,299,000", "1299000"), ("1,299,–", "1299"), ("12.5", "12.5"),
+        ("0.299", "0.299"), ("1299.500", "1299.500"), ("1 299,500", "1299.500"), ("31.12.2024", ""), ("1.5e3", "1.5e3"),
+    ],
+)  # fmt: skip
+def test_other_numbers_where_points_part_thousands(text: str, number: str) -> None:
+    assert decimal(text, by_points=True) == number
+
+
+@pytest.mark.parametrize(
+    ("language", "by_points"),
+    [
+        ("de", True), ("DE-at", True), ("pt_BR", True), ("es-ES", True), ("es-AR", True), (" nl ", True), ("id", True),
+        ("sr-Latn-RS", True), ("tr", True), ("da", True), ("it", True), ("de-CH", False), ("de-Latn-CH", False),
+        ("es-MX", False), ("es-419", False), ("it-CH", False), ("en", False), ("en-DE", False), ("fr", False),
+        ("ja", False), ("", False), ("-", False), ("deutsch", False), ("x" * 100, False), ("-" * 100_000, False),
+        ("en," * 100_000, False),
+    ],
+)  # fmt: skip
+def test_in_some_languages_points_part_thousands(language: str, by_points: bool) -> None:
+    assert parts_by_points(language) is by_points
+
+
+@given(st.text(max_size=50))
+def test_any_language_may_be_declared(language: str) -> None:
+    parts_by_points(language)
 
 
 @given(st.integers(0, 999_999), st.integers(0, 999_999), BLANKS)

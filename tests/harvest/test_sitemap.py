@@ -192,6 +192,31 @@ def test_plain_text_that_is_called_a_sitemap_is_one_if_it_holds_urls_alone(text:
     assert (page.listing, bool(page.links.pages)) == (expected, expected)
 
 
+def test_a_line_that_is_no_url_costs_only_itself() -> None:
+    lines = [f"http://h/{number}" for number in range(9)]
+    for others in (["see also h/10"], ["<http://h/10>", "http://h/a b", "-- the end --"], ["-"] * 8):
+        text = "\n".join([*others[:1], "", "# all pages", *lines, *others[1:]])
+        exchange = make_answer("http://example.com/notes", "text/plain")
+        exchange.visit.kind = Kind.LISTING
+        page = Parser().parse(exchange, text.encode())
+        assert page.listing and page.links.pages == lines
+        assert exchange.detail.startswith(f"{len(others)} line")
+    exchange = make_answer("http://example.com/notes", "text/plain")
+    exchange.visit.kind = Kind.LISTING
+    assert not Parser().parse(exchange, "\n".join([*lines, *["words"] * 9]).encode()).listing
+
+
+def test_lines_of_a_named_text_sitemap_that_are_no_urls_are_counted(read: Read) -> None:
+    text = "\ufeffhttp://example.com/a\r\n\r\n# b\r\nnot a link\r\nexample.com/b\r\nhttp://example.com/c\r\n"
+    for body, media_type, name in (
+        (text, "text/plain", "sitemap.txt"),
+        (gzip.compress(text.encode()), "application/gzip", "sitemap.txt.gz"),
+    ):
+        page = read(body, f"http://example.com/{name}", media_type)
+        assert page.exchange.detail == "2 lines of this sitemap are no URL"
+    assert read("http://example.com/a\n", "http://example.com/sitemap.txt", "text/plain").exchange.detail == ""
+
+
 def test_gzip_that_is_no_sitemap_cut_or_in_members(read: Read) -> None:
     url, kind = "http://example.com/map.xml.gz", "application/gzip"
     assert read(gzip.compress(b"x" * 100), url, kind).links.pages == []

@@ -152,6 +152,32 @@ def test_a_day_is_written_in_several_ways(text: str) -> None:
     assert parsed(text) is not None
 
 
+IN_WORDS = [
+    "3 April 2021", "April 3, 2021", "Apr 3, 2021", "3rd of April, 2021", "Saturday, 3 April 2021", "Apr. 3 2021",
+    "APRIL 3RD, 2021", "03-Apr-2021", "3\u00a0April\u00a02021", "Published on April 3, 2021 by Ann",
+    " 3\n April\n 2021", "April 3, 2021 – 5 May 2021",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("said", IN_WORDS)
+def test_a_day_with_the_name_of_its_month(said: str) -> None:
+    assert dated(meta("date", said)) == dated(f"<time>{said}</time>") == "2021-04-03"
+    assert dated(json_ld({"@type": "Article", "datePublished": said})) == "2021-04-03"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "03/04/2021", "3.4.2021", "13-04-2021", "April 2021", "3 April", "3 April 21", "31 April 2021", "0 May 2021",
+        "3 avril 2021", "3 Aprils 2021", "1-3 April 2021", "April 3–5, 2021", "133 April 2021", "April 3, 20211",
+        "April 35, 2021", "Mayor 3, 2021", "dismay 3, 2021", "x" * 60 + "3 April 2021",
+    ],
+)  # fmt: skip
+def test_days_that_are_none_or_may_be_others(said: str) -> None:
+    assert parsed(said) is None
+    assert dated(f"<time>{said}</time>") == dated(meta("date", said)) == SERVER
+
+
 @pytest.mark.parametrize("text", ["2021-0403", "202104031", "2021/13/03", "12021-04-03", "2021", "20219", "03/04/2021"])
 def test_what_is_no_day(text: str) -> None:
     assert parsed(text) is None

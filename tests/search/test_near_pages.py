@@ -17,6 +17,7 @@ from fyke.archive.reading import read_table
 from fyke.core.config import build, render
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import key_of
+from fyke.search.answering import MOST_LIKE_IT
 from fyke.search.indexer import IndexLimits
 from fyke.search.printing import show
 from fyke.search.searcher import Searcher
@@ -76,6 +77,9 @@ def test_search_lists_one_and_can_list_all(tmp_path: Path) -> None:
         alike = {"http://a.example/first", "http://b.example/same", "http://a.example/near"}
         (hit,) = [hit for hit in results.hits if hit.url in alike]
         assert hit.more_like_it == 2
+        assert {hit.url, *hit.like_it} == alike and len(hit.like_it) == 2
+        assert not [one for one in results.hits if one.like_it and one.url not in alike]
+        assert not [one for one in searcher.search(f"near:{hit.url}").hits if one.like_it], "all are listed"
         assert [one.more_like_it for one in results.hits if one.url not in alike] == [0] * (len(results.hits) - 1)
         for url in alike:
             assert set(urls(searcher, f"near:{url} {query}")) == set(urls(searcher, f"near:{url}")) == alike
@@ -84,6 +88,18 @@ def test_search_lists_one_and_can_list_all(tmp_path: Path) -> None:
         told = io.StringIO()
         show(results, Console(file=told, width=100))
         assert f"and 2 like it: near:{hit.url}" in told.getvalue()
+        assert all(f"  {url}\n" in told.getvalue() for url in hit.like_it)
+
+
+def test_a_few_of_many_copies_are_named(tmp_path: Path) -> None:
+    """Those that match the question, the better ones first."""
+    visits = [(f"http://{n}.example/", html(f"Copy {n}", edited(TEXT, n))) for n in range(12)]
+    with searched(archive(tmp_path, visits)) as searcher:
+        (hit,) = searcher.search(TEXT[0]).hits
+        others = [one for one in searcher.search(f"near:{hit.url} {TEXT[0]}", limit=20).hits if one.url != hit.url]
+        best = {one.url for one in others if one.score >= others[MOST_LIKE_IT - 1].score}
+        assert hit.more_like_it == len(others) > len(best) > 0
+        assert len(set(hit.like_it)) == MOST_LIKE_IT and set(hit.like_it) <= best
 
 
 def test_copies_under_other_menus_are_near(tmp_path: Path) -> None:

@@ -78,6 +78,9 @@ def test_near_duplicates_are_one_result_and_can_be_seen(tmp_path: Path) -> None:
         assert page.count('<li class="hit">') == 2
         (link,) = re.findall(r'<a href="([^"]*)">and 3 like it<', page)
         assert ask.get(unescape(link)).text.count('<li class="hit">') == 4
+        (copies,) = re.findall(r'<ul class="like".*?</ul>', page, re.DOTALL)
+        links = [unescape(each) for each in re.findall(r'href="([^"]*)"', copies)]
+        assert len(set(links)) == 3 and {ask.get(each).status_code for each in links} == {200}
         hits = ask.get("/api/search", params={"q": "plum1"}).json()["hits"]
         assert [hit["more_like_it"] for hit in hits if ".example/?" in hit["url"]] == [3]
 

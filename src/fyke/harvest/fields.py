@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from decimal import Decimal
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -31,7 +32,7 @@ from fyke.core.pages import HTML_TYPES, Page
 from fyke.core.urls import canonical
 from fyke.harvest.json_ld import as_list, json_ld, types_of
 from fyke.harvest.matching import LOOKS, Matcher
-from fyke.harvest.numerals import decimal
+from fyke.harvest.numerals import decimal, parts_by_points
 from fyke.harvest.selectors import Selector
 
 MOST_ROWS = 10_000  # of a page
@@ -96,10 +97,13 @@ class Extractor:
         stated = self._stated(root, page, room)
         texts = _Texts(room)
         stated_chars = sum(map(_chars_of, stated.values()))
+        by_points = parts_by_points(root.attributes.get("lang") or "")
         found: list[Row] = []
         for place in self._places(matcher, root, page, room) if self._each else [root]:
             values = tuple(
-                stated[field.name] if field.path else field.value(field.texts(matcher, place, texts), page, room)
+                stated[field.name]
+                if field.path
+                else field.value(field.texts(matcher, place, texts), page, room, by_points=by_points)
                 for field in self._fields
             )
             if any(value not in (None, []) for value in values):
@@ -152,9 +156,10 @@ class _Column:
             elif not match[2] and not match[3]:
                 raise ConfigurationError(f"[[extract]] {table}: {name} has no selector")
 
-    def value(self, said: Iterable[Any], page: Page, room: "_Allowance") -> Any:
-        """Return the value of the field, given what is `said` of it."""
-        read = _READ[self._type]
+    def value(self, said: Iterable[Any], page: Page, room: "_Allowance", *, by_points: bool = False) -> Any:
+        """Return the value of the field, given what is `said` of it. With `by_points`, points part thousands in texts;
+        attributes are written by programs."""
+        read = (_READ_BY_POINTS if by_points and not self._attribute else _READ)[self._type]
         values = (value for value in (read(one, page) for one in room.within(said)) if value is not None)
         return room.first(values, MOST_VALUES) if self._many else next(values, None)
 
@@ -292,10 +297,10 @@ def _text(value: Any, _: Page) -> str | None:
     return " ".join(text.split()).encode("utf-8", "replace").decode() or None
 
 
-def _number(value: Any, _: Page) -> float | None:
+def _number(value: Any, _: Page, *, by_points: bool = False) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _finite(value)
-    return _finite(decimal(value)) if isinstance(value, str) else None
+    return _finite(decimal(value, by_points=by_points)) if isinstance(value, str) else None
 
 
 def _finite(text: str | float) -> float | None:
@@ -306,10 +311,10 @@ def _finite(text: str | float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _integer(value: Any, page: Page) -> int | None:
+def _integer(value: Any, page: Page, *, by_points: bool = False) -> int | None:
     """Return a number without decimals, to its last digit: an identifier may have more than a float has."""
     if isinstance(value, str):
-        exact = Decimal(decimal(value) or "NaN")
+        exact = Decimal(decimal(value, by_points=by_points) or "NaN")
         number = int(exact) if exact.is_finite() and exact == exact.to_integral_value() else None
     else:
         found = value if isinstance(value, int) else _number(value, page)
@@ -326,6 +331,10 @@ _READ: dict[FieldType, Callable[[Any, Page], Any]] = {
     FieldType.NUMBER: _number,
     FieldType.INTEGER: _integer,
     FieldType.URL: _url,
+}
+_READ_BY_POINTS = _READ | {
+    FieldType.NUMBER: partial(_number, by_points=True),
+    FieldType.INTEGER: partial(_integer, by_points=True),
 }
 
 

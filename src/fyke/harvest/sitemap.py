@@ -21,6 +21,7 @@ from fyke.core.slices import whole
 from fyke.harvest.dates import DatedEntries
 from fyke.harvest.links import MOST_LINKS
 from fyke.harvest.xmlscan import Attributes, Enough, Read, root_of, scan, seen_from
+from fyke.quantities import counted
 
 MAX_UNFOLDED_BYTES = 64 << 20  # sitemaps.org allows 50 MB
 ROOTS = frozenset({"urlset", "sitemapindex"})
@@ -28,27 +29,29 @@ ROOTS = frozenset({"urlset", "sitemapindex"})
 _FOLDED = 1032  # bytes that one byte of deflate unfolds to, at most (zlib.net/zlib_tech.html)
 _HEAD_BYTES = 4 << 10
 _LINES_BYTES = 64 << 10  # by which plain text that is called a sitemap is judged
+_MARK = b"\xef\xbb\xbf"  # of UTF-8
 _ENTRIES = frozenset({"url", "sitemap"})
 _LINE = re.compile(rb"^[ \t]*((?:https?|ftp|gopher)://[^\s<>\"]+)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+_WRITTEN = re.compile(rb"^[ \t]*+[^\s#]", re.MULTILINE)  # the begin of a line that is neither blank nor a comment
 
 
 class TextSitemap:
     """Reads `…sitemap….txt`, one URL a line, and plain text that is called a sitemap and is one. Other plain text is
-    left alone."""
+    left alone. Lines that are no URLs are counted in the page's detail."""
 
     media_types = ("text/plain",)
 
     def process(self, page: Page) -> None:
         """Add the links of a text sitemap to `page`."""
         if self.lists(page):
-            page.links.pages += text_links(page.content)
+            _add_lines(page, page.content)
 
     def lists(self, page: Page) -> bool:
         """Return whether `page` is a text sitemap: named like one, or called one by somebody, maybe a stranger, and
-        holding only URLs."""
+        holding URLs above all."""
         if is_text_sitemap(page.url):
             return True
-        return page.exchange.visit.kind is Kind.LISTING and _holds_urls_alone(page.beginning(_LINES_BYTES + 1))
+        return page.exchange.visit.kind is Kind.LISTING and _lists_urls(page.beginning(_LINES_BYTES + 1))
 
 
 class GzipSitemap:
@@ -60,7 +63,7 @@ class GzipSitemap:
         """Add the links of a sitemap in gzip to `page`."""
         root = _root_within(page)
         if is_text_sitemap(page.url):
-            page.links.pages += text_links(unfold(page.content))
+            _add_lines(page, unfold(page.content))
         elif root in ROOTS:
             add_links(page, root, partial(_unfolded, page))
 
@@ -108,7 +111,7 @@ def is_xml_sitemap(content: bytes) -> bool:
 
 def _root(head: bytes) -> str:
     """Return the root element of the XML that begins with `head`; empty if it is something else."""
-    return root_of(head) if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<" else ""
+    return root_of(head) if head.removeprefix(_MARK).lstrip()[:1] == b"<" else ""
 
 
 def is_text_sitemap(url: str) -> bool:
@@ -117,18 +120,29 @@ def is_text_sitemap(url: str) -> bool:
     return name.endswith(".txt") and "sitemap" in name
 
 
-def _holds_urls_alone(text: bytes) -> bool:
-    """Return whether the first `_LINES_BYTES` of `text` have only lines that are URLs, blank or comments."""
+def _lists_urls(text: bytes) -> bool:
+    """Return whether most lines of the first `_LINES_BYTES` of `text` are URLs. Blank lines and comments count for
+    nothing."""
     if len(text) > _LINES_BYTES:
         text = text[: text.rfind(b"\n") + 1]  # the last line may be cut
-    lines = [line for line in text.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip() and line[:1] != b"#"]
-    return bool(lines) and all(map(_LINE.fullmatch, lines))
+    text = text.removeprefix(_MARK)
+    return 2 * len(_LINE.findall(text)) > _written(text)
 
 
-def text_links(content: bytes) -> list[str]:
-    """Return the URLs that stand on a line of their own."""
-    lines = islice(_LINE.finditer(content.removeprefix(b"\xef\xbb\xbf")), MOST_LINKS + 1)
-    return [line[1].decode("utf-8", "replace") for line in lines]
+def _add_lines(page: Page, text: bytes) -> None:
+    """Add the URLs that stand on a line of their own in `text` to `page`. Its detail counts the other lines."""
+    text = text.removeprefix(_MARK)
+    lines = islice(_LINE.finditer(text), MOST_LINKS + 1)
+    found = [line[1].decode("utf-8", "replace") for line in lines]
+    page.links.pages += found
+    others = _written(text) - len(found)
+    if others and len(found) <= MOST_LINKS and not page.exchange.detail:
+        page.exchange.detail = f"{counted(others, 'line')} of this sitemap {'is' if others == 1 else 'are'} no URL"
+
+
+def _written(text: bytes) -> int:
+    """Count the lines of `text` that are neither blank nor comments."""
+    return sum(1 for _ in _WRITTEN.finditer(text))
 
 
 def sitemap_links(read: Read, url: str) -> tuple[list[str], dict[str, float]]:

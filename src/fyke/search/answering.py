@@ -20,6 +20,7 @@ from fyke.search.results import Hit
 from fyke.search.snippets import Highlighter
 
 PER_SITE = 2
+MOST_LIKE_IT = 5  # near-duplicates of a hit that are named
 FARTHEST = 1_000  # pages of an answer, at most
 _FIRST_WINDOW = 50
 
@@ -110,27 +111,36 @@ class Answer:
                     listed.append(found)
         return listed
 
-    def _more_like_it(self, found: Ranked) -> int:
-        """Count other pages of its cluster that match."""
-        return max(0, self._matching("near", found.near) - 1) if found.near and not self._whole_clusters else 0
+    def _like_it(self, found: Ranked) -> tuple[int, tuple[str, ...]]:
+        """Return how many other pages of its cluster match, and the URLs of the best."""
+        if not found.near or self._whole_clusters:
+            return 0, ()
+        count = -1  # without itself
+        order: dict[str, tuple[float, int]] = {}
+        for view, result in self._matching("near", found.near, MOST_LIKE_IT + 1):
+            count += _count(result)
+            for score, address in result.hits:
+                page = view.engine.doc(address)
+                if (key := _first(page, "key")) != found.key:
+                    order.setdefault(_first(page, "url"), (-float(score), key))
+        return max(0, count), tuple(sorted(order, key=order.__getitem__)[:MOST_LIKE_IT])
 
     def _more_from_site(self, found: Ranked) -> int:
         """Count pages of the host that match beyond those listed."""
-        return max(0, self._matching("host", found.host) - PER_SITE)
+        return max(0, sum(_count(result) for _, result in self._matching("host", found.host, 1)) - PER_SITE)
 
-    def _matching(self, field: str, value: int) -> int:
-        """Count matching pages that have `value` in `field`."""
-        count = 0
+    def _matching(self, field: str, value: int, most: int) -> Iterator[tuple[View, tantivy.SearchResult]]:
+        """Yield of each index the best pages, at most so many, that match and have `value` in `field`."""
         for view, query in zip(self._views, self._compiled, strict=True):
-            also = tantivy.Query.term_query(view.schema, field, value)
+            also = tantivy.Query.const_score_query(tantivy.Query.term_query(view.schema, field, value), 0.0)
             both = tantivy.Query.boolean_query([(Occur.Must, query), (Occur.Must, also)])
-            count += _count(view.engine.search(both, 1))
-        return count
+            yield view, view.engine.search(both, most, weight_by_field="weight")
 
     def _hit(self, found: Ranked, highlight: Highlighter, more: int) -> Hit:
         view = self._views[found.shard]
         page = view.engine.doc(found.address)
         url, language = _first(page, "url"), _first(page, "language")
+        more_like_it, like_it = self._like_it(found)
         return Hit(
             url=url,
             title=shown(page, "title"),
@@ -143,7 +153,8 @@ class Answer:
             language=language,
             score=round(found.score, 4),
             more_from_site=more,
-            more_like_it=self._more_like_it(found),
+            more_like_it=more_like_it,
+            like_it=like_it,
         )
 
 

@@ -8,12 +8,12 @@ The work is linear in the page.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import Any
 
 from selectolax.lexbor import LexborNode
 
+from fyke.harvest.dates import time_written
 from fyke.harvest.json_ld import as_list, json_ld, types_of
 
 EARLIEST_S = 631_152_000  # 1990: before it there were no pages
@@ -47,8 +47,8 @@ def date_of(told: Iterable[str], fetched_at_s: float) -> int:
 
 
 def parsed(text: str) -> float | None:
-    """Return `text`, an ISO 8601 date or time or an HTTP date, as unix seconds, in UTC without a zone. None if it is no
-    date."""
+    """Return `text`, an ISO 8601 date or time, an HTTP date, or a day with an English month, as unix seconds, in UTC
+    without a zone. None if it is no date."""
     text = text.strip()[:DATE_CHARS]
     try:
         if match := _PACKED.match(text):
@@ -57,7 +57,7 @@ def parsed(text: str) -> float | None:
             year, _, month, day, time, zone = match.groups()
             when = datetime.fromisoformat(f"{year}-{month:>02}-{day:>02}T{time or '00:00'}{zone or ''}")
         else:
-            when = parsedate_to_datetime(text)
+            when = time_written(text)
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
     except (ValueError, TypeError, OverflowError, IndexError):
         return None

@@ -27,6 +27,7 @@ from fyke.search.language import LanguageGuesser
 from fyke.search.lines import by_lines, needed, one_line
 from fyke.search.main_text import TEXT_CHARS, main_text
 from fyke.search.pieces import Pieces, pieces_of
+from fyke.search.teasers import teased
 
 PLAIN_TYPES = frozenset({"text/plain", "text/markdown", "text/x-rst", *DOCUMENT_TYPES})
 
@@ -59,6 +60,7 @@ class Extract:
     canonical: int  # key of the address the page says is its own; 0 when it says nothing
     anchors: tuple[Anchor, ...]
     parts: TextParts  # for sketches
+    teased: float = 0.0  # share of the text that names or introduces other pages
 
     @property
     def size_bytes(self) -> int:
@@ -131,6 +133,7 @@ class TextExtractor:
             canonical=address,
             anchors=anchors,
             parts=main.parts,
+            teased=teased(main.text, (anchor.words for anchor in anchors), ANCHOR_CHARS),
         )
 
     def _date(self, page: Page, told: Iterable[str]) -> int:

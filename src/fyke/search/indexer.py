@@ -221,7 +221,7 @@ class Indexer:
             row = {**row, "fingerprint": page.fingerprint}  # that of a 304 is of an empty body
         if extract is None or row["noindex"] or (page.noindex and not as_it_was):
             return replace(_read(row, Fate.REFUSED if as_it_was else Fate.HIDDEN), extract=extract)
-        return replace(_read(row, Fate.SHOWN, canonical=extract.canonical), extract=extract)
+        return replace(_read(row, Fate.SHOWN, extract.canonical, round(100 * extract.teased)), extract=extract)
 
     def _is_news(self, row: dict[str, Any], lot: LotWriter) -> bool:
         """Return whether a visit that found a page as it was hides it by its header, or no longer does."""
@@ -282,7 +282,7 @@ def _settings(crawl: Path) -> Config:
     return Config()
 
 
-def _read(row: dict[str, Any], fate: Fate, target: int = 0, canonical: int = 0) -> Read:
+def _read(row: dict[str, Any], fate: Fate, canonical: int = 0, teased: int = 0, target: int = 0) -> Read:
     path = split(row["url"]).target.partition("?")[0]
     facts = {
         "key": row["key"],
@@ -293,6 +293,7 @@ def _read(row: dict[str, Any], fate: Fate, target: int = 0, canonical: int = 0) 
         "target": target,
         "url_chars": len(row["url"]),
         "steps": min(255, path.strip("/").count("/") + (path != "/")),
+        "teased": teased,
         "fate": fate,
     }
     return Read(facts, row["url"], None)

@@ -69,6 +69,7 @@ ROWS = np.dtype(
         ("sketch", "<i4"),  # place in SKETCHES, or -1
         ("url_chars", "<u2"),
         ("steps", "u1"),  # segments of the path
+        ("teased", "u1"),  # percent of its text that names or introduces other pages
         ("fate", "u1"),
     ]
 )

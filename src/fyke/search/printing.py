@@ -34,6 +34,8 @@ def _show_hit(hit: Hit, console: Console) -> None:
         _line(console, f"{hit.more_from_site:,} more: site:{clean(hit.site)}", "dim")
     if hit.more_like_it:
         _line(console, f"and {hit.more_like_it:,} like it: near:{clean(hit.url)}", "dim")
+        for url in hit.like_it:
+            _line(console, f"  {clean(url)}", "dim")
     _line(console, "", "")
 
 

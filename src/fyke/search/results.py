@@ -13,7 +13,7 @@ Spans = tuple[tuple[str, bool], ...]
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A page found. `more_from_site` counts further pages of its host that match and are not listed, `more_like_it`
-    those that say nearly the same."""
+    those that say nearly the same; `like_it` has the URLs of the best of these."""
 
     url: str
     title: str
@@ -25,6 +25,7 @@ class Hit:
     score: float
     more_from_site: int = 0
     more_like_it: int = 0
+    like_it: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

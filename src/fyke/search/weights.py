@@ -1,9 +1,12 @@
 """How much does a page count by itself, whatever is asked? Its relevance is multiplied by that.
 
-Called by merges. There are two gentle factors: one of the page's and its domain's PageRank, one of its address. Rank
-counts by its logarithm and in steps, so that a growing crawl does not write every document again; ten thousand times
-the mean rank counts about two and a half times. Long, deep addresses lose up to a quarter, and a page that names
-another address as its own a fifth.
+Called by merges. There are three gentle factors.
+
+- PageRank of the page and its domain counts by its logarithm and in steps, so that a growing crawl does not write every
+  document again; ten thousand times the mean rank counts about two and a half times.
+- Long, deep addresses lose up to a quarter, and a page that names another address as its own a fifth.
+- A page of teasers (`fyke.search.teasers`) loses a third: what it says is said of the pages that it leads to. An
+  article that names some others loses little, because the share of its text counts by its square.
 
 Invariant: a factor is at least 1 and the same for the same page and rank.
 """
@@ -20,7 +23,8 @@ STEP_LOSS = 0.03  # a segment of the path
 CHAR_LOSS = 0.001  # a character of the URL
 MOST_LOSS = 0.25
 OTHER_LOSS = 0.2
-_SCALE = 2.0  # so that no factor falls below 1
+TEASERS_LOSS = 0.35  # of a page of nothing else
+_SCALE = 3.0  # so that no factor falls below 1
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,7 +36,8 @@ def factors(rows: Array, page_rank: Floats, domain_rank: Floats) -> Floats:
     rank = 1 + RANK_GAIN * RANK_STEP * np.round(height / RANK_STEP)
     loss = np.minimum(STEP_LOSS * rows["steps"].astype(float) + CHAR_LOSS * rows["url_chars"], MOST_LOSS)
     other = (rows["canonical"] != 0) & (rows["canonical"] != rows["key"])
-    result: Floats = np.round(_SCALE * rank * (1 - loss) * np.where(other, 1 - OTHER_LOSS, 1.0), 3)
+    own = 1 - TEASERS_LOSS * (rows["teased"] / 100) ** 2
+    result: Floats = np.round(_SCALE * rank * (1 - loss) * np.where(other, 1 - OTHER_LOSS, 1.0) * own, 3)
     return result
 
 
