@@ -18,7 +18,7 @@ import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
-from io import BufferedReader, FileIO, RawIOBase, TextIOWrapper
+from io import BufferedReader, BytesIO, FileIO, RawIOBase, TextIOWrapper
 from pathlib import Path
 from typing import IO, cast
 
@@ -29,6 +29,7 @@ from pyarrow.json import ParseOptions, ReadOptions, read_json
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.lost import require_rows
 from fyke.archive.reading import scan_table
+from fyke.core.document import read_on
 from fyke.core.errors import BadUrl, ConfigurationError, DirectoryError
 from fyke.core.outcomes import Outcome
 from fyke.core.pages import HTML_TYPES
@@ -139,7 +140,7 @@ def _of_stream(file: BufferedReader, name: str, *, packed: bool = False) -> Iter
             raise ConfigurationError(f"--seeds {name}: a WACZ cannot be read from a pipe; name the file")
         with _ShortReads(FileIO(name)) as seekable, zipfile.ZipFile(seekable) as bundle:
             yield from _of_wacz(bundle, name)
-    elif head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
+    elif head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         yield from _of_sitemap(file.read(MAX_UNFOLDED_BYTES), name)
     else:
         yield from _of_lines(file)
@@ -217,7 +218,7 @@ def _of_sitemap(content: bytes, name: str) -> Iterator[tuple[str, str]]:
     root = root_of(content)
     if root not in ROOTS:
         raise ConfigurationError(f"--seeds {name}: XML or HTML, but not a sitemap: its outermost element is {root!r}")
-    found = sitemap_links(lambda: iter([content]), "")[0]
+    found = sitemap_links(lambda: read_on(BytesIO(content)), "")[0]
     if found and not re.search(rb"</(?:[\w.-]+:)?%s\s*>" % root.encode(), content):
         most = f", or is longer than {MAX_UNFOLDED_BYTES >> 20} MB" * (len(content) == MAX_UNFOLDED_BYTES)
         raise ConfigurationError(
