@@ -285,6 +285,11 @@ def test_a_text_sitemap_however_it_is_sent(
         assert exchange.detail == "1 line of this sitemap is no URL" and not page.cut
 
 
+def test_bytes_of_a_text_sitemap_that_are_no_utf_8_are_sent_as_they_are(read: Read) -> None:
+    page = read(b"http://h/\xe9?\xff\nhttp://h/\xc3\xa9\n", "http://h/sitemap.txt", "text/plain")
+    assert page.links.pages == ["http://h/%E9?%FF", "http://h/é"]
+
+
 def test_a_page_that_is_called_a_text_sitemap_stays_a_page() -> None:
     page = Parser().parse(make_answer("http://example.com/sitemap.txt", "text/html"), b"<p>none\n<a href=/a>a</a>")
     assert page.media_type == "text/html" and page.links.pages == ["/a"] and not page.listing

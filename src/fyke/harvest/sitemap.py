@@ -19,6 +19,7 @@ from fyke.core.codings import gunzip
 from fyke.core.document import read_on
 from fyke.core.pages import Page
 from fyke.core.slices import whole
+from fyke.core.urls import text_of
 from fyke.harvest.dates import DatedEntries
 from fyke.harvest.links import MOST_LINKS
 from fyke.harvest.media import GZIP
@@ -156,7 +157,7 @@ def _add_lines(page: Page, text: bytes) -> None:
     page.cut |= len(text) > _WIDE_BYTES and text.startswith(_WIDE)
     text = _in_utf8(text)
     lines = islice(_LINE.finditer(text), MOST_LINKS + 1)
-    found = [line[1].decode("utf-8", "replace") for line in lines]
+    found = [text_of(line[1]) for line in lines]
     page.links.pages += found
     others = _written(text) - len(found)
     if others and len(found) <= MOST_LINKS and not page.exchange.detail:
