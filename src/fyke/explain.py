@@ -20,7 +20,7 @@ from fyke.archive.captures import Captures
 from fyke.archive.directory import CrawlDirectory, crawl_clock, saved_state
 from fyke.archive.division import division
 from fyke.archive.inspect import ending_of, in_use
-from fyke.archive.rows_of import shortest_link_to, url_with, visits_to
+from fyke.archive.rows_of import redirects_from, shortest_link_to, url_with, visits_to
 from fyke.core.batches import URLS, Kind, u64, url_batch
 from fyke.core.clock import SystemClock
 from fyke.core.config import Config, RevisitSection
@@ -264,6 +264,7 @@ def _fetched(rows: list[dict[str, Any]], facts: list[str], directory: CrawlDirec
         return f"refused: robots.txt forbids it{detail}", [fact for fact in facts if fact != said_already]
     if row["warc_file"]:
         verdict = f"fetched {when}: {row['outcome'].replace('_', ' ')}, status {row['status']}"
+        verdict += _leads_back(redirects_from(directory, row), row["url"])
         facts += [row["detail"]] if row["detail"] else []
         facts.append(
             f"archived in {row['warc_file']} at byte {row['warc_offset']}, {counted(row['warc_length'], 'byte')}"
@@ -286,6 +287,12 @@ def _fetched(rows: list[dict[str, Any]], facts: list[str], directory: CrawlDirec
     if via := url_with(directory, "key", row["via"]):
         facts.append(f"found on {via}")
     return verdict, facts
+
+
+def _leads_back(way: list[str], url: str) -> str:
+    """Say that redirects lead back to `url`, if it is on their `way`."""
+    by = f" by way of {way[0]}" if len(way) > 1 else ""
+    return f": it leads to itself{by}, so a cookie may be missing" if url in way else ""
 
 
 def _fetched_as_rules(directory: CrawlDirectory, url: str) -> RobotsRecord | None:

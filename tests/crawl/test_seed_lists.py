@@ -82,6 +82,28 @@ def test_a_text_as_other_systems_write_it(tmp_path: Path, encoding: str, pack: C
         read(made(tmp_path, pack(LIST[1:].encode(encoding))))
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_byte_that_is_no_utf_8_is_sent_as_it_is(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    """As browsers send links of pages in Latin-1. In a host it is refused, with the line."""
+    lines = b"# caf\xe9\nhttp://a.example/\xe9?q=\xff&r=\xc3\xa4 # \xe9\na.example/caf\xe9\nhttp://caf\xe9.example/\n"
+    sources = SeedSources([str(made(tmp_path, pack(lines)))], SCHEMES)
+    assert [*sources] == ["http://a.example/%E9?q=%FF&r=%C3%A4", "http://a.example/caf%E9"]
+    assert sources.refused == 1 and "line 4: 'http://caf%E9.example/' is not a URL" in sources.complaint
+
+
+def test_sitemaps_in_latin_1(tmp_path: Path) -> None:
+    """Declared or not: a sitemap's text has an encoding, unlike a line of a list."""
+    for declared in ("<?xml version='1.0' encoding='iso-8859-1'?>", ""):
+        text = f"{declared}<urlset><url><loc>http://a.example/é</loc></url></urlset>"
+        assert read(made(tmp_path, text.encode("latin-1"))) == ["http://a.example/%C3%A9"]
+
+
+def test_a_warning_before_a_sitemap(tmp_path: Path) -> None:
+    for before in ("<br />\n<b>Warning</b>: x in <b>/x.php</b><br />\n", "\ufeff\ufeff", "\n\n"):
+        text = f"{before}<?xml version='1.0'?><urlset><url><loc>{HOSTS[0]}</loc></url></urlset>"
+        assert read(made(tmp_path, text.encode())) == HOSTS[:1]
+
+
 def test_sitemaps(tmp_path: Path) -> None:
     places = "".join(f"<url><loc>{url}</loc></url>" for url in HOSTS)
     text = f"<?xml version='1.0'?><urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>{places}</urlset>"

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fyke.core.batches import Kind
 from fyke.core.pages import Page
 from fyke.core.resolve import LinkResolver
 from fyke.core.urls import canonical
 from fyke.harvest import Parser
+from fyke.harvest.links import MOST_LINKS
+from harvest.conftest import make_answer
 
 Read = Callable[..., Page]
 
@@ -142,6 +145,7 @@ _PIECES = [
     "<link>",
     "</link>",
     "<link href='",
+    "<a xlink:href='",
     "'>",
     "<feed xml:base='http://[",
     "<title>",
@@ -152,8 +156,41 @@ _PIECES = [
 
 @given(
     st.lists(st.sampled_from(_PIECES)).map("".join),
-    st.sampled_from(["<rss>", "<feed>", "<rdf:RDF>", '{"version":"jsonfeed.org"']),
+    st.sampled_from(["<rss>", "<feed>", "<rdf:RDF>", "<svg>", '{"version":"jsonfeed.org"']),
 )
 def test_never_raises(answer: Callable[..., object], tail: str, root: str) -> None:
     kind = "application/json" if root.startswith("{") else "text/xml"
     Parser().parse(answer(media_type=kind), (root + tail).encode())  # type: ignore[arg-type]
+
+
+NAMED = "xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink'"
+ANCHORS = """<title> A
+drawing </title><g><a xlink:href='/a?x=1&amp;y=2'><text>a<title>no</title></text></a></g><a href="b"/><a/><a href=''/>
+<a href='#top' /><a xlink:href='javascript:x()'/><use xlink:href='/no'/><image href='/no.png'/>
+<a rel='x NoFollow' href='/n'/>
+<g xml:base='/sub/'><a xlink:href='c' href='d'/></g><script>x = "&lt;a href='/no'>"</script><!-- <a href='/no'/> -->"""
+DRAWINGS = [
+    f"<?xml version='1.0'?><svg {NAMED}>{ANCHORS}</svg>",
+    f"<!DOCTYPE svg PUBLIC '-//W3C//DTD SVG 1.1//EN' 'svg11.dtd' [<!ENTITY ns 'x'>]><svg {NAMED}>{ANCHORS}</svg>",
+    f"<svg {NAMED}>{ANCHORS}",  # breaks off
+    f"<s:svg xmlns:s='http://www.w3.org/2000/svg' {NAMED}>{ANCHORS}</s:svg>",
+]
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS)
+@pytest.mark.parametrize("media_type", ["image/svg+xml", "text/xml", "image/svg+xml; charset=utf-8"])
+def test_a_drawing(read: Read, drawing: str, media_type: str) -> None:
+    page = read(drawing, "http://h/dir/plan.svg", media_type)
+    assert page.links.pages == ["/a?x=1&y=2", "b", "http://h/sub/d"]
+    assert page.links.nofollow == ["/n"] and page.title == "A drawing" and not page.listing
+
+
+def test_of_a_drawing_that_a_page_shows_no_link_is_read() -> None:
+    exchange = make_answer("http://h/plan.svg", "image/svg+xml")
+    exchange.visit.kind = Kind.REQUISITE
+    assert not len(Parser().parse(exchange, DRAWINGS[0].encode()).links)
+
+
+def test_of_a_drawing_no_more_links_are_taken_than_of_a_page(read: Read) -> None:
+    page = read("<svg>" + "".join(f"<a href='{n}'/>" for n in range(MOST_LINKS + 9)), media_type="image/svg+xml")
+    assert len(page.links.pages) == MOST_LINKS and page.cut

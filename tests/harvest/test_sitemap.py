@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import Callable
+from time import thread_time
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from fyke.core.pages import Page
 from fyke.harvest import Parser
 from fyke.harvest.links import MOST_LINKS
 from fyke.harvest.sitemap import MAX_UNFOLDED_BYTES, sitemap_links, unfold
+from fyke.harvest.xmlscan import begin_of
 from harvest.conftest import make_answer
 
 Read = Callable[..., Page]
@@ -79,6 +81,64 @@ def test_an_index_and_a_prefix(read: Read) -> None:
 )
 def test_a_broken_sitemap(read: Read, broken: str) -> None:
     assert set(LINKS) <= set(read(broken, media_type="application/xml").links.pages)
+
+
+WARNING = "<br />\n<b>Warning</b>:  foo(): bar in <b>/x.php</b> on line <b>3</b><br />\n"
+BEFORE = [
+    WARNING,
+    2 * WARNING + "\ufeff",
+    "\n\n \t\r\n",
+    "\ufeff\ufeff",
+    "\ufeff\n\ufeff ",
+    "Notice: x in /x.php on line 3\n",
+]
+
+
+@pytest.mark.parametrize("before", [*BEFORE, "<p class='wpdberror'>" + "x" * 4_000])
+@pytest.mark.parametrize("document", [URLSET, URLSET.partition("?>\n")[2], URLSET.replace("</urlset>", "trailing")])
+@pytest.mark.parametrize("media_type", ["text/xml", "text/html", "application/octet-stream"])
+def test_text_before_a_sitemap(before: str, document: str, media_type: str) -> None:
+    exchange = make_answer("http://example.com/map.php", media_type)
+    exchange.visit.kind = Kind.LISTING
+    page = Parser().parse(exchange, (before + document).encode())
+    assert page.listing and set(page.links.pages) == set(LINKS)
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_a_long_sitemap_with_text_before_it_is_read_to_its_end(before: str) -> None:
+    """Not by the HTML parser, which reads the beginning of a broken one only."""
+    rows = "".join(f"<url><loc>http://example.com/{number:0250}</loc></url>" for number in range(40_000))
+    data = f"{before}<?xml version='1.0'?><urlset>{rows}</urlset>".encode()
+    found, _ = sitemap_links(lambda: iter([data[: 1 << 20], data[1 << 20 :]]), "http://h/")
+    assert len(found) == 40_000
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<br/>" + "x" * 5_000 + URLSET,
+        "<html><pre>" + URLSET,
+        "<catalog>" + URLSET + "</catalog>",
+        "<rss><channel><description><![CDATA[" + URLSET + "]]></description></channel></rss>",
+    ],
+)
+def test_what_only_holds_a_sitemap_is_none(read: Read, content: str) -> None:
+    assert not set(LINKS) & set(read(content, media_type="text/xml").links.pages)
+
+
+def test_a_warning_before_a_feed(read: Read) -> None:
+    feed = "<?xml version='1.0'?><rss><channel><item><link>http://h/1</link></item></channel></rss>"
+    assert read(WARNING + feed, media_type="application/rss+xml").links.pages == ["http://h/1"]
+
+
+@pytest.mark.parametrize("pump", ["<br/>", "<b>", "<urlset", "<x:", "\ufeff", "a"])
+def test_what_stands_before_is_searched_within_bounds(pump: str) -> None:
+    """However long it is: only the first kilobytes are looked at."""
+    data = (pump * (1 << 20)).encode()
+    began = thread_time()
+    for _ in range(20):
+        begin_of(data)
+    assert thread_time() - began < 1
 
 
 def test_wherever_it_breaks_off_no_link_is_a_part_of_one(read: Read) -> None:
@@ -204,6 +264,41 @@ def test_a_line_that_is_no_url_costs_only_itself() -> None:
     exchange = make_answer("http://example.com/notes", "text/plain")
     exchange.visit.kind = Kind.LISTING
     assert not Parser().parse(exchange, "\n".join([*lines, *["words"] * 9]).encode()).listing
+
+
+@pytest.mark.parametrize("media_type", ["text/plain", "text/html", "application/xml", "application/octet-stream", ""])
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\r\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_text_sitemap_however_it_is_sent(
+    media_type: str, end: str, encoding: str, pack: Callable[[bytes], bytes]
+) -> None:
+    """Called one by a robots.txt or an index, or named like one and a seed; with any type, end of line and encoding."""
+    lines = [f"http://example.com/{number}/é" for number in range(3_000)]
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    content = pack((mark + end.join(["# all", *lines, "and more", ""])).encode(encoding))
+    for url, kind in (("http://example.com/list.php", Kind.LISTING), ("http://example.com/sitemap.txt", Kind.PAGE)):
+        exchange = make_answer(url, media_type)
+        exchange.visit.kind = kind
+        page = Parser().parse(exchange, content)
+        assert page.listing and page.links.pages == lines, url
+        assert exchange.detail == "1 line of this sitemap is no URL" and not page.cut
+
+
+def test_bytes_of_a_text_sitemap_that_are_no_utf_8_are_sent_as_they_are(read: Read) -> None:
+    page = read(b"http://h/\xe9?\xff\nhttp://h/\xc3\xa9\n", "http://h/sitemap.txt", "text/plain")
+    assert page.links.pages == ["http://h/%E9?%FF", "http://h/é"]
+
+
+def test_a_page_that_is_called_a_text_sitemap_stays_a_page() -> None:
+    page = Parser().parse(make_answer("http://example.com/sitemap.txt", "text/html"), b"<p>none\n<a href=/a>a</a>")
+    assert page.media_type == "text/html" and page.links.pages == ["/a"] and not page.listing
+
+
+def test_of_a_long_text_sitemap_in_utf_16_the_beginning_is_read_and_that_is_told() -> None:
+    exchange = make_answer("http://example.com/sitemap.txt", "text/plain")
+    page = Parser().parse(exchange, ("http://h/1\n" + "#" * (5 << 20) + "\nhttp://h/2\n").encode("utf-16"))
+    assert page.links.pages == ["http://h/1"] and page.cut
 
 
 def test_lines_of_a_named_text_sitemap_that_are_no_urls_are_counted(read: Read) -> None:

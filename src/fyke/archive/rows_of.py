@@ -13,6 +13,9 @@ from fyke.archive.reading import scan_table, segments
 from fyke.archive.schemas import SCHEMAS
 from fyke.core.batches import LinkKind, u64
 from fyke.core.errors import StateDamaged
+from fyke.core.urls import key_of
+
+MOST_HOPS = 10  # of redirects that are followed, since each is looked up in the whole table
 
 
 def visits_to(directory: CrawlDirectory, key: int) -> tuple[list[dict[str, Any]], list[StateDamaged]]:
@@ -30,6 +33,16 @@ def visits_to(directory: CrawlDirectory, key: int) -> tuple[list[dict[str, Any]]
     except StateDamaged as error:
         damage = damage or [error]
     return rows, damage
+
+
+def redirects_from(directory: CrawlDirectory, row: dict[str, Any]) -> list[str]:
+    """Return the URLs to which the visit of `row` redirects, one after the other, until one is met again."""
+    way: list[str] = []
+    while (target := row["redirect_to"]) and target not in way and len(way) < MOST_HOPS:
+        way.append(target)
+        rows, _ = visits_to(directory, key_of(target))
+        row = rows[-1] if rows else {"redirect_to": ""}
+    return way
 
 
 def url_with(directory: CrawlDirectory, name: str, value: int, other_than: int = 0) -> str:

@@ -168,9 +168,9 @@ def crawl(asked: CrawlArguments) -> None:
     if asked.as_json:
         print_json(summary.as_dict())
     rooms.summary.report(summary, directory, console)
-    if rooms.summary.brought_no_page(summary):
+    if because := rooms.summary.without_page_because(summary):
         first = directory.first_seed(settings)
-        say_aside(f"no seed brought a page: check the URL; fyke why {directory.path} {first} says more")
+        say_aside(f"no seed brought a page: {because}; fyke why {directory.path} {first} says more")
         raise typer.Exit(EXIT_NO_PAGE)
     if summary.ending is rooms.loop.Ending.STOPPED and not (summary.already or summary.terminated):
         raise typer.Exit(EXIT_INTERRUPTED)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 EXIT_UNABLE = 2  # as for wrong usage; 1 is an answer of some commands: nothing was found, links are broken
-EXIT_NO_PAGE = 6  # of a crawl that came to its end, and servers answered with nothing but errors (4xx, 5xx)
+EXIT_NO_PAGE = 6  # of a crawl that came to its end, and met nothing but errors (4xx, 5xx), redirects and refusals
 EXIT_INTERRUPTED = 130  # of a command that Ctrl-C ended, as shells show it
 ROOM = "free some space"  # what to do if a disk is full
 LIMIT = "raise the limit on the size of a file (ulimit -f)"  # the same if the file may not grow

@@ -130,7 +130,7 @@ class Page:
 
     def texts(self) -> Iterator[str]:
         """Yield `text` in pieces, because one character may make Python hold a whole text at four bytes a character."""
-        yield from _decoded(self._stream(), self.charset) if self.charset else (self.document_text,)
+        yield from decoded(self._stream(), self.charset) if self.charset else (self.document_text,)
 
     def in_utf8(self) -> Iterator[bytes]:
         """Yield `text` as UTF-8 in pieces; content that says it is UTF-8 stays as it is."""
@@ -166,7 +166,7 @@ class Page:
             del piece  # before the next is made
 
 
-def _decoded(stream: BinaryIO, charset: str) -> Iterator[str]:
+def decoded(stream: BinaryIO, charset: str) -> Iterator[str]:
     """Yield the text that `stream` holds, in pieces."""
     of_codec = codecs.lookup(charset).incrementaldecoder
     decode = (lambda piece, _: piece.decode(charset, "replace")) if of_codec is None else of_codec("replace").decode
@@ -177,6 +177,6 @@ def _decoded(stream: BinaryIO, charset: str) -> Iterator[str]:
 
 def _in_utf8(content: bytes, charset: str) -> bytes:
     whole = roomy(2 * len(content))
-    for text in _decoded(BytesIO(content), charset):
+    for text in decoded(BytesIO(content), charset):
         whole.write(text.encode("utf-8", "replace"))
     return taken(whole)

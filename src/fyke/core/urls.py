@@ -46,6 +46,7 @@ _SERIALISED = re.compile(
 _AUTHORITY = re.compile(
     r"[\0-\x20]*+(?:[A-Za-z][A-Za-z0-9+.\-\t\r\n]*+:[\\/\t\r\n]*+|[\\/\t\r\n]{2,}+)(?:[^\\/?#]*@)?([^\\/?#]*+)"
 )
+_NO_UTF8 = re.compile("[\udc80-\udcff]")  # how Python marks such bytes (PEP 383)
 _SPECIAL = frozenset({"http", "https", "ftp", "ws", "wss", "file"})  # to WHATWG: the hosts of others are opaque
 _hash = partial(blake2b, digest_size=8)
 
@@ -104,6 +105,12 @@ def canonical(url: str, base: str | None = None) -> str | None:
         return None
     tidy = href if _TIDY.fullmatch(href) else _tidied(href)
     return tidy if tidy is not None and len(tidy) <= MAX_URL_BYTES else None
+
+
+def text_of(written: bytes) -> str:
+    """Return a URL, or the line of a list with one, as text. Bytes that are no UTF-8 become escapes (`%E9`), so that
+    they are sent as they are; a host with one is none."""
+    return _NO_UTF8.sub(lambda match: f"%{ord(match[0]) & 0xFF:02X}", written.decode("utf-8", "surrogateescape"))
 
 
 def _names_too_long_a_host(url: str) -> bool:

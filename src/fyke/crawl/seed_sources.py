@@ -15,10 +15,10 @@ import re
 import sys
 import zipfile
 import zlib
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
-from io import BufferedReader, FileIO, RawIOBase, TextIOWrapper
+from io import BufferedReader, BytesIO, FileIO, RawIOBase, TextIOWrapper
 from pathlib import Path
 from typing import IO, cast
 
@@ -31,9 +31,11 @@ from fyke.archive.lost import require_rows
 from fyke.archive.reading import scan_table
 from fyke.core.errors import BadUrl, ConfigurationError, DirectoryError
 from fyke.core.outcomes import Outcome
-from fyke.core.pages import HTML_TYPES
+from fyke.core.pages import HTML_TYPES, decoded
 from fyke.core.seeds import bad_url, seed_url
 from fyke.core.text_files import require_writer
+from fyke.core.urls import text_of
+from fyke.harvest.charset import charset_of
 from fyke.harvest.sitemap import MAX_UNFOLDED_BYTES, ROOTS, sitemap_links
 from fyke.harvest.xmlscan import root_of
 
@@ -139,7 +141,7 @@ def _of_stream(file: BufferedReader, name: str, *, packed: bool = False) -> Iter
             raise ConfigurationError(f"--seeds {name}: a WACZ cannot be read from a pipe; name the file")
         with _ShortReads(FileIO(name)) as seekable, zipfile.ZipFile(seekable) as bundle:
             yield from _of_wacz(bundle, name)
-    elif head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
+    elif head.lstrip(BOM_UTF8 + b" \t\r\n").startswith(b"<"):
         yield from _of_sitemap(file.read(MAX_UNFOLDED_BYTES), name)
     else:
         yield from _of_lines(file)
@@ -189,7 +191,7 @@ def _lines(file: IO[bytes], most: int) -> Iterator[tuple[int, bytes, bool]]:
 
 def _of_lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
     for number, line, whole in _lines(file, LINE_BYTES):
-        said = line.decode("utf-8-sig" if number == 1 else "utf-8", "replace").strip()
+        said = text_of(line.removeprefix(BOM_UTF8) if number == 1 else line).strip()
         capture = _CDXJ.fullmatch(said) if whole else None
         if capture:
             text = _page_of(capture[1])
@@ -217,7 +219,12 @@ def _of_sitemap(content: bytes, name: str) -> Iterator[tuple[str, str]]:
     root = root_of(content)
     if root not in ROOTS:
         raise ConfigurationError(f"--seeds {name}: XML or HTML, but not a sitemap: its outermost element is {root!r}")
-    found = sitemap_links(lambda: iter([content]), "")[0]
+    charset = charset_of(content)
+
+    def in_utf8() -> Iterator[bytes]:
+        return (text.encode("utf-8", "replace") for text in decoded(BytesIO(content), charset))
+
+    found, _ = sitemap_links(in_utf8, "")
     if found and not re.search(rb"</(?:[\w.-]+:)?%s\s*>" % root.encode(), content):
         most = f", or is longer than {MAX_UNFOLDED_BYTES >> 20} MB" * (len(content) == MAX_UNFOLDED_BYTES)
         raise ConfigurationError(

@@ -22,6 +22,9 @@ from fyke.progress import print_line
 from fyke.quantities import counted, duration, share_text, size
 
 RULE_CHARS = 60  # of a rule
+_ERRORS = frozenset({"client_error", "server_error", "gone"})
+_REDIRECTS = frozenset({"redirected", "redirected_too_often"})
+_FORBADE = "robots_forbade"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,20 @@ def nothing_reached(summary: Summary) -> bool:
     return ended and not summary.statistics.archive_bytes
 
 
-def brought_no_page(summary: Summary) -> bool:
-    """Return whether the crawl came to its end, and its seeds brought only errors of servers (4xx, 5xx). The exit
-    status tells the person, as those of `wget` and `curl -f` do."""
+def without_page_because(summary: Summary) -> str:
+    """Return why the crawl came to its end without a page, if its seeds brought only errors of servers (4xx, 5xx),
+    redirects that lead to no page, and refusals by robots.txt; otherwise nothing. The exit status tells the person, as
+    those of `wget` and `curl -f` do."""
     now = summary.statistics
-    errors_alone = bool(now.outcomes) and set(now.outcomes) <= {"client_error", "server_error", "gone"}
-    return summary.ending is Ending.FINISHED and errors_alone and not now.again
+    if summary.ending is not Ending.FINISHED or now.again or not set(now.outcomes) <= _ERRORS | _REDIRECTS | {_FORBADE}:
+        return ""
+    forbade, redirects = now.outcomes.get(_FORBADE, 0), sum(now.outcomes.get(kind, 0) for kind in _REDIRECTS)
+    reasons = [f"robots.txt forbids {counted(forbade, 'URL')}"] if forbade else []
+    if redirects:
+        reasons.append(f"{counted(redirects, 'redirect')} {'leads' if redirects == 1 else 'lead'} to no page")
+    if not _ERRORS.isdisjoint(now.outcomes):
+        reasons.append("check the URL")
+    return ", ".join(reasons)
 
 
 def report(summary: Summary, directory: CrawlDirectory, console: Console) -> None:

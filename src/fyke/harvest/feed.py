@@ -1,7 +1,8 @@
-"""XML and JSON documents that list pages: feeds, and sitemaps by their root element.
+"""XML and JSON documents that list pages, which are feeds, and sitemaps by their root element; and drawings (SVG).
 
 Processing modules run by `fyke.harvest.parser` for every XML and JSON media type. RSS 0.9 to 2.0, RDF, Atom and JSON
-Feed give the links of their entries. XML with the root `html` is read as HTML. All other XML and JSON is left alone.
+Feed give the links of their entries, a drawing that is a page of its own those of its anchors. XML with the root `html`
+is read as HTML. All other XML and JSON is left alone.
 
 Invariant: links are as written, relative to the document's URL; absolute below an `xml:base`.
 """
@@ -11,6 +12,7 @@ from functools import partial
 from math import inf
 from typing import Any
 
+from fyke.core.batches import Kind
 from fyke.core.pages import Page
 from fyke.core.strange_json import json_of
 from fyke.harvest.dates import DatedEntries, time_of
@@ -30,13 +32,13 @@ _PAGE_RELS = _OF_ENTRY | frozenset({"next", "prev", "previous", "prev-archive", 
 class XmlLinks:
     """Finds the links of XML documents whose root element it knows."""
 
-    media_types = ("text/xml", "application/xml", "application/*+xml")
+    media_types = ("text/xml", "application/xml", "application/*+xml", "image/svg+xml")
 
     def __init__(self, html: HtmlLinks) -> None:
         self._html = html
 
     def process(self, page: Page) -> None:
-        """Add the links of a feed or sitemap to `page`, and a feed's title."""
+        """Add the links of a feed, sitemap or drawing to `page`, and the title of a feed or drawing."""
         if page.media_type in self._html.media_types:
             return
         root = _root(page)
@@ -46,6 +48,8 @@ class XmlLinks:
             _read_feed(page, partial(_utf8, page))
         elif root == "html":
             self._html.process(page)
+        elif root == "svg" and page.exchange.visit.kind in (Kind.PAGE, Kind.SEED):  # not if a page only shows it
+            _read_drawing(page, partial(_utf8, page))
 
     def lists(self, page: Page) -> bool:
         """Return whether `page` is a feed or sitemap."""
@@ -126,3 +130,22 @@ def _read_feed(page: Page, read: Read) -> None:
     scan(read, page.url, see)
     page.links.pages += fit(found)
     page.links.dated |= entries.dated()
+
+
+def _read_drawing(page: Page, read: Read) -> None:
+    found: list[str] = []
+    shunned: list[str] = []
+
+    def see(name: str, parent: str, attributes: Attributes, text: str, base: str) -> None:
+        if len(found) + len(shunned) > MOST_LINKS:
+            raise Enough
+        if name == "a":
+            href = attributes.get("href") or attributes.get("xlink:href", "")
+            links = shunned if "nofollow" in attributes.get("rel", "").lower().split() else found
+            links.append(seen_from(base, href, page.url))
+        elif name == "title" and parent == "svg" and not page.title:
+            page.title = collapsed(text)
+
+    scan(read, page.url, see)
+    page.links.pages += fit(found)
+    page.links.nofollow += fit(shunned)

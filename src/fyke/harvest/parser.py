@@ -32,9 +32,9 @@ from fyke.harvest.fields import Extractor
 from fyke.harvest.headers import read_headers, read_robots
 from fyke.harvest.links import MOST_LINKS, HtmlLinks, fit
 from fyke.harvest.listing import FtpListing, GopherMenu
-from fyke.harvest.media import FTP_LISTING, GOPHER_MENU, GZIP, describe, label_of
+from fyke.harvest.media import FTP_LISTING, GOPHER_MENU, describe, label_of
 from fyke.harvest.requisites import CssLinks
-from fyke.harvest.sitemap import GzipSitemap, TextSitemap, is_xml_sitemap
+from fyke.harvest.sitemap import GzipSitemap, TextSitemap, is_text_sitemap, type_of_list
 
 _WITH_BODY = frozenset({Outcome.OK, Outcome.TOO_LARGE, Outcome.INCOMPLETE})
 _TEXTUAL = (
@@ -115,11 +115,8 @@ class Parser:
     def page_of(self, exchange: Exchange, content: bytes) -> Page:
         """Return the page before its links are read: enough to tell whether it is a duplicate or a listing."""
         media_type, _ = describe(exchange, content)
-        if exchange.visit.kind is Kind.LISTING:  # a sitemap, whatever the server calls it: no media type is prescribed
-            if content.startswith(GZIP):
-                media_type = "application/gzip"
-            elif not media_type.endswith(("/xml", "+xml")) and is_xml_sitemap(content):
-                media_type = "application/xml"
+        if exchange.visit.kind is Kind.LISTING or is_text_sitemap(exchange.visit.url):
+            media_type = type_of_list(content, media_type)
         number = key_of(content)  # equal numbers mean the same page
         page = Page(exchange, media_type, content, links=PageLinks(exchange.visit.url), fingerprint=number)
         listers = self._kind(media_type).listers

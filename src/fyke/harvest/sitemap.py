@@ -7,6 +7,7 @@ Invariant: a gzip body unfolds to at most `MAX_UNFOLDED_BYTES`, and only if it b
 """
 
 import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -18,21 +19,25 @@ from fyke.core.codings import gunzip
 from fyke.core.document import read_on
 from fyke.core.pages import Page
 from fyke.core.slices import whole
+from fyke.core.urls import text_of
 from fyke.harvest.dates import DatedEntries
 from fyke.harvest.links import MOST_LINKS
-from fyke.harvest.xmlscan import Attributes, Enough, Read, root_of, scan, seen_from
+from fyke.harvest.media import GZIP
+from fyke.harvest.xmlscan import MOST_BEFORE_BYTES, Attributes, Enough, Read, begin_of, root_of, scan, seen_from
 from fyke.quantities import counted
 
 MAX_UNFOLDED_BYTES = 64 << 20  # sitemaps.org allows 50 MB
 ROOTS = frozenset({"urlset", "sitemapindex"})
 
 _FOLDED = 1032  # bytes that one byte of deflate unfolds to, at most (zlib.net/zlib_tech.html)
-_HEAD_BYTES = 4 << 10
+_HEAD_BYTES = 2 * MOST_BEFORE_BYTES
 _LINES_BYTES = 64 << 10  # by which plain text that is called a sitemap is judged
-_MARK = b"\xef\xbb\xbf"  # of UTF-8
+_WIDE_BYTES = 8 << 20  # of plain text in UTF-16, which grows when it is decoded: the URLs of a whole sitemap
+_WIDE = (BOM_UTF16_LE, BOM_UTF16_BE)
 _ENTRIES = frozenset({"url", "sitemap"})
-_LINE = re.compile(rb"^[ \t]*((?:https?|ftp|gopher)://[^\s<>\"]+)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
-_WRITTEN = re.compile(rb"^[ \t]*+[^\s#]", re.MULTILINE)  # the begin of a line that is neither blank nor a comment
+# Lines end by LF, CR or both. The second expression is the begin of a line that is neither blank nor a comment.
+_LINE = re.compile(rb"(?<![^\r\n])[ \t]*+((?:https?|ftp|gopher)://[^\s<>\"]++)[ \t]*+(?![^\r\n])", re.IGNORECASE)
+_WRITTEN = re.compile(rb"(?<![^\r\n])[ \t]*+[^\s#]")
 
 
 class TextSitemap:
@@ -49,9 +54,9 @@ class TextSitemap:
     def lists(self, page: Page) -> bool:
         """Return whether `page` is a text sitemap: named like one, or called one by somebody, maybe a stranger, and
         holding URLs above all."""
-        if is_text_sitemap(page.url):
-            return True
-        return page.exchange.visit.kind is Kind.LISTING and _lists_urls(page.beginning(_LINES_BYTES + 1))
+        return is_text_sitemap(page.url) or (
+            page.exchange.visit.kind is Kind.LISTING and _lists_urls(page.beginning(_LINES_BYTES + 1))
+        )
 
 
 class GzipSitemap:
@@ -62,14 +67,28 @@ class GzipSitemap:
     def process(self, page: Page) -> None:
         """Add the links of a sitemap in gzip to `page`."""
         root = _root_within(page)
-        if is_text_sitemap(page.url):
+        if _holds_lines(page):
             _add_lines(page, unfold(page.content))
         elif root in ROOTS:
             add_links(page, root, partial(_unfolded, page))
 
     def lists(self, page: Page) -> bool:
         """Return whether `page` is a sitemap."""
-        return is_text_sitemap(page.url) or _root_within(page) in ROOTS
+        return _holds_lines(page) or _root_within(page) in ROOTS
+
+
+def type_of_list(content: bytes, media_type: str) -> str:
+    """Return the media type by which to read `content`, which is called a sitemap, though its server may call it
+    anything else: no media type is prescribed for sitemaps."""
+    head = _in_utf8(content[:_HEAD_BYTES])
+    is_xml = media_type.endswith(("/xml", "+xml"))
+    if content.startswith(GZIP):
+        return "application/gzip"
+    if _root(head) in ROOTS:
+        return media_type if is_xml else "application/xml"
+    if not (is_xml and head.startswith(b"<", begin_of(head))) and _lists_urls(content[: _LINES_BYTES + 1]):
+        return TextSitemap.media_types[0]
+    return media_type
 
 
 def most_bytes(page: Page) -> int:
@@ -78,6 +97,14 @@ def most_bytes(page: Page) -> int:
     if page.listing and page.media_type in GzipSitemap.media_types:
         return max(size_bytes, min(size_bytes * _FOLDED, MAX_UNFOLDED_BYTES))
     return size_bytes
+
+
+def _holds_lines(page: Page) -> bool:
+    """Return whether `page` is a text sitemap in gzip, as `TextSitemap.lists` does."""
+    return is_text_sitemap(page.url) or (
+        page.exchange.visit.kind is Kind.LISTING
+        and _lists_urls(unfold(page.beginning(_LINES_BYTES), _LINES_BYTES + 1))  # only the head, as below
+    )
 
 
 def _root_within(page: Page) -> str:
@@ -104,14 +131,9 @@ def add_links(page: Page, root: str, read: Read) -> None:
         page.links.pages += found
 
 
-def is_xml_sitemap(content: bytes) -> bool:
-    """Return whether `content` is a sitemap in XML, whatever its server calls it."""
-    return _root(content[:_HEAD_BYTES]) in ROOTS
-
-
 def _root(head: bytes) -> str:
-    """Return the root element of the XML that begins with `head`; empty if it is something else."""
-    return root_of(head) if head.removeprefix(_MARK).lstrip()[:1] == b"<" else ""
+    """Return the root element of the XML in `head`; empty if it is something else."""
+    return root_of(head) if head.startswith(b"<", begin_of(head)) else ""
 
 
 def is_text_sitemap(url: str) -> bool:
@@ -123,21 +145,30 @@ def is_text_sitemap(url: str) -> bool:
 def _lists_urls(text: bytes) -> bool:
     """Return whether most lines of the first `_LINES_BYTES` of `text` are URLs. Blank lines and comments count for
     nothing."""
-    if len(text) > _LINES_BYTES:
-        text = text[: text.rfind(b"\n") + 1]  # the last line may be cut
-    text = text.removeprefix(_MARK)
+    is_cut = len(text) > _LINES_BYTES
+    text = _in_utf8(text)
+    if is_cut:
+        text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]
     return 2 * len(_LINE.findall(text)) > _written(text)
 
 
 def _add_lines(page: Page, text: bytes) -> None:
     """Add the URLs that stand on a line of their own in `text` to `page`. Its detail counts the other lines."""
-    text = text.removeprefix(_MARK)
+    page.cut |= len(text) > _WIDE_BYTES and text.startswith(_WIDE)
+    text = _in_utf8(text)
     lines = islice(_LINE.finditer(text), MOST_LINKS + 1)
-    found = [line[1].decode("utf-8", "replace") for line in lines]
+    found = [text_of(line[1]) for line in lines]
     page.links.pages += found
     others = _written(text) - len(found)
     if others and len(found) <= MOST_LINKS and not page.exchange.detail:
         page.exchange.detail = f"{counted(others, 'line')} of this sitemap {'is' if others == 1 else 'are'} no URL"
+
+
+def _in_utf8(text: bytes) -> bytes:
+    """Return `text` as UTF-8 without a byte order mark; if it is UTF-16, the first `_WIDE_BYTES` of it."""
+    if text.startswith(_WIDE):
+        return text[:_WIDE_BYTES].decode("utf-16", "replace").encode("utf-8", "replace")
+    return text.removeprefix(BOM_UTF8)
 
 
 def _written(text: bytes) -> int:

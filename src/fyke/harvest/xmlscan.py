@@ -2,7 +2,8 @@
 
 Called by `fyke.harvest.sitemap` and `fyke.harvest.feed`. Expat parses. Entity declarations are refused, nothing
 external is loaded, and only the path to the current element is kept. Broken XML is common: if Expat refuses it, the
-HTML parser reads it again, which takes anything and expands nothing.
+HTML parser reads it again, which takes anything and expands nothing. Blanks, byte order marks and a warning of PHP
+before the document are skipped.
 
 Invariant: never raises, whatever the bytes; memory is bounded by the document and its depth. Text and attributes that
 break off, or refer to an unknown entity, are empty or missing: otherwise only a part of a URL would be left.
@@ -11,6 +12,7 @@ break off, or refer to an unknown entity, are empty or missing: otherwise only a
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from html.entities import html5
 from itertools import count
 from xml.parsers import expat
@@ -40,6 +42,11 @@ _DOCTYPE = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _UNKNOWN = "\uffff"  # stands for the text of an unknown entity: XML cannot hold it, because it is no character
+_BLANK = b" \t\r\n\xef\xbb\xbf"  # with the bytes of byte order marks
+_BEGIN = re.compile(rb"<(?:\?xml\s|(?:[\w.-]{1,64}:)?(?:urlset|sitemapindex)[\s>])", re.IGNORECASE)
+# Elements that a server's warning begins with.
+_WARNINGS = frozenset({"b", "br", "div", "font", "p", "pre", "span", "strong", "table"})
+MOST_BEFORE_BYTES = 4 << 10  # before the document: a few warnings
 _HEAD_BYTES = 1 << 16  # in which the root element stands
 _TEXT_CHARS = 1 << 14  # longer text is no URL and no title
 _BASE_CHARS = 1 << 8  # each link below would be as long in memory, though written with a few bytes
@@ -58,6 +65,30 @@ class _Refused(Exception):
 
 def root_of(content: bytes) -> str:
     """Return the local name of the outermost element, lower case; empty if there is none."""
+    head = content[: MOST_BEFORE_BYTES + _HEAD_BYTES]
+    return _root(head[begin_of(head) :][:_HEAD_BYTES])
+
+
+def begin_of(content: bytes) -> int:
+    """Return where the document begins in `content`: behind blanks and byte order marks, and behind other text or a
+    warning in HTML, if `<?xml` or the root of a sitemap follows soon."""
+    head = content[:MOST_BEFORE_BYTES]
+    at = len(head) - len(head.lstrip(_BLANK))
+    if head.startswith((b"<?", b"<!"), at) or (head.startswith(b"<", at) and _root(head[at:]) not in _WARNINGS):
+        return at
+    found = _BEGIN.search(head, at)
+    return at if found is None else found.start()
+
+
+def _from_begin(read: Read) -> Iterator[bytes]:
+    pieces = read()
+    first = next(pieces, b"")
+    yield first[begin_of(first) :]
+    del first
+    yield from pieces
+
+
+def _root(head: bytes) -> str:
     found: list[str] = []
 
     def start(name: str, _: object) -> None:
@@ -68,8 +99,8 @@ def root_of(content: bytes) -> str:
     parser.StartElementHandler = start
     parser.EntityDeclHandler = _refuse
     with suppress(_Refused, expat.ExpatError, ValueError):
-        parser.Parse(content[:_HEAD_BYTES], False)
-    return found[0] if found else _root_by_force(content[:_HEAD_BYTES])
+        parser.Parse(head, False)
+    return found[0] if found else _root_by_force(head)
 
 
 def scan(read: Read, url: str, see: See) -> None:
@@ -79,6 +110,7 @@ def scan(read: Read, url: str, see: See) -> None:
     After a fault the HTML parser shows all elements again, from the beginning. For that the document is read anew, so
     that it is not held beside the tree.
     """
+    read = partial(_from_begin, read)
     with suppress(Enough):
         if not _scan_strictly(read, url, see):
             _scan_by_force(_plain(_beginning(read())), url, see)
