@@ -31,6 +31,7 @@ Read = Callable[..., Page]
         ("<body background=a><table background=b>", ["a", "b"]),
         ("<style>@import 'a'; p { background: url(b) }</style>", ["a", "b"]),
         ("<p style='background: url(&quot;a&quot;)'>", ["a"]),
+        ("<p style='background: image-set(&quot;a&quot; 1x, &quot;b&quot; 2x)'>", ["a", "b"]),
         ("<svg><image href=a /><image xlink:href=b /><use href='c#d'/><use href='#e'/></svg>", ["a", "b", "c#d"]),
         ("<img src='data:image/png;base64,xx'><img src=''><img><img src=' a '><img src=a>", ["a"]),
         ("<frame src=x><iframe src=y></iframe><a href=z>", []),
@@ -57,6 +58,14 @@ def test_requisites_of_html(read: Read, html: str, expected: list[str]) -> None:
         ("a{b:url(\\0 \\ffffff \\d800 )}", ["\ufffd\ufffd\ufffd"]),
         ("a{b:url('a\\\nb')}", ["ab"]),
         ("/* never closed url(x)", []),
+        ("a{b:image-set('x.png' 1x, \"y.png\" 2x) no-repeat, 'z'}", ["x.png", "y.png"]),
+        ("a{b:-webkit-image-set(url(x) 1x, url('y') 2x)}a{content:'z'}", ["x", "y"]),
+        ("a{b:IMAGE-SET( 'x' type('image/avif') 1x, /* 'v' */ 'y' type( \"image/png\" ))}", ["x", "y"]),
+        ("a{b:image-set(linear-gradient(red, blue) 1x, 'x\\29 y' 2x)}", ["x)y"]),
+        ("a{b:image-set ('x')} a{b:image-set} a{b:image('x')}", []),
+        ("a{b:image-set('x' 1x", ["x"]),
+        ("a{b:)image-set('x'))}a{content:'y'}", ["x"]),
+        ("a{content:'image-set('; b: c('x')}", []),
     ],
 )
 def test_references_in_css(css: str, expected: list[str]) -> None:

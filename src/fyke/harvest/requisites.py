@@ -46,7 +46,8 @@ _STRING = r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
 _WORD = r"(?>[^\s\"'()\\]|\\[0-9a-f]{1,6}\s?|\\.)*+"
 _UNCLOSED = r"\"(?:[^\"\\\n]|\\.)*+|'(?:[^'\\\n]|\\.)*+"
 _CSS = re.compile(
-    rf"/\*.*?(?:\*/|\Z)|url\(\s*+({_STRING}|{_WORD})\s*+\)|@import\s*+({_STRING})|{_STRING}|{_UNCLOSED}",
+    rf"/\*.*?(?:\*/|\Z)|url\(\s*+({_STRING}|{_WORD})\s*+\)|@import\s*+({_STRING})|({_STRING})|{_UNCLOSED}"
+    r"|(image-set\(|\(++)|(\)++)",  # -webkit-image-set too
     re.IGNORECASE | re.DOTALL,
 )
 _CSS_ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|\s)?|(\r\n|.))", re.DOTALL)
@@ -96,15 +97,31 @@ def srcset(value: str) -> Iterator[str]:
 
 
 def css_references(text: str) -> Iterator[str]:
-    """Yield the URLs in CSS: `url(…)` and `@import "…"`."""
-    if "url(" not in text and "@import" not in text and "(" not in text:
+    """Yield the URLs in CSS: `url(…)`, `@import "…"`, and the strings of an `image-set(…)`."""
+    if "(" not in text and "@import" not in text:
         return
-    for match in _CSS.finditer(text):
-        raw = match[1] or match[2] or ""
-        if raw[:1] in ("'", '"'):
-            raw = raw[1:-1]
+    for raw in _as_written(text):
+        raw = raw[1:-1] if raw[0] in "'\"" else raw
         if raw:
             yield _CSS_ESCAPE.sub(_unescaped, raw)
+
+
+def _as_written(text: str) -> Iterator[str]:
+    open_brackets = set_at = 0  # the number of the bracket with which an image set began
+    for match in _CSS.finditer(text):
+        url, imported, string, opens, closes = match.groups("")
+        if opens:
+            open_brackets += opens.count("(")
+            if opens[0] != "(" and not set_at:
+                set_at = open_brackets
+        elif closes:
+            open_brackets = max(0, open_brackets - len(closes))
+            if open_brackets < set_at:
+                set_at = 0
+        elif string and 0 < set_at == open_brackets:
+            yield string
+        elif url or imported:
+            yield url or imported
 
 
 def _unescaped(match: re.Match[str]) -> str:
