@@ -150,6 +150,12 @@ def test_a_base_counts() -> None:
     assert "[b](http://h.example/other/b)" in markdown_of(html)
 
 
+def test_a_base_in_an_image_does_not_count() -> None:
+    bases = "<svg><base href=/no/></svg><base href=/other/>"
+    html = f"<body>{bases}<main>{FILLING}<p>See <a href=b>b</a> there.</p></main></body>"
+    assert "[b](http://h.example/other/b)" in markdown_of(html)
+
+
 PIECES = st.sampled_from([
     "<a href=b>", "</a>", "<code>", "</code>", "<table>", "<tr>", "<td>", "</table>", "<pre>", "</pre>", "<p>", "<li>",
     "<svg><a xlink:href=b>", "</svg>", "<ul>", "</ul>", "<base xlink:href=x>",

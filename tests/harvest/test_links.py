@@ -131,6 +131,10 @@ def test_all_kinds_at_once_are_in_order_by_kind_and_once(read: Read) -> None:
         ("<body><p><base href='//example.org'>", "http://example.org/"),
         ("<base href='javascript:x'>", "http://example.com/dir/page.html"),
         ("<base href='http://['><base href=/b>", "http://example.com/dir/page.html"),
+        ("<svg><base href=/a/></svg><math><base href=/a/></math>", "http://example.com/dir/page.html"),
+        ("<svg><g><base href=/a/></g></svg><base href=/b/>", "http://example.com/b/"),
+        ("<svg><foreignObject><base href=/b/></foreignObject></svg>", "http://example.com/b/"),
+        ("<svg><p><base href=/b/>", "http://example.com/b/"),
     ],
 )
 def test_the_base(read: Read, html: str, base: str) -> None:

@@ -3,16 +3,44 @@
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fyke.core.batches import Kind, LinkKind, url_batch
 from fyke.core.outcomes import Outcome
 from fyke.core.pages import Page
 from fyke.core.urls import locate
 from fyke.core.visits import batch_of, visits_of
+from fyke.harvest import css, requisites
+from fyke.harvest.css import PIECE_CHARS, css_references
 from fyke.harvest.link_groups import groups_of
-from fyke.harvest.requisites import css_references, srcset
+from fyke.harvest.requisites import srcset
 
 Read = Callable[..., Page]
+
+CSS_PARTS = (
+    *(
+        "a",
+        "url(",
+        "URL(",
+        "url",
+        "(",
+        ")",
+        '"',
+        "'",
+        "\\",
+        "\n",
+        " ",
+        "\\61 ",
+        "/*",
+        "*/",
+        "*",
+        "/",
+        "@import",
+        "@imp",
+    ),
+    *("ort", "image-set(", "-set(", "image", "x y", "b" * 7, " " * 9, "url('x", "')", '")', "\\)", "\\\n"),
+)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +100,44 @@ def test_references_in_css(css: str, expected: list[str]) -> None:
     assert list(css_references(css)) == expected
 
 
+@given(st.lists(st.sampled_from(CSS_PARTS), max_size=60), st.integers(1, 80))
+def test_a_style_sheet_says_the_same_whatever_the_size_of_its_pieces(parts: list[str], piece_chars: int) -> None:
+    text = "".join(parts)
+    assert list(css_references(text, piece_chars)) == list(css_references(text, len(text)))
+
+
+@pytest.mark.parametrize(
+    ("begin", "part", "end", "expected"),
+    [
+        ("", "a{b:url(", "", []),
+        ("", "url('", "", []),
+        ("", "url(\\", "", []),
+        ("", "url( ", "", []),
+        ("", "image-set((", "", []),
+        ("", "@import '", "", ["@import "]),
+        ("(", "a", "url(x)", ["x"]),
+        ("(", "@", "url(x)", ["x"]),
+        ("url(y", "\\61 ", " z)url(x)", ["x"]),
+        ("url(", "/", ")url(x)", ["x"]),  # far too long for an address
+        ("url('", "\\\n", "')url(x)", ["x"]),
+        ("url(", " ", "x)", ["x"]),
+        ("@import", "\t", "'x'", ["x"]),
+        ("url(/*", "*", "*/)'url(y)'url(x)", ["x"]),
+        ("/* (", "'", "*/url(x)", ["x"]),
+        ('image-set("', "a", "\" 1x, 'x' 2x", ["x"]),
+    ],
+)
+def test_no_style_sheet_holds_the_thread(
+    monkeypatch: pytest.MonkeyPatch, begin: str, part: str, end: str, expected: list[str]
+) -> None:
+    """It may wait after every piece, of a sheet as of a token."""
+    waits: list[None] = []
+    monkeypatch.setattr(css, "breathe", lambda: waits.append(None))
+    text = f"{begin}{part * (64 * PIECE_CHARS // len(part))}{end}"
+    assert set(css_references(text)) == set(expected)
+    assert len(waits) >= 32
+
+
 def test_a_style_sheet_as_document(read: Read) -> None:
     css = "@charset \"utf-8\"; @import 'a'; b { c: url(d) url(data:,) url(#e) url(d) }"
     page = read(css, media_type="text/css", requisites=True)
@@ -96,6 +162,25 @@ def test_a_style_sheet_as_document(read: Read) -> None:
 )
 def test_srcset(value: str, expected: list[str]) -> None:
     assert list(srcset(value)) == expected
+
+
+@pytest.mark.parametrize(
+    ("begin", "part", "expected"), [("", "a 1x,", ["a"]), ("a ", "()", ["a", "x"]), ("a ", "b(,c)", ["a", "x"])]
+)
+def test_no_srcset_holds_the_thread(
+    monkeypatch: pytest.MonkeyPatch, begin: str, part: str, expected: list[str]
+) -> None:
+    waits: list[None] = []
+    monkeypatch.setattr(requisites, "breathe", lambda: waits.append(None))
+    assert list(dict.fromkeys(srcset(f"{begin}{part * 100_000}, x"))) == list(dict.fromkeys([*expected, "x"]))
+    assert len(waits) >= 64
+
+
+def test_no_number_of_elements_holds_the_thread(monkeypatch: pytest.MonkeyPatch, read: Read) -> None:
+    waits: list[None] = []
+    monkeypatch.setattr(requisites, "breathe", lambda: waits.append(None))
+    read("<p style=a></p>" * 1000, requisites=True)
+    assert len(waits) >= 1000
 
 
 @pytest.mark.parametrize("kind", list(Kind))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from fyke.core.foreign import ForeignParts
 from fyke.core.markup import TREE_OPTIONS, bounded
 from fyke.core.urls import canonical
 
@@ -57,7 +58,7 @@ def marked(html: str, url: str) -> Marked:
     root = parser.root
     if root is None:
         return Marked(html, ())
-    based = root.css_first("base[href]")
+    based = next(filter(ForeignParts().is_html, root.css("base[href]")), None)
     base = (canonical(_href(based), url) if based is not None else None) or url
     urls = _mark_links(root, base)
     for node in root.css("code,kbd,samp,tt")[:MOST_MARKS]:

@@ -8,7 +8,8 @@ as much as parsing a small page. A tree that is not shared is dropped as soon as
 exceed the processor's caches, and parsing into memory just freed costs a third less.
 
 Invariant: links are given as written except for their queries (`fyke.harvest.queries`), in the order of the page, each
-once. They are relative to `Links.base`, the first `<base href>` or the page's own URL. Scanner and tree give the same.
+once. They are relative to `Links.base`, the first `<base href>` that is HTML, or the page's own URL. Scanner and tree
+give the same.
 """
 
 import re
@@ -19,6 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
+from fyke.core.foreign import ForeignParts
 from fyke.core.markup import MAX_BYTES, TREE_OPTIONS, parts, tree_of
 from fyke.core.pace import breathe
 from fyke.core.pages import HTML_TYPES, Page, PageLinks
@@ -247,10 +249,13 @@ def of_tree(find: Any, root: LexborNode, product: str) -> ReadLinks:
     anchors: list[Any] = []
     others: list[Other] = []
     titles: list[str] = []
+    foreign = ForeignParts()
     for node in find(_READ, root):
         tag = node.tag
         if tag in _ANCHORS:
             anchors.append(node)
+        elif tag == "base" and not foreign.is_html(node):
+            continue
         elif tag != "title":
             others += _other(tag, node.attributes, product)
         elif not titles and node.parent.tag != "svg":

@@ -3,8 +3,7 @@
 Called by the HTML module for the elements of a page, and run by `fyke.harvest.parser` for CSS documents, both only if a
 crawl asks for requisites.
 
-Invariant: references are given as written, each once, without those that fetch nothing (`data:`, `#…`). CSS is read by
-its tokens (comments, strings, escapes), never evaluated.
+Invariant: references are given as written, each once, without those that fetch nothing (`data:`, `#…`).
 """
 
 import re
@@ -14,7 +13,9 @@ from itertools import islice
 from selectolax.lexbor import LexborNode
 
 from fyke.core.document import PIECE_BYTES
+from fyke.core.pace import breathe
 from fyke.core.pages import Page
+from fyke.harvest.css import css_references
 
 Find = Callable[[str, LexborNode], list[LexborNode]]
 
@@ -40,17 +41,10 @@ _SETS = ("srcset", "imagesrcset")
 _EMPTY = ("#", "data:", "javascript:", "about:", "blob:")
 
 _BLANKS = " \t\n\f\r"  # HTML's; other blanks belong to the address
-# Possessive throughout, here and below: no attribute or style sheet may make reading it slow.
-_CANDIDATE = re.compile(r"[\s,]*+([^\s,]\S*+)((?<!,)\s++(?:[^,(]|\([^)]*+\)?)*+)?,?", re.ASCII)
-_STRING = r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
-_WORD = r"(?>[^\s\"'()\\]|\\[0-9a-f]{1,6}\s?|\\.)*+"
-_UNCLOSED = r"\"(?:[^\"\\\n]|\\.)*+|'(?:[^'\\\n]|\\.)*+"
-_CSS = re.compile(
-    rf"/\*.*?(?:\*/|\Z)|url\(\s*+({_STRING}|{_WORD})\s*+\)|@import\s*+({_STRING})|({_STRING})|{_UNCLOSED}"
-    r"|(image-set\(|\(++)|(\)++)",  # -webkit-image-set too
-    re.IGNORECASE | re.DOTALL,
-)
-_CSS_ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|\s)?|(\r\n|.))", re.DOTALL)
+# Possessive throughout: no attribute may make reading it slow.
+_SOME = r"(?:[^,(]++|\([^)]*+\)?){0,1024}+"  # of the descriptors: no match may take long
+_CANDIDATE = re.compile(rf"[\s,]*+([^\s,]\S*+)((?<!,)\s++{_SOME})?", re.ASCII)
+_DESCRIPTORS = re.compile(_SOME)
 
 
 MOST_PIECES = 8  # of `PIECE_BYTES`, read of a style sheet
@@ -71,6 +65,7 @@ def html_requisites(find: Find, root: LexborNode) -> list[str]:
     """Return the references of the elements below `root` that are needed to show them."""
     found: list[str] = []
     for node in find(_ELEMENTS, root):
+        breathe()
         attributes = node.attributes
         tag = (node.tag or "").lower()
         found += [attributes.get(name) or "" for name in _SOURCES.get(tag, ())]
@@ -92,43 +87,12 @@ def srcset(value: str) -> Iterator[str]:
     """Yield the URLs of a `srcset` attribute (HTML, 4.8.4.3.10)."""
     at = 0
     while match := _CANDIDATE.match(value, at):  # without a match the rest is blank
+        breathe()
         yield match[1].rstrip(",")
         at = match.end()
-
-
-def css_references(text: str) -> Iterator[str]:
-    """Yield the URLs in CSS: `url(…)`, `@import "…"`, and the strings of an `image-set(…)`."""
-    if "(" not in text and "@import" not in text:
-        return
-    for raw in _as_written(text):
-        raw = raw[1:-1] if raw[0] in "'\"" else raw
-        if raw:
-            yield _CSS_ESCAPE.sub(_unescaped, raw)
-
-
-def _as_written(text: str) -> Iterator[str]:
-    open_brackets = set_at = 0  # the number of the bracket with which an image set began
-    for match in _CSS.finditer(text):
-        url, imported, string, opens, closes = match.groups("")
-        if opens:
-            open_brackets += opens.count("(")
-            if opens[0] != "(" and not set_at:
-                set_at = open_brackets
-        elif closes:
-            open_brackets = max(0, open_brackets - len(closes))
-            if open_brackets < set_at:
-                set_at = 0
-        elif string and 0 < set_at == open_brackets:
-            yield string
-        elif url or imported:
-            yield url or imported
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    if match[1]:
-        code = int(match[1], 16)
-        return "\ufffd" if code == 0 or code > 0x10FFFF or 0xD800 <= code < 0xE000 else chr(code)
-    return "" if match[2] in "\r\n\f" else match[2]
+        while match[2] and value[at : at + 1] not in ("", ",") and (some := _DESCRIPTORS.match(value, at)):
+            breathe()
+            at = some.end()
 
 
 def _needed(references: list[str] | Iterator[str]) -> list[str]:
