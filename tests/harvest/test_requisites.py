@@ -103,7 +103,13 @@ def test_references_in_css(css: str, expected: list[str]) -> None:
 @given(st.lists(st.sampled_from(CSS_PARTS), max_size=60), st.integers(1, 80))
 def test_a_style_sheet_says_the_same_whatever_the_size_of_its_pieces(parts: list[str], piece_chars: int) -> None:
     text = "".join(parts)
-    assert list(css_references(text, piece_chars)) == list(css_references(text, len(text)))
+    for sheet in (text, text.replace("set", "")):  # in the other one, brackets are not looked for
+        assert list(css_references(sheet, piece_chars)) == list(css_references(sheet, len(sheet)))
+
+
+def test_brackets_outside_image_sets_change_no_result() -> None:
+    rules = "".join(f"a{number}:not(b){{c:url({number}) calc(1px + (2px));d:'({number})'}}" for number in range(5000))
+    assert list(css_references(rules)) == [str(number) for number in range(5000)]
 
 
 @pytest.mark.parametrize(

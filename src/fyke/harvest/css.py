@@ -23,12 +23,15 @@ _MOST_CHARS = 8 * MAX_HREF_CHARS  # of a reference: an escape has eight
 _STRING = r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
 _WORD = r"(?>[^\s\"'()\\]|\\[0-9a-f]{1,6}\s?|\\.)*+"
 _UNCLOSED = r"\"(?:[^\"\\\n]|\\.)*+|'(?:[^'\\\n]|\\.)*+"
-_TOKEN = re.compile(  # also one that the end of the piece cuts
+_TOKEN = (  # also one that the end of the piece cuts
     rf"/\*.*?(?:\*/|\Z)|url\(\s*+(?:({_STRING}|{_WORD})\s*+\)|(?:{_STRING}|{_UNCLOSED}|{_WORD})\\?\s*+\Z)"
     rf"|@import\s*+(?:({_STRING})|(?:{_UNCLOSED})?\\?\Z)|({_STRING})|(?:{_UNCLOSED})\\?"
-    r"|(image-set\(|\(++)|(\)++)",  # -webkit-image-set too
-    re.IGNORECASE | re.DOTALL,
 )
+_SET = r"image-set\("  # -webkit-image-set too
+_FLAGS = re.IGNORECASE | re.DOTALL
+_BEGIN_OF_SET = re.compile(_SET, _FLAGS)
+_OUTSIDE_SETS = re.compile(rf"{_TOKEN}|((?!))((?!))", _FLAGS)  # without brackets, which are many
+_AROUND_SETS = re.compile(rf"{_TOKEN}|({_SET}|\(++)|(\)++)", _FLAGS)
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|\s)?|(\r\n|.))", re.DOTALL)
 _LOOK_BACK = len("image-set")  # characters of a name whose end is in the next piece
 
@@ -76,7 +79,8 @@ class _StyleSheet:
 
     def _references_of_piece(self, end: int) -> Generator[str, None, int]:
         """Yield the references before `end`. Returns where the token begins that reaches it; -1 if none does."""
-        for match in _TOKEN.finditer(self._text, self._at, end):
+        near = self._set_at or _BEGIN_OF_SET.search(self._text, self._at, end)
+        for match in (_AROUND_SETS if near else _OUTSIDE_SETS).finditer(self._text, self._at, end):
             url, imported, string, opens, closes = match.groups("")
             self._at = match.end()
             if opens or closes:
