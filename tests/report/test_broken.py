@@ -166,6 +166,18 @@ def test_a_site_that_is_mended(site: SmallSite, tmp_path: Path) -> None:
     assert fyke("links", str(into), "--broken").returncode == 0
 
 
+def test_the_beginning_of_a_page_has_its_present_links(site: SmallSite, tmp_path: Path) -> None:
+    into, config = tmp_path / "there", written(tmp_path)
+    one, other = b"<a href=/gone>x</a>", b"<a href=/lost>x</a>"
+    breaks_off = {**HTML, "Content-Length": "1000", "Connection": "close"}
+    for passes, (head, links, expected) in enumerate([
+        (HTML, one + other, {"gone", "lost"}), (HTML, one, {"gone"}), (breaks_off, other + one, {"gone", "lost", "p1"})
+    ]):  # fmt: skip
+        site.answers["/p1"] = 200, head, links
+        assert crawl(into, config, *([site.url] if not passes else ["--again"])).status == 0
+        assert {link.removeprefix(site.url) for link in broken(into)} == expected
+
+
 def test_a_sound_site(site: SmallSite, tmp_path: Path) -> None:
     into = tmp_path / "there"
     assert crawl(into, written(tmp_path), site.url).status == 0

@@ -26,7 +26,9 @@ BROKEN = (
     Outcome.REDIRECTED_TOO_OFTEN, Outcome.INCOMPLETE,
 )  # fmt: skip
 _BROKEN = ", ".join(f"'{outcome}'" for outcome in BROKEN)
-_SAYING = ", ".join(f"'{each}'" for each in (Outcome.OK, Outcome.TOO_LARGE, Outcome.REDIRECTED, Outcome.GONE))
+_SAYING = ", ".join(
+    f"'{each}'" for each in (Outcome.OK, Outcome.TOO_LARGE, Outcome.INCOMPLETE, Outcome.REDIRECTED, Outcome.GONE)
+)
 CIRCLE = "redirects in a circle"
 NOWHERE = "redirects to a URL that cannot be fetched"
 
