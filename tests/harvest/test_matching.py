@@ -200,9 +200,9 @@ def seconds(html: str, made: Extractor) -> float:
 def test_four_times_the_page_takes_no_more_than_eight_times_the_time(
     shape: Callable[[int], str], text: str, each: str
 ) -> None:
-    """The least of three, because others use the machine too."""
+    """Of both pages the least of three times counts, because others use the machine too."""
     made = extractor(text, each)
-    most_s = 8 * seconds(shape(1_500), made) + SLACK_S
+    most_s = 8 * min(seconds(shape(1_500), made) for _ in range(3)) + SLACK_S
     assert any(seconds(shape(6_000), made) < most_s for _ in range(3))
 
 

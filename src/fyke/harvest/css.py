@@ -30,7 +30,8 @@ _TOKEN = (  # also one that the end of the piece cuts
 _SET = r"image-set\("  # -webkit-image-set too
 _FLAGS = re.IGNORECASE | re.DOTALL
 _BEGIN_OF_SET = re.compile(_SET, _FLAGS)
-_OUTSIDE_SETS = re.compile(rf"{_TOKEN}|((?!))((?!))", _FLAGS)  # without brackets, which are many
+# Brackets are many, and looked for near sets only. Elsewhere their groups match nothing.
+_OUTSIDE_SETS = re.compile(rf"{_TOKEN}|((?!))((?!))", _FLAGS)
 _AROUND_SETS = re.compile(rf"{_TOKEN}|({_SET}|\(++)|(\)++)", _FLAGS)
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|\s)?|(\r\n|.))", re.DOTALL)
 _LOOK_BACK = len("image-set")  # characters of a name whose end is in the next piece
