@@ -1,4 +1,4 @@
-"""Pages whose bodies break off at every try: what came is kept, and what it links to is found."""
+"""Pages whose bodies never come whole: what came is kept, and what it links to is found."""
 
 import gzip
 import json
@@ -120,20 +120,26 @@ def leaves(pages: range = range(PAGES)) -> dict[int, list[str]]:
     return {page: [path.decode() for path in LINK.findall(beginning(page)[2])] for page in pages}
 
 
+def records_of_broken(into: Path, site: str, word: str) -> dict[str, bytes]:
+    """The bodies of the records of pages that did not come whole, one of each, truncated for this reason."""
+    kept: dict[str, bytes] = {}
+    for path in sorted((into / "warc").glob("*.warc.gz")):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file, check_digests="raise"):
+                url = record.rec_headers.get_header("WARC-Target-URI", "").removeprefix(site)
+                if record.rec_type == "response" and url.startswith("broken/"):
+                    assert record.rec_headers["WARC-Truncated"] == word
+                    assert url not in kept
+                    kept[url] = record.raw_stream.read()
+    return kept
+
+
 def assert_kept(into: Path, site: BreakingSite) -> None:
     """Each page has one row and one record, with what came of it; all its links are known, and were followed."""
     rows = {row["url"].removeprefix(site.url): row for row in read_table(into, "pages").to_pylist()}
     found = leaves()
     assert sum(map(len, found.values())) > PAGES
-    kept: dict[str, bytes] = {}
-    for path in sorted((into / "warc").glob("*.warc.gz")):
-        with path.open("rb") as file:
-            for record in ArchiveIterator(file, check_digests="raise"):
-                url = record.rec_headers.get_header("WARC-Target-URI", "").removeprefix(site.url)
-                if record.rec_type == "response" and url.startswith("broken/"):
-                    assert record.rec_headers["WARC-Truncated"] == "disconnect"
-                    assert url not in kept
-                    kept[url] = record.raw_stream.read()
+    kept = records_of_broken(into, site.url, "disconnect")
     for page, links in found.items():
         row = rows.pop(f"broken/{page}")
         assert (row["outcome"], row["status"], row["links"]) == ("incomplete", 200, len(links)), row
@@ -165,6 +171,45 @@ def test_what_came_of_a_page_is_kept_and_its_links_are_followed(tmp_path: Path) 
             for page in range(len(CODINGS)):
                 shown = asking.get("/copy", params={"url": f"{site.url}broken/{page}"})
                 assert shown.status_code == 200, shown.text
+
+
+NONSENSE = b"no number\r\n"  # where the size of a chunk should be
+ENDINGS = {  # what is sent of a page in the end, behind that; WARC's word; how often it is asked for again
+    "rests": (lambda page: beginning(page)[1], b"", "time", 1),
+    "nonsense": (lambda page: chunked(packed(body_of(page)) if page % 2 else body_of(page)), NONSENSE, "disconnect", 0),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_came_before_a_body_rests_or_follows_no_protocol_is_kept(ending: str, tmp_path: Path) -> None:
+    """In any coding; and its links are followed."""
+    sent_of, more, word, again = ENDINGS[ending]
+    pages = range(len(CODINGS)) if ending == "rests" else range(2, 4)  # chunks have codings of their own
+    texts = {page: CODINGS[page][2](sent_of(page)) for page in pages}
+
+    def answer(path: str, _: dict[str, str]) -> Answer:
+        if path.startswith("/broken/"):
+            return 200, HTML | CODINGS[int(path[8:])][0], sent_of(int(path[8:])) + more
+        if path == "/":
+            return 200, HTML, "".join(f'<a href="/broken/{page}">b</a>' for page in pages).encode()
+        return (200, HTML, b"a leaf") if path.startswith("/leaf/") else (404, HTML, b"")
+
+    with web_server(answer) as url:
+        into = tmp_path / "there"
+        config = settings(tmp_path, politeness={**POLITENESS, "tries": 2}, fetch={"timeout_s": 1.0})
+        run = crawl(into, config, url)
+        assert run.status == 0 and f"{len(pages)}  incomplete" in run.errors, run.errors
+    rows = {row["url"].removeprefix(url): row for row in read_table(into, "pages").to_pylist()}
+    kept = records_of_broken(into, url, word)
+    for page in pages:
+        links = LINK.findall(texts[page])
+        assert links, "the law says nothing"
+        row = rows[f"broken/{page}"]
+        assert (row["outcome"], row["status"], row["links"]) == ("incomplete", 200, len(links)), row
+        assert row["detail"] and row["tries"] == again
+        assert kept[f"broken/{page}"].startswith(sent_of(page))
+        assert {link.decode()[1:] for link in links} <= rows.keys()
+    assert fyke("check", str(into)).returncode == 0
 
 
 def test_the_next_pass_asks_for_it_as_new(tmp_path: Path) -> None:

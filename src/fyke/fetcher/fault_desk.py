@@ -108,7 +108,7 @@ class FaultDesk:
         return max(wait_s, self._policy.retry_s(outcome, visit.tries))
 
     def finish(self, exchange: Exchange) -> None:
-        """Hand back a visit that is not made again. Of a page whose body broke off, what came is kept."""
+        """Hand back a visit that is not made again. Of a page whose body did not come whole, what came is kept."""
         if exchange.visit.purpose is Purpose.PAGE:
             exchange.outcome = last_outcome(exchange)
         self._returns.put(exchange)

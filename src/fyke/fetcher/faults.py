@@ -75,7 +75,7 @@ FAULTS: Mapping[Outcome, OutcomeCost] = MappingProxyType(
         Outcome.UNSUPPORTED: _NOTHING,
         Outcome.PLUGIN_FAILED: _NOTHING,
         Outcome.MEDIA_REFUSED: _NOTHING,
-        Outcome.INCOMPLETE: _NOTHING,  # each try was charged as BROKEN_OFF
+        Outcome.INCOMPLETE: _NOTHING,  # each try was charged as what it was
     }
 )
 

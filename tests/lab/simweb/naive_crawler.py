@@ -76,12 +76,24 @@ def decode(body, headers):
     return body.decode(declared[1] if declared else detect_encoding(body, html5_compatible=True), "replace")
 
 
+def what_came(answer):
+    """The body as far as it came, and whether that is all of it."""
+    pieces = []
+    try:
+        while piece := answer.read1():
+            pieces.append(piece)
+    except (OSError, http.client.HTTPException):
+        return b"".join(pieces), False
+    answer.close()  # so that its connection may be used again
+    return b"".join(pieces), not answer.length
+
+
 class NaiveCrawler:
     def __init__(self, dns, retries=3, timeout_s=0.3):
         self.dns, self.retries, self.timeout_s = dns, retries, timeout_s
         self.addresses, self.robots, self.connections = {}, {}, {}
         self.archived, self.requested, self.forbidden, self.unreachable = {}, set(), set(), set()
-        self.begun = {}  # what came of pages that broke off
+        self.begun = {}  # what came of pages that did not come whole
 
     def close(self):
         for connection in self.connections.values():
@@ -108,12 +120,12 @@ class NaiveCrawler:
             connection = self.connections.setdefault(place, http.client.HTTPConnection(*place, self.timeout_s))
             connection.request("GET", target, headers=headers)
             answer = connection.getresponse()
-            body = answer.read()
-        except http.client.IncompleteRead as broken:
-            self.begun[url] = answer.headers, broken.partial
+        except (OSError, http.client.HTTPException):
             connection.close()
             return None
-        except (OSError, http.client.HTTPException):
+        body, is_whole = what_came(answer)
+        if not is_whole:
+            self.begun[url] = answer.headers, body
             connection.close()
             return None
         coding = answer.headers.get("Content-Encoding")

@@ -36,7 +36,7 @@ def every_resource(layout):
             yield Resource(ResourceKind.HOP, names.host_of(page), page, step)
         if layout.has_nofollow_link(page):
             yield Resource(ResourceKind.NOFOLLOWED, names.host_of(page), page)
-        if layout.is_truncated(page):
+        if layout.only_begins(page):
             yield Resource(ResourceKind.BEGUN, names.host_of(page), page)
     for host in range(names.hosts):
         for kind in (

@@ -216,8 +216,7 @@ class Rereader:
 def _outcome(exchange: Exchange) -> Outcome:
     """Return how the visit ended, if the archive does not say."""
     by_head = outcome_of(exchange.status, exchange) if exchange.status >= 300 else Outcome.OK
-    if exchange.truncated == "disconnect" and by_head not in BY_HEAD:
-        return last_outcome(replace(exchange, outcome=Outcome.BROKEN_OFF))
-    if exchange.truncated and by_head not in BY_HEAD:
-        return Outcome.MEDIA_REFUSED if exchange.truncated == "unspecified" else Outcome.TOO_LARGE
-    return by_head
+    if not exchange.truncated or by_head in BY_HEAD:
+        return by_head
+    cut = {"disconnect": Outcome.BROKEN_OFF, "time": Outcome.STALLED, "unspecified": Outcome.MEDIA_REFUSED}
+    return last_outcome(replace(exchange, outcome=cut.get(exchange.truncated, Outcome.TOO_LARGE)))

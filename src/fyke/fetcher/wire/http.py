@@ -9,8 +9,9 @@ again, as usual, this time to the end of the connection. Several lengths that di
 does not tell the two faults apart.
 
 A head that asks for patience or leads on (`BY_HEAD`) counts whatever becomes of the body. A body that breaks off behind
-such a head, or is too long, is archived as truncated, and `detail` says why. Any other page whose body breaks off is
-asked for again. If the last try breaks off too, what came is archived, and the head says what it was (`last_outcome`).
+such a head, or is too long, is archived as truncated, and `detail` says why. Any other page whose body breaks off or
+stalls is asked for again. If the last try does so too, what came is archived, and the head says what it was
+(`last_outcome`); so it is if the rest of a body follows no protocol.
 
 - A 3xx with a Location is REDIRECTED. Without one it is OK (300 may carry a list of choices).
 - A 304 is UNCHANGED if the request asked for it (`condition_of`), otherwise a BAD_ANSWER.
@@ -288,16 +289,16 @@ def outcome_of(code: int, exchange: Exchange) -> Outcome:
 
 
 def last_outcome(exchange: Exchange) -> Outcome:
-    """Return the outcome of a page that is not asked for again. If its body broke off, and some of it came, the head
-    decides: an error is one; of another page we have the beginning. An answer that would not be taken if it were whole
-    is not taken."""
-    if exchange.outcome is not Outcome.BROKEN_OFF or exchange.truncated != "disconnect" or not exchange.head:
+    """Return the outcome of a page that is not asked for again. If its body did not come whole, and some of it came,
+    the head decides: an error is one; of another page we have the beginning. An answer that would not be taken if it
+    were whole is not taken."""
+    if exchange.outcome.answered or exchange.truncated not in ("disconnect", "time") or not exchange.head:
         return exchange.outcome
     if 200 <= exchange.status < 300:
         by_head = Outcome.BAD_ANSWER if exchange.status == 206 and _part_of(exchange) else Outcome.OK
     else:
         by_head = outcome_of(exchange.status, exchange)
-    return {Outcome.OK: Outcome.INCOMPLETE, Outcome.BAD_ANSWER: Outcome.BROKEN_OFF}.get(by_head, by_head)
+    return {Outcome.OK: Outcome.INCOMPLETE, Outcome.BAD_ANSWER: exchange.outcome}.get(by_head, by_head)
 
 
 def _ends_with_connection(exchange: Exchange) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fyke.lab.simweb import sloppy
 from fyke.lab.simweb.dice import bits
 from fyke.lab.simweb.hosts import FTP_HOST, GOPHER_HOST
-from fyke.lab.simweb.kinds import Charset, Declared, FeedKind, PageKind
+from fyke.lab.simweb.kinds import BEGINNING, Charset, Declared, FeedKind, PageKind
 from fyke.lab.simweb.layout import Layout, Resource, ResourceKind
 from fyke.lab.simweb.text import SAMPLES, Filler
 
@@ -58,7 +58,7 @@ class Bodies:
         if kind is PageKind.DUPLICATE:
             return self._duplicate(layout.names.host_of(page), draw >> 40 & 3)
         html = self._careless(page) if self.is_sloppy(page) else self._plain(page)
-        return self._encode(page, self._begun(page, html) if kind is PageKind.TRUNCATED else html)
+        return self._encode(page, self._begun(page, html) if kind in BEGINNING else html)
 
     def is_sloppy(self, page: int) -> bool:
         """Return whether a page is written carelessly."""

@@ -23,9 +23,9 @@ class PageKind(StrEnum):
     THROTTLED_DATE = "throttled_date"  # the same, with an HTTP-date
     SLOW = "slow"  # the page in drips
     STALLED = "stalled"  # no answer, ever
-    STALLED_MIDWAY = "stalled_midway"  # half the page, then nothing
+    STALLED_MIDWAY = "stalled_midway"  # half a page, with a link that stands nowhere else, then nothing
     RESET = "reset"  # the connection is reset
-    TRUNCATED = "truncated"  # half the bytes of Content-Length, with a link that stands nowhere else, then the end
+    TRUNCATED = "truncated"  # the same half, then the end of the connection
     DUPLICATE = "duplicate"  # the bytes of another page
     NOINDEX = "noindex"  # meta robots noindex
     NOINDEX_HEADER = "noindex_header"  # X-Robots-Tag: noindex
@@ -64,6 +64,9 @@ FAILING = frozenset(
     }
 )
 """Kinds of which no whole page with status 200 can be had."""
+
+BEGINNING = frozenset({PageKind.STALLED_MIDWAY, PageKind.TRUNCATED})
+"""Kinds of which only the beginning can be had."""
 
 
 class RobotsKind(StrEnum):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fyke.lab.simweb.dice import Chooser, bits, words
 from fyke.lab.simweb.hosts import HostNames
-from fyke.lab.simweb.kinds import COSTLY, FeedKind, NameKind, PageKind, RobotsKind, SitemapKind
+from fyke.lab.simweb.kinds import BEGINNING, COSTLY, FeedKind, NameKind, PageKind, RobotsKind, SitemapKind
 from fyke.lab.simweb.spec import WebSpec, shares
 
 SECTIONS = (
@@ -43,7 +43,7 @@ class ResourceKind(StrEnum):
     LISTED = "listed"  # a page that only the sitemap names
     FED = "fed"  # a page that only the feed names
     NOFOLLOWED = "fruit"  # a page to which only links lead that must not be followed
-    BEGUN = "begun"  # a page to which only the beginning of a truncated page leads
+    BEGUN = "begun"  # a page to which only the beginning of a page leads that never comes whole
     MEDIA = "media"  # a requisite
     TRAP = "trap"
 
@@ -173,9 +173,9 @@ class Layout:
         share = self.spec.style_shares.nofollow_link
         return share > 0 and (self.bits(page) >> 44 & 0xFFFF) < share * 0x10000
 
-    def is_truncated(self, page: int) -> bool:
+    def only_begins(self, page: int) -> bool:
         """Return whether only the beginning of a page comes, with a link to a page found nowhere else."""
-        return self.kind(page) is PageKind.TRUNCATED
+        return self.kind(page) in BEGINNING
 
     # -- URLs --------------------------------------------------------------------------------------
 
@@ -282,7 +282,7 @@ class Layout:
     def _has(self, page: int, kind: ResourceKind, step: int) -> bool:
         if kind is ResourceKind.HOP:
             return 1 <= step <= self.hops(page)
-        return self.has_nofollow_link(page) if kind is ResourceKind.NOFOLLOWED else self.is_truncated(page)
+        return self.has_nofollow_link(page) if kind is ResourceKind.NOFOLLOWED else self.only_begins(page)
 
     def robots_moved(self, host: int) -> Resource | None:
         """Return the new place of a host's robots.txt, or None if it was not moved."""

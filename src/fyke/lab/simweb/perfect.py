@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from fyke.lab.simweb import listings, old_tree, robots
 from fyke.lab.simweb.bodies import Bodies
 from fyke.lab.simweb.hosts import FTP_HOST, GOPHER_HOST
-from fyke.lab.simweb.kinds import FAILING, PASSING, REDIRECTING, PageKind, RobotsKind
+from fyke.lab.simweb.kinds import BEGINNING, FAILING, PASSING, REDIRECTING, PageKind, RobotsKind
 from fyke.lab.simweb.layout import Layout, Resource, ResourceKind
 
 Scope = Literal["host", "domain", "prefix", "web"]
@@ -94,7 +94,7 @@ class Oracle:
         kind, host = layout.kind(page), layout.names.host_of(page)
         if kind in REDIRECTING:
             return [layout.redirect(page)]
-        if kind is PageKind.TRUNCATED:
+        if kind in BEGINNING:
             return [Resource(ResourceKind.BEGUN, host, page)]
         if kind in FAILING or kind in _LINKLESS:
             return []
@@ -183,7 +183,7 @@ class _Walk:
         page = resource.kind is ResourceKind.PAGE
         if page and self._layout.kind(resource.number) in PASSING:
             found.passing.add(url)
-        if page and self._layout.is_truncated(resource.number):
+        if page and self._layout.only_begins(resource.number):
             found.begun.add(url)
         if oracle.succeeds(resource, plan.patient):
             found.archived.add(url)
