@@ -33,7 +33,7 @@ from fyke.core.rewriting import Rewriter
 from fyke.core.urls import key_of, locate
 from fyke.core.visits import Exchange, visit_to
 from fyke.crawl.printing import Printing
-from fyke.crawl.rewriting import ONE_IN, Rewriting
+from fyke.crawl.rewriting import MOST_CONTRADICTIONS, ONE_IN, Rewriting
 from fyke.crawl.verdicts import FIRST_TRIALS
 from fyke.disk.store import Store
 from fyke.explain import why
@@ -42,7 +42,7 @@ from fyke.lab.simweb.dust import NOTHING, Dust, Session
 from fyke.lab.simweb.dust_server import DustWeb, dust_web
 from fyke.rewrite.learner import rules_of_site
 from fyke.rewrite.learning import Content
-from rewrite.dust_sites import SHOP
+from rewrite.dust_sites import SHOP, hub_of
 from rewrite.walking import page_of, walked
 
 SMALL = Dust(
@@ -209,12 +209,46 @@ def test_pages_that_change_at_every_request_revoke_no_rule_that_holds(tmp_path: 
         shard.close()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_page_that_changes_and_has_many_urls_revokes_no_rule(tmp_path: Path, seed: int) -> None:
+    """However often it is tried; it stays under all its URLs, also after a restart."""
+    quiet = replace(SMALL, seed=seed, sessions=3)
+    rules = rules_of_site(quiet.host, walked(quiet))
+    site = hub_of(quiet)
+    shard = shard_of(tmp_path, rules, site)
+    while step(shard, site):
+        pass
+    assert not shard.stage.revoked
+    fetched = Counter(page_of(site, url) for url in shard.model.fetched)
+    every_url = {url for url in shard.model.met if page_of(site, url) == "a0.html"}
+    assert fetched["a0.html"] == len(every_url) > MOST_CONTRADICTIONS
+    del fetched["a0.html"]
+    assert fetched.total() <= 3 * len(fetched) and fetched.keys() | {"a0.html"} == pages_of(site, [*shard.model.met])
+    shard.save()
+    shard.restart()
+    assert not shard.stage._are_wanted(url_batch([locate(f"http://{site.host}/a0.html")]))[0]
+    shard.close()
+
+
+def test_a_wrong_rule_that_makes_all_its_urls_one_loses_none(tmp_path: Path) -> None:
+    """It is contradicted by one page alone, as often as there are others."""
+    site = Dust(seed=4, host="one.sim", articles=20, folders=0, things=60, matter=("p",), links_per_page=4, missing=0)
+    shard = shard_of(tmp_path, [Rule(shape=Shape.DROP_KEY, host=site.host, key="p")], site)
+    while step(shard, site):
+        pass
+    assert pages_of(site, list(shard.model.fetched)) >= set(site.pages())
+    shard.close()
+
+
 @pytest.mark.parametrize(
     "session", [Session("query", "sid"), Session("parameter", "jsid"), Session("segment", before="s-")]
 )
-def test_a_session_that_is_issued_to_who_has_none_revokes_no_rule(tmp_path: Path, session: Session) -> None:
-    """Every page that a rule makes is asked for without one, and has another in its links."""
-    site = replace(SMALL, session=session, sessions=3, issues_sessions=True, links_per_page=6)
+@pytest.mark.parametrize("aliases", [("www.small.sim",), ("www.small.sim", "new.small.sim")])
+def test_a_session_that_is_issued_to_who_has_none_revokes_no_rule(
+    tmp_path: Path, session: Session, aliases: tuple[str, ...]
+) -> None:
+    """Every page that a rule makes is asked for without one, and has another in its links, also to other hosts."""
+    site = replace(SMALL, session=session, sessions=3, issues_sessions=True, links_per_page=6, aliases=aliases)
     pages = walked(site)
     rules = rules_of_site(site.host, pages)
     assert any(rule.shape.value.startswith("drop") and rule.key not in ("print", "utm") for rule in rules)

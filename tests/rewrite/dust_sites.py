@@ -1,5 +1,9 @@
 """Sites that show pages under many URLs. The learner was tuned to the first three."""
 
+from collections.abc import Iterator
+from dataclasses import fields
+from random import Random
+
 from fyke.lab.simweb.dust import Dust, Session
 
 SHOP = Dust(
@@ -34,3 +38,20 @@ AUCTION = Dust(
     ignored=(("fbclid", tuple(f"IwAR{n * 104729:09d}abc" for n in range(25))), ("src", ("a", "b", "c"))),
     index="home.php", matter=("lot", "bid"), missing=80,
 )  # fmt: skip
+
+
+class Hub(Dust):
+    """A site whose page `a0.html` changes at every request, and to which all other pages link in several ways."""
+
+    def links(self, name: str, session: str) -> Iterator[str]:
+        yield from super().links(name, session)
+        for step in range(3):
+            yield self._written("a0.html", session, Random(f"{name} {step}"))
+
+    def body(self, name: str, session: str, count: int) -> bytes:
+        return super().body(name, session, count) + (f"<p>visitor {count}".encode() if name == "a0.html" else b"")
+
+
+def hub_of(site: Dust) -> Hub:
+    """The same site with such a page."""
+    return Hub(**{field.name: getattr(site, field.name) for field in fields(site)})

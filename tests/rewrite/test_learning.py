@@ -12,7 +12,7 @@ from fyke.lab.simweb.dust import Dust, Session
 from fyke.rewrite.learner import rules_of_site
 from fyke.rewrite.learning import Content
 from fyke.rewrite.likeness import outline
-from rewrite.dust_sites import AUCTION, FORUM, LIBRARY, SHOP, STORE
+from rewrite.dust_sites import AUCTION, FORUM, LIBRARY, SHOP, STORE, hub_of
 from rewrite.walking import page_of, walked
 
 sessions = st.none() | st.sampled_from(
@@ -66,6 +66,20 @@ def test_every_pattern_is_found_and_no_decoy(site: Dust) -> None:
         assert rule.support >= 10 and rule.contradictions <= 0.02 * rule.support
         assert rewriter.rewrite(rule.example[0]).url == rule.example[1] != rule.example[0]
         assert any(one.name == rule.name for one in rewriter.rewrite(rule.example[0]).rules)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_page_that_changes_and_has_many_urls_hides_no_rule(seed: int) -> None:
+    """Every link to it that a rule would change leads to another text; other pages teach the same rules."""
+    quiet = Dust(
+        seed=seed, host="museum.sim", aliases=("www.museum.sim",), articles=60, folders=15, things=80,
+        session=Session("query", "PHPSESSID"), sessions=3, links_per_page=6, shuffled=True, index="index.aspx",
+        ignored=(("gclid", tuple(f"Cj{n * 7919:07d}x" for n in range(30))), ("layout", ("print", "wide"))),
+        matter=("room", "case"), missing=40,
+    )  # fmt: skip
+    rules, rules_beside = (rules_of_site(site.host, walked(site)) for site in (quiet, hub_of(quiet)))
+    assert {rule.name for rule in rules} == {rule.name for rule in rules_beside}
+    assert {rule.key for rule in rules} >= {"PHPSESSID", "gclid", "layout", "index.aspx"}
 
 
 def learned(pages: list[tuple[str, int]]) -> list[Rule]:

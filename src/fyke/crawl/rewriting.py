@@ -5,10 +5,11 @@ A rewritten URL is *put aside*: it waits in a queue on disk, so that it stays kn
 - Of the URLs that a rule would change, the first few, and then one in `ONE_IN` by its key, are fetched as they are,
   beside what the rule makes of them. If the two pages do not say the same, they contradict the rules that took part in
   the change. More URLs of these rules are then tried, also from the queue, until each rule is cleared or revoked
-  (`verdicts`).
+  (`verdicts`). Contradictions of one page count once, because it may change at every request, and a front page has many
+  URLs. After `MOST_CONTRADICTIONS` it is an *exception*: URLs that rules would make into it stay as they are.
 - If a URL that a rule made is no page, a URL it was made from is fetched to see whether that is one.
-- If a rule is revoked, or the file has other rules than before, the queue is gone through, and URLs that no rule puts
-  aside any more go on as they were met.
+- If a rule is revoked, a page is an exception, or the file has other rules than before, the queue is gone through, and
+  URLs that no rule puts aside any more go on as they were met.
 
 Never rewritten are seeds, targets of redirects, pages that are visited again, and links that would become URLs which
 the filters refuse, such as at a host beyond the scope.
@@ -18,7 +19,7 @@ does this with the links to its own domains, and tries the rules on them.
 
 Invariants: a URL that was met is on its way to the frontier or aside. The rules in use would rewrite a URL that is
 aside, or it is about to be looked at. The same checkpoint and pages give the same results. Bounded: memory holds
-`MOST_TRIALS` trials, the keys of pages that failed lately, and what the drums take.
+`MOST_TRIALS` trials, as many contradicted pages, the keys of pages that failed lately, and what the drums take.
 """
 
 from collections import Counter, defaultdict
@@ -28,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, NO_KEYS, URLS, Kind, keep, numbers, texts, u64, url_batch
+from fyke.core.batches import EMPTY, NO_KEYS, URLS, Kind, Mask, keep, numbers, texts, u64, url_batch
 from fyke.core.messages import OK, Links, code_of
 from fyke.core.outcomes import Outcome
 from fyke.core.rewrite_rules import Rule, identity
@@ -46,6 +47,7 @@ from fyke.frontier.filters import Filters
 ONE_IN = 100
 COUNTED_BYTES = 1 << 18  # of URLs put aside, up to which each is counted by its rules; of more, a sample
 MOST_TRIALS = 4096  # at a time
+MOST_CONTRADICTIONS = 3  # of one page
 REVIEW_BYTES = 1 << 17  # of URLs in the queue, looked at in a turn: an aim, by the sizes of those before
 REVIEW_ROWS = 64, 4096  # rows looked at in a turn: at first and at least, and at most
 MANY_FAILED = 1024  # failed pages for which the queue is gone through in spite of other work
@@ -92,6 +94,7 @@ class Rewriting:
         self._met = Drum(store, "aside", saved.get("met"), aux=URLS, memory_bytes=memory_bytes)
         self._aside = DiskQueue(store, "aside-urls", URLS, saved.get("aside"))
         self._contents = Contents(store, memory_bytes, saved.get("contents"))
+        self._contradicted = Counter({int(key): count for key, count in saved.get("contradicted", {}).items()})  # pages
         self._made = np.zeros(PLACES, bool)  # by place of the key: whether rules made such a URL
         self._left = len(self._aside)  # rows of the queue to go through: all after a restart, to fill `_made`
         self._review_rows = REVIEW_ROWS[0]
@@ -140,7 +143,7 @@ class Rewriting:
         made = [self._rewriter.rewrite(url) for url in texts(urls.take(pa.array(rows)))]
         changes = [number for number, one in enumerate(made) if one.rules]
         moved = _moved(urls.take(pa.array(rows[changes])), [made[number].url for number in changes])
-        wanted = self._filters.accepted(moved)
+        wanted = self._are_wanted(moved)
         changes = [number for number, there in zip(changes, wanted, strict=True) if there]
         if not changes:
             return links, NONE
@@ -155,6 +158,12 @@ class Rewriting:
         kept = np.ones(urls.num_rows, bool)
         kept[places] = tried
         return links.keep(kept), Links(moved, links.sources[places])
+
+    def _are_wanted(self, moved: pa.RecordBatch) -> Mask:
+        """Return which of the URLs that rules made may take the place of those they were made from: bool[n]."""
+        keys = u64(moved, "key").tolist()
+        usual = np.array([self._contradicted[key] < MOST_CONTRADICTIONS for key in keys], bool)
+        return usual & self._filters.accepted(moved)
 
     def _tries(self, key: int, url: str, made: Rewritten) -> bool:
         """Return whether `url` is fetched as it is, to compare it with what is `made` of it."""
@@ -234,6 +243,8 @@ class Rewriting:
         if not trial.prints or not made.rules or key_of(made.url) != trial.target:
             return  # no page, or other rules: this says nothing
         names = [rule.name for rule in made.rules]
+        if content not in trial.prints and not self._is_first_contradiction(trial.target):
+            return
         wrong = self.verdicts.count(names, agreed=content in trial.prints)
         if wrong:
             self.verdicts.acquit(names)
@@ -241,6 +252,16 @@ class Rewriting:
             self.revoked.update(dict.fromkeys(wrong, trial.url))
             self._use()
             self._go_through()
+
+    def _is_first_contradiction(self, target: int) -> bool:
+        """Count a contradiction of the page with the key `target`. Returns whether it counts against rules: if it is
+        the first of this page, or too many pages were contradicted to know that."""
+        if target not in self._contradicted and len(self._contradicted) >= MOST_TRIALS:
+            return True
+        self._contradicted[target] += 1
+        if self._contradicted[target] == MOST_CONTRADICTIONS:
+            self._go_through()
+        return self._contradicted[target] == 1
 
     def _drop(self, key: int) -> None:
         trial = self._trials.pop(key, None)
@@ -283,7 +304,7 @@ class Rewriting:
         those put back."""
         made = [self._rewriter.rewrite(url) for url in texts(urls)]
         moved = _moved(urls, [one.url for one in made])
-        free = np.array([not one.rules for one in made], bool) | ~self._filters.accepted(moved)
+        free = np.array([not one.rules for one in made], bool) | ~self._are_wanted(moved)
         for row in np.flatnonzero(~free).tolist():
             target = int(u64(moved, "key")[row])
             sought = any(rule.name in self._sought and self.verdicts.wants_trial(rule.name) for rule in made[row].rules)
@@ -314,6 +335,7 @@ class Rewriting:
             "used": dict(self.used),
             **self.verdicts.state(),
             "trials": {str(key): list(trial) for key, trial in self._trials.items()},
+            "contradicted": {str(key): count for key, count in self._contradicted.items()},
             "failed": sorted(self._failed),
             "looked_for": sorted(self._looked_for),
             "changed": self._changed,

@@ -107,9 +107,11 @@ def _is_within(link: str, url: str) -> bool:
 
 
 def _led(links: Iterable[str]) -> Mapping[str, str]:
-    """Return the part that counts of each link without a host, and of each to the site to which most `links` lead."""
+    """Return the part that counts of each of the `links`: from its path on if it has no host, or that of the site to
+    which most lead."""
     own: dict[str, str] = {}
     of_site: dict[str, dict[str, str]] = {}
+    links = dict.fromkeys(links)
     for link in links:
         host = _HOST.match(link)
         if host is None:
@@ -119,7 +121,8 @@ def _led(links: Iterable[str]) -> Mapping[str, str]:
     most = max(of_site.values(), key=len, default={})
     if len(most) >= LEAST_LINKS:
         own |= most
-    return dict(zip(own, without_issued([*own.values()]), strict=True))
+    leading = [own.get(link, link) for link in links]
+    return dict(zip(links, without_issued(leading, len({*own.values()})), strict=True))
 
 
 def _leading(links: Iterable[str], url: str) -> frozenset[str]:

@@ -4,9 +4,9 @@ A rule *acts* on two URLs that it makes one, all other rules applied. URLs that 
 a rule counts groups on which it acts and whose URLs all have one content. At most `MOST_OF_CONTENT` groups of the same
 content count, so that an error page shown for anything, or an empty page, says next to nothing. `contradictions` counts
 the pages that a rule would lose. A group on which it acts, and whose URLs have several contents, adds the number that
-say different things (`likeness`), less the most that are one without the rule; at least one, also if the common URL is
-no page while others are. So a page that changes at every request counts once, however many URLs it has, and a list of
-thirty pages about thirty times.
+say different things (`likeness`), less the most that are one without the rule. If none is left, the group counts as
+one, together with all such groups that say much the same. So a page that changes at every request counts once, however
+many URLs it has, and a list of thirty pages about thirty times. A common URL that is no page, while others are, counts.
 
 Candidates that fail alone go first. The others are tried together, because what varies with every link (session and
 tracking) shows no group alone. Then the rule that takes the most contradictions with it goes, until few are left. One
@@ -113,14 +113,16 @@ class RewrittenGroups:
     def evidence(self, rule: Rule, groups: Mapping[str, Sequence[Content]]) -> Evidence:
         """Return the evidence of `groups` for `rule`, one of the rules."""
         agreeing: Counter[int] = Counter()
-        contradictions = 0
+        lost, changed = 0, []
         for url, group, apart in self._acted_on(rule, groups):
             if not is_contradicted(url, group):
                 if sum(page.content != 0 for page in group) > 1:
                     agreeing.update({page.content for page in group if page.content})
             elif not _overlap(apart, url):
-                contradictions += max(1, _pages(group) - max(map(_pages, apart.values())))
-        return Evidence(agreeing, contradictions)
+                more = _pages(group) - max(map(_pages, apart.values()))
+                lost += max(0, more)
+                changed += [group] if more <= 0 else []
+        return Evidence(agreeing, lost + _distinct(changed))
 
     def _acted_on(
         self, rule: Rule, groups: Mapping[str, Sequence[Content]]
@@ -165,6 +167,13 @@ def _pages(group: Iterable[Content]) -> int:
     contents = {page.content: page.outline for page in group if page.content}
     read = [outline for outline in contents.values() if outline is not None]
     return len(contents) - len(read) + (different(read) if len(read) > 1 else len(read))
+
+
+def _distinct(groups: Sequence[Sequence[Content]]) -> int:
+    """Return how many pages these `groups` are, if each is one page that changes."""
+    firsts = [next((page for page in group if page.outline is not None), None) for group in groups]
+    read = [page.outline for page in firsts if page is not None and page.outline is not None]
+    return len(firsts) - len(read) + (different(read) if read else 0)
 
 
 def _overlap(apart: Mapping[str, Sequence[Content]], url: str) -> bool:
@@ -232,9 +241,10 @@ def _that_hold_together(rules: list[Rule], pages: Sequence[Content]) -> list[Rul
 
 def _all(groups: Mapping[str, Sequence[Content]]) -> Evidence:
     """Return the evidence of `groups` for all rules together."""
-    bad = {url for url, group in groups.items() if is_contradicted(url, group)}
+    bad = {url: group for url, group in groups.items() if is_contradicted(url, group)}
     good = [{page.content for page in group if page.content} for url, group in groups.items() if url not in bad]
-    return Evidence(Counter(chain.from_iterable(good)), len(bad))
+    changed = [group for group in bad.values() if _pages(group) == 1]
+    return Evidence(Counter(chain.from_iterable(good)), len(bad) - len(changed) + _distinct(changed))
 
 
 def _contradicted(rules: Sequence[Rule], pages: Sequence[Content]) -> tuple[float, int]:
