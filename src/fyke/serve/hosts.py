@@ -69,9 +69,7 @@ class HostVisits:
     among: int
 
 
-def known_hosts(
-    crawl: str, directory: CrawlDirectory, limit: int, within: str = "", failing: bool = False
-) -> list[KnownHost]:
+def known_hosts(crawl: str, directory: CrawlDirectory, limit: int, within: str, failing: bool) -> list[KnownHost]:
     """Return at most `limit` hosts, in no order: with `within` in their names, and if `failing`, only those that
     fail."""
     with ReadBooks(directory.host_books) as book:

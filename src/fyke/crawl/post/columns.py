@@ -73,7 +73,7 @@ def links_sealed(links: Links) -> bytes:
     return bytes(_packed(pa.RecordBatch.from_arrays([*links.urls.columns, pa.array(links.sources)], schema=MET)))
 
 
-def links_opened(body: bytes, *, fixed: bool = False) -> Links:
+def links_opened(body: bytes, *, fixed: bool) -> Links:
     batch = _batch(memoryview(body), MET)
     urls = pa.RecordBatch.from_arrays(batch.columns[:-1], schema=URLS)
     return Links(urls, u64(batch, "source"), np.ones(urls.num_rows, np.bool_) if fixed else None)
