@@ -74,7 +74,8 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
         return Explanation(url, *_rules_fetched(record, facts))
     listed = any(url == one for one in directory.listed.urls())
     kind = Kind.SEED if listed or at in all_seeds(directory.state, config) else Kind.PAGE
-    refusal = _filters(directory, config).refusal(url_batch([at], kind=kind))
+    filters = _filters(directory, config)
+    refusal = filters.refusal(url_batch([at], kind=kind))
     where, reason = _waiting(directory, config, at)
     if where == OVER_QUOTA:
         most = PageLimits(config.site).of(split(url).host)
@@ -90,7 +91,7 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
         raise damage[0]
     if refusal:
         return Explanation(url, f"filtered: it does not pass the rule {refusal}", facts)
-    return _not_taken(directory, config, at, [*facts, *how])
+    return _not_taken(directory, config, at, filters, [*facts, *how])
 
 
 def _visited(
@@ -103,12 +104,14 @@ def _visited(
     return Explanation(url, verdict, [*facts, *_visits(rows), *_next_visit(directory, config, at, rows)])
 
 
-def _not_taken(directory: CrawlDirectory, config: Config, at: Locator, facts: list[str]) -> Explanation:
+def _not_taken(
+    directory: CrawlDirectory, config: Config, at: Locator, filters: Filters, facts: list[str]
+) -> Explanation:
     """Explain a URL that no rule refuses whatever links to it, and that never waited."""
     url, link = at.url.decode(), shortest_link_to(directory, at.key)
     if link is not None:
         facts = [*facts, f"found on {link[0]}"]
-        refusal = _filters(directory, config).refusal(url_batch([at], depth=link[1]))
+        refusal = filters.refusal(url_batch([at], depth=link[1]))
         earlier = "left out: when it was found, a rule refused it that the settings no longer have"
         earlier += ", or it was found since the last checkpoint" if ending_of(directory.states) == "running" else ""
         return Explanation(url, f"filtered: it does not pass the rule {refusal}" if refusal else earlier, facts)
@@ -139,9 +142,7 @@ def _aside(config: Config, at: Locator, directory: CrawlDirectory) -> tuple[str,
     by = saved["revoked"]
     made = Rewriter(rule for rule in rules if rule.name not in by).rewrite(at.url.decode())
     revoked = Rewriter(rule for rule in rules if rule.name in by).rewrite(at.url.decode()).rules
-    facts = [
-        f"the rewrite rule {rule.name} is revoked: {saved['revoked'][rule.name]} contradicted it" for rule in revoked
-    ]
+    facts = [f"the rewrite rule {rule.name} is revoked: {by[rule.name]} contradicted it" for rule in revoked]
     if not made.rules:
         return "", facts
     names = ", ".join(rule.name for rule in made.rules)
