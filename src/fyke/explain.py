@@ -71,7 +71,7 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
         return _visited(directory, config, at, rows, [*facts, *how])
     record = _fetched_as_rules(directory, url)
     if record is not None:
-        return Explanation(url, *_rules_fetched(record, facts))
+        return Explanation(url, *_rules_fetched(record, facts, crawl_clock(directory).wall_ahead_s))
     listed = any(url == one for one in directory.listed.urls())
     kind = Kind.SEED if listed or at in all_seeds(directory.state, config) else Kind.PAGE
     filters = _filters(directory, config)
@@ -101,7 +101,7 @@ def _visited(
     if met != url:
         return Explanation(url, f"left out: it has the same key as {met}, which was met first", facts)
     verdict, facts = _fetched(rows, facts, directory)
-    return Explanation(url, verdict, [*facts, *_visits(rows), *_next_visit(directory, config, at, rows)])
+    return Explanation(url, verdict, [*facts, *_visits(rows, directory), *_next_visit(directory, config, at, rows)])
 
 
 def _not_taken(
@@ -164,7 +164,7 @@ def _filters(directory: CrawlDirectory, config: Config) -> Filters:
     return filters
 
 
-def _visits(rows: list[dict[str, Any]]) -> list[str]:
+def _visits(rows: list[dict[str, Any]], directory: CrawlDirectory) -> list[str]:
     """Say how often a page that was asked for more than once was visited, and when its content changed."""
     rows = [row for row in rows if row["address"]]
     if len(rows) < 2:
@@ -177,7 +177,7 @@ def _visits(rows: list[dict[str, Any]]) -> list[str]:
         first = _utc(contents[-1]["fetched_at"])
         facts.append(f"its content changed {changes} since then; the content it {what} was first fetched {first}")
     if rows[-1]["outcome"] == "gone":
-        again = _utc(rows[-1]["fetched_at"] + timedelta(seconds=GONE_S))
+        again = _utc(rows[-1]["fetched_at"] + timedelta(seconds=GONE_S + crawl_clock(directory).wall_ahead_s))
         seldom = f"--revisit and passes with a limit leave it out until {again}"
         facts.append(f"it is gone: a pass over all pages asks for it again; {seldom}")
     return facts
@@ -305,9 +305,9 @@ def _fetched_as_rules(directory: CrawlDirectory, url: str) -> RobotsRecord | Non
         return book.robots(origin)
 
 
-def _rules_fetched(record: RobotsRecord, facts: list[str]) -> tuple[str, list[str]]:
+def _rules_fetched(record: RobotsRecord, facts: list[str], wall_ahead_s: float) -> tuple[str, list[str]]:
     came = f"status {record.status}" if record.state is RobotsState.RULES else record.reason
-    again = f"it is asked for again after {_utc(record.expires_at)}, when its host is visited"
+    again = f"it is asked for again after {_utc(record.expires_at + wall_ahead_s)}, when its host is visited"
     return f"asked for {_utc(record.fetched_at)}, as the rules of its host: {came}", [*facts, again]
 
 
