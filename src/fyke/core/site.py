@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from fyke.core.settings import Count, HoursText, Line, Seconds, Section, host_of, one_line
+from fyke.core.settings import Count, HoursText, Line, Seconds, Section, header_line, host_of
 
 SECRET_PLACES = ("env:", "file:")
 _FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -62,7 +62,7 @@ def _check_field(name: str, value: str) -> None:
         raise ValueError(f"leave out {name}: Fyke sends it; user_agent_suffix adds to the User-Agent")
     if not value.strip():
         raise ValueError(f"{name} is empty: give a value, or leave the field out")
-    check = _secret if _SECRET_FIELD.search(name) else one_line
+    check = _secret if _SECRET_FIELD.search(name) else header_line
     check(value)
 
 
