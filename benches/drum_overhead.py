@@ -37,7 +37,7 @@ from url_seen.stream import URL_BYTES
 
 from fyke.disk.checkpoint import Checkpoint
 from fyke.disk.queue import DiskQueue
-from fyke.lab.plan.model import BUFFER_BYTES, Workload, drum_overhead, least_overhead
+from fyke.lab.plan.model import Workload, drum_overhead, least_overhead
 
 ENDLESS = 1 << 40  # links; only as many are made as the merges take
 
@@ -62,7 +62,7 @@ class Overhead:
 
     @property
     def model(self) -> float:
-        return drum_overhead(self.crawl, self.memory_bytes, self.bucket_bytes, BUFFER_BYTES)
+        return drum_overhead(self.crawl, self.memory_bytes, self.bucket_bytes)
 
     @property
     def least(self) -> float:

@@ -71,10 +71,11 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
         return _visited(directory, config, at, rows, [*facts, *how])
     record = _fetched_as_rules(directory, url)
     if record is not None:
-        return Explanation(url, *_rules_fetched(record, facts))
+        return Explanation(url, *_rules_fetched(record, facts, crawl_clock(directory).wall_ahead_s))
     listed = any(url == one for one in directory.listed.urls())
     kind = Kind.SEED if listed or at in all_seeds(directory.state, config) else Kind.PAGE
-    refusal = _filters(directory, config).refusal(url_batch([at], kind=kind))
+    filters = _filters(directory, config)
+    refusal = filters.refusal(url_batch([at], kind=kind))
     where, reason = _waiting(directory, config, at)
     if where == OVER_QUOTA:
         most = PageLimits(config.site).of(split(url).host)
@@ -90,7 +91,7 @@ def why(directory: CrawlDirectory, asked: str) -> Explanation:
         raise damage[0]
     if refusal:
         return Explanation(url, f"filtered: it does not pass the rule {refusal}", facts)
-    return _not_taken(directory, config, at, [*facts, *how])
+    return _not_taken(directory, config, at, filters, [*facts, *how])
 
 
 def _visited(
@@ -100,21 +101,23 @@ def _visited(
     if met != url:
         return Explanation(url, f"left out: it has the same key as {met}, which was met first", facts)
     verdict, facts = _fetched(rows, facts, directory)
-    return Explanation(url, verdict, [*facts, *_visits(rows), *_next_visit(directory, config, at, rows)])
+    return Explanation(url, verdict, [*facts, *_visits(rows, directory), *_next_visit(directory, config, at, rows)])
 
 
-def _not_taken(directory: CrawlDirectory, config: Config, at: Locator, facts: list[str]) -> Explanation:
+def _not_taken(
+    directory: CrawlDirectory, config: Config, at: Locator, filters: Filters, facts: list[str]
+) -> Explanation:
     """Explain a URL that no rule refuses whatever links to it, and that never waited."""
     url, link = at.url.decode(), shortest_link_to(directory, at.key)
     if link is not None:
         facts = [*facts, f"found on {link[0]}"]
-        refusal = _filters(directory, config).refusal(url_batch([at], depth=link[1]))
+        refusal = filters.refusal(url_batch([at], depth=link[1]))
         earlier = "left out: when it was found, a rule refused it that the settings no longer have"
         earlier += ", or it was found since the last checkpoint" if ending_of(directory.states) == "running" else ""
         return Explanation(url, f"filtered: it does not pass the rule {refusal}" if refusal else earlier, facts)
     probe = Captures(directory.path).probe(url)
     if probe is not None:
-        asked = f"asked for {probe.taken_at:%Y-%m-%d %H:%M:%S} UTC, status {probe.status}, though no page links to it"
+        asked = f"asked for {_utc(probe.taken_at)}, status {probe.status}, though no page links to it"
         return Explanation(url, f"{asked}: fyke made this URL up, to see whether its host makes pages up", facts)
     cut = sum(state["totals"]["cut"] for state in directory.states)
     unread = [f"the ends of {counted(cut, 'page')} were not read for links or values"] if cut else []
@@ -139,9 +142,7 @@ def _aside(config: Config, at: Locator, directory: CrawlDirectory) -> tuple[str,
     by = saved["revoked"]
     made = Rewriter(rule for rule in rules if rule.name not in by).rewrite(at.url.decode())
     revoked = Rewriter(rule for rule in rules if rule.name in by).rewrite(at.url.decode()).rules
-    facts = [
-        f"the rewrite rule {rule.name} is revoked: {saved['revoked'][rule.name]} contradicted it" for rule in revoked
-    ]
+    facts = [f"the rewrite rule {rule.name} is revoked: {by[rule.name]} contradicted it" for rule in revoked]
     if not made.rules:
         return "", facts
     names = ", ".join(rule.name for rule in made.rules)
@@ -163,22 +164,21 @@ def _filters(directory: CrawlDirectory, config: Config) -> Filters:
     return filters
 
 
-def _visits(rows: list[dict[str, Any]]) -> list[str]:
+def _visits(rows: list[dict[str, Any]], directory: CrawlDirectory) -> list[str]:
     """Say how often a page that was asked for more than once was visited, and when its content changed."""
     rows = [row for row in rows if row["address"]]
     if len(rows) < 2:
         return []
     contents = [row for row in rows if row["outcome"] in ("ok", "too_large") and row["detail"] != SAME_TEXT]
-    facts = [f"visited {counted(len(rows), 'time')} since {_time(rows[0])}"]
+    facts = [f"visited {counted(len(rows), 'time')} since {_utc(rows[0]['fetched_at'])}"]
     if contents:
         changes = counted(len(contents) - 1, "time") if len(contents) > 1 else "never"
         what = "has now" if rows[-1]["outcome"] in ("ok", "too_large", "unchanged") else "last had"
-        facts.append(
-            f"its content changed {changes} since then; the content it {what} was first fetched {_time(contents[-1])}"
-        )
+        first = _utc(contents[-1]["fetched_at"])
+        facts.append(f"its content changed {changes} since then; the content it {what} was first fetched {first}")
     if rows[-1]["outcome"] == "gone":
-        again = rows[-1]["fetched_at"] + timedelta(seconds=GONE_S)
-        seldom = f"--revisit and passes with a limit leave it out until {again:%Y-%m-%d %H:%M:%S} UTC"
+        again = _utc(rows[-1]["fetched_at"] + timedelta(seconds=GONE_S + crawl_clock(directory).wall_ahead_s))
+        seldom = f"--revisit and passes with a limit leave it out until {again}"
         facts.append(f"it is gone: a pass over all pages asks for it again; {seldom}")
     return facts
 
@@ -237,13 +237,13 @@ def _due(
     host, weight = np.zeros(1, np.uint64), np.ones(1)
     resting = Resting(host, fetched_at, tried_at, belief, first, told[0], signals, weight, finds)
     due = float(due_at(resting, Terms(asked.least_s, asked.greatest_s), clock.now())[0])
-    when = f"it is due from {datetime.fromtimestamp(due + clock.wall_ahead_s, UTC):%Y-%m-%d %H:%M:%S} UTC on"
+    when = f"it is due from {_utc(due + clock.wall_ahead_s)} on"
     if due <= tried + asked.least_s:
         return f"{when}: {duration(asked.least_s)} after the last visit, the least time"
     if not at or due >= at + asked.greatest_s:
         return f"{when}: {_span(asked.greatest_s)} after the last visit, the greatest time"
     if tried > at:
-        return f"{when}: visits since {_time(found[0])} brought nothing, so it waits as long again"
+        return f"{when}: visits since {_utc(found[0]['fetched_at'])} brought nothing, so it waits as long again"
     return f"{when}: the chance that it has changed by then is one in {1 / CHANCE:.0f}"
 
 
@@ -252,12 +252,13 @@ def _span(seconds: float) -> str:
     return f"{days:,.0f} days" if days >= 2 else duration(seconds)
 
 
-def _time(row: dict[str, Any]) -> str:
-    return f"{row['fetched_at']:%Y-%m-%d %H:%M:%S} UTC"
+def _utc(at: datetime | float) -> str:
+    """Write a time, in UTC or unix seconds."""
+    return f"{at if isinstance(at, datetime) else datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _fetched(rows: list[dict[str, Any]], facts: list[str], directory: CrawlDirectory) -> tuple[str, list[str]]:
-    row, when = rows[-1], _time(rows[-1])
+    row, when = rows[-1], _utc(rows[-1]["fetched_at"])
     detail = f" ({row['detail']})" if row["detail"] else ""
     if row["outcome"] == "robots_forbade":
         said_already = row["detail"].replace("line", "robots.txt forbids it in line", 1)
@@ -304,13 +305,10 @@ def _fetched_as_rules(directory: CrawlDirectory, url: str) -> RobotsRecord | Non
         return book.robots(origin)
 
 
-def _rules_fetched(record: RobotsRecord, facts: list[str]) -> tuple[str, list[str]]:
-    when, until = (
-        f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC" for at in (record.fetched_at, record.expires_at)
-    )
+def _rules_fetched(record: RobotsRecord, facts: list[str], wall_ahead_s: float) -> tuple[str, list[str]]:
     came = f"status {record.status}" if record.state is RobotsState.RULES else record.reason
-    again = f"it is asked for again after {until}, when its host is visited"
-    return f"asked for {when}, as the rules of its host: {came}", [*facts, again]
+    again = f"it is asked for again after {_utc(record.expires_at + wall_ahead_s)}, when its host is visited"
+    return f"asked for {_utc(record.fetched_at)}, as the rules of its host: {came}", [*facts, again]
 
 
 def _frontier(directory: CrawlDirectory, config: Config, at: Locator) -> SavedFrontier | None:
@@ -378,9 +376,8 @@ def _host_facts(directory: CrawlDirectory, config: Config, url: str) -> list[str
         if host.retired:
             facts.append(f"{parts.host} was given up: {host.retired}")
         if host.due > clock.now():
-            until = datetime.fromtimestamp(host.due + clock.wall_ahead_s, UTC)
             seen_last = f"; last seen of it: {_words(host.trouble)}" if host.trouble else ""
-            facts.append(f"{parts.host} rests until {until:%Y-%m-%d %H:%M:%S} UTC{seen_last}")
+            facts.append(f"{parts.host} rests until {_utc(host.due + clock.wall_ahead_s)}{seen_last}")
         row = "" if host.retired else f", {counted(host.failures, 'failure')} in a row"
         facts.append(f"{parts.host} had {counted(host.pages, 'page')} fetched{row}")
     asked_s = robots.rules(config.agent.user_agent).crawl_delay_s if robots is not None else None

@@ -64,7 +64,7 @@ def dress(axes: Axes, title: str, across: str, up: str) -> None:
         spine.set_color(FAINT)
 
 
-def name_curve(axes: Axes, x: Floats, y: Floats, name: str, colour: str, *, at: float = 0.93) -> None:
+def name_curve(axes: Axes, x: Floats, y: Floats, name: str, colour: str, *, at: float) -> None:
     """Write `name` along the curve (`x`, `y`), so that it ends at the part `at` of it. Call it when all limits are
     set."""
     end = min(len(x) - 1, round(at * (len(x) - 1)))

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
@@ -29,12 +30,18 @@ from crawl.small_site import SmallSite, small_site
 from disks import grow, small_disk
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.division import division
+from fyke.archive.statistics import CrawlStatistics
 from fyke.core.config import build
 from fyke.core.errors import ConfigurationError, DirectoryInUse
+from fyke.core.urls import robots_url, split
 from fyke.crawl.agent import Agent
+from fyke.crawl.passes import Pass
 from fyke.crawl.run import ROOM_BYTES
 from fyke.disk.checkpoint import Checkpoint, newest
+from fyke.explain import why
+from fyke.fetcher.shared_book import ReadBooks
 from fyke.quantities import size
+from fyke.serve.hosts import HostVisits, known_hosts, rules_of
 from loaded import COMMAND
 from web_server import Answer, web_server
 
@@ -574,6 +581,38 @@ def test_a_clock_that_was_set(
         assert ended <= began < ended + 1000
     said = f'"clock set {"back" if forward_s < 0 else "forward"}"'
     assert (said in (directory.logs / "fyke.log").read_text()) == (not restarted or forward_s < 0)
+
+
+def test_times_to_come_are_told_by_the_clock_on_the_wall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the crawl goes on by its own, which was not set."""
+    directory, forward_s = CrawlDirectory(tmp_path / "crawl"), 5000.0
+    with small_site(pages=4) as site:
+        config = build({"crawl": {"seeds": [site.url]}, "politeness": FAST}, "test")
+
+        async def crawled(asked: Pass | None = None) -> CrawlStatistics:
+            async with Agent(directory, config, asked_pass=asked) as agent:
+                running = asyncio.create_task(agent.run())
+                while not running.done() and agent.statistics().freshness is None:
+                    await asyncio.sleep(0.01)
+                agent.stop()
+                await running
+                return agent.statistics()
+
+        asyncio.run(crawled())
+        origin = split(site.url).origin
+        with ReadBooks(directory.host_books) as books:
+            host, robots = books.host("127.0.0.1"), books.robots(origin)
+            assert host is not None and robots is not None
+        wall = time.time
+        monkeypatch.setattr("time.time", lambda: wall() + forward_s)
+        told = why(directory, robots_url(origin)).facts[-1]
+        until = datetime.strptime(told.split("after ")[1][:19], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp()
+        (known,) = known_hosts("", directory, 10, "", failing=False)
+        (rules,) = rules_of(directory, "127.0.0.1", HostVisits([{"url": site.url}], 1))
+        later = [until - robots.expires_at, rules.expires_at - robots.expires_at, known.rests_until - host.due]
+        assert later == pytest.approx([forward_s] * 3, abs=1.5)
+        freshness = asyncio.run(crawled(Pass(forever=True))).freshness
+        assert freshness is not None and 0 < freshness.next_at - time.time() < config.revisit.least_s
 
 
 @pytest.mark.parametrize("at", [-3e9, 1e6, 7_258_204_800.0])

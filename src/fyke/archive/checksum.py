@@ -10,13 +10,14 @@ import xxhash
 
 from fyke.disk.files import allowed, open_file, read_whole, written_whole
 
+SUFFIX = ".xxh3"
 CHUNK_BYTES = 1 << 20
 MOST_OF_LINE = 1 << 10
 OTHER_BYTES = "its bytes do not match its checksum"
 
 
 def checksum_path(path: Path) -> Path:
-    return path.with_name(path.name + ".xxh3")
+    return path.with_name(path.name + SUFFIX)
 
 
 def file_hash(path: Path) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from fyke.archive.asked import NAME as ASKED
 from fyke.archive.cdxj import index_path
-from fyke.archive.checksum import checksum_path, is_gone
+from fyke.archive.checksum import SUFFIX, checksum_path, is_gone
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import division
 from fyke.archive.reading import MENDED, generation, rows_recorded
@@ -195,7 +195,7 @@ def _left_checksums(directory: CrawlDirectory, states: Mapping[int, Mapping[str,
     """Yield files of which only the checksum is left, unless checkpoints count their table: a full disk leaves some."""
     counted = {name for state in states.values() for name in tables_of(state)}
     folders = [directory.path, directory.tables, *([] if any(states.values()) else [directory.warc])]
-    for path in (left.with_suffix("") for folder in folders for left in sorted(folder.glob("*.xxh3"))):
+    for path in (left.with_suffix("") for folder in folders for left in sorted(folder.glob(f"*{SUFFIX}"))):
         if is_gone(path) and _table(path) not in counted:
             yield path
 

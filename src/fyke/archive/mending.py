@@ -41,16 +41,16 @@ class DamagedFolder:
     def __repr__(self) -> str:
         return f"DamagedFolder({str(self._folder)!r})"
 
-    def link_here(self, path: Path) -> Path:
-        """Keep `path` here as well, so that another file may take its name; return its new place. A folder, or a file
-        on a disk without links, is moved here. Raises DirectoryError."""
+    def link_here(self, path: Path) -> None:
+        """Keep `path` here as well, so that another file may take its name. A folder, or a file on a disk without
+        links, is moved here. Raises DirectoryError."""
         target = self._folder / ASIDE / path.relative_to(self._folder)
         number = 0
         with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             while os.path.lexists(target):
                 if os.path.samestat(os.lstat(target), os.lstat(path)):
-                    return target
+                    return
                 number += 1
                 target = target.with_name(f"{path.name}.{number}")
             try:
@@ -58,7 +58,6 @@ class DamagedFolder:
             except OSError:  # a folder, or a disk without links
                 path.rename(target)
             sync_file(target.parent)
-        return target
 
     def move_here(self, path: Path) -> None:
         """Move `path` here."""

@@ -218,7 +218,7 @@ def links_batch(source: U64, target: U64, url: pa.BinaryArray, kind: npt.NDArray
 class ExtractedTable(_JournaledTable):
     """The table `name` of facts extracted from pages, with the columns of `schema`, `table_rows` rows to a file."""
 
-    def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int, part: int = 0) -> None:
+    def __init__(self, folder: Path, name: str, schema: pa.Schema, table_rows: int, part: int) -> None:
         super().__init__(folder, name, schema, table_rows, part, in_memory=PAGES_IN_MEMORY)
         self._schema = schema
 

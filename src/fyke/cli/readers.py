@@ -344,7 +344,7 @@ def _complain_of_lost(directory: Path, lost: Sequence[str], then: str = "") -> N
 def _complain_of_unreadable(directory: Path, count: int, mend: str) -> None:
     """Count the pages left out because their archive record is unreadable in a line on stderr; exit with 1."""
     if count:
-        told = f"{count:,} {'page' if count == 1 else 'pages'} could not be read from the archive and are left out"
+        told = f"{rooms.quantities.counted(count, 'page')} could not be read from the archive and are left out"
         say_aside(f"{told}: fyke check {directory} shows where; {mend}")
         raise typer.Exit(1)
 

@@ -46,9 +46,9 @@ class LinkKind(IntEnum):
 
 URLS = pa.schema(
     [
-        ("key", pa.uint64()),  # xxh3-64 of the canonical URL
-        ("host", pa.uint64()),  # xxh3-64 of its host name
-        ("domain", pa.uint64()),  # xxh3-64 of its pay-level domain
+        ("key", pa.uint64()),  # of the canonical URL (`fyke.core.urls.key_of`)
+        ("host", pa.uint64()),  # key of its host name
+        ("domain", pa.uint64()),  # key of its pay-level domain
         ("via", pa.uint64()),  # key of the page it was found on, 0 for a seed; for a probe, of the place it tests
         ("depth", pa.uint16()),  # links from a seed
         ("kind", pa.uint8()),  # a `Kind`

@@ -13,8 +13,12 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def mixed(numbers: npt.NDArray[Any]) -> U64:
-    """Return each number as 64 bits that look random (last step of splitmix64): uint64[n]."""
-    x = numbers.astype(np.uint64)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    """Return each number as 64 bits that look random, in a new array: uint64[...]. It is the last step of splitmix64
+    (Steele, Lea and Flood, OOPSLA 2014)."""
+    x: U64 = numbers.astype(np.uint64)
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x

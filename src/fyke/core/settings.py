@@ -15,7 +15,8 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-def one_line(text: str) -> str:
+def header_line(text: str) -> str:
+    """Return `text` if it can be sent in a header: one line without control characters. Raises ValueError."""
     if re.search(r"[\x00-\x1f\x7f]", text):
         raise ValueError("it is sent in a header: write one line without control characters")
     return text
@@ -24,7 +25,7 @@ def one_line(text: str) -> str:
 def _ascii_line(text: str) -> str:
     if not text.isascii():
         raise ValueError("it is sent in the User-Agent: write an address or a URL in ASCII, without accents")
-    return one_line(text)
+    return header_line(text)
 
 
 def host_of(name: str) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from fyke.core.settings import Count, HoursText, Line, Seconds, Section, host_of, one_line
+from fyke.core.settings import Count, HoursText, Line, Seconds, Section, header_line, host_of
 
 SECRET_PLACES = ("env:", "file:")
 _FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -54,14 +54,16 @@ def _secret(text: str) -> str:
     return text
 
 
-def _field_value(name: str, value: str) -> str:
+def _check_field(name: str, value: str) -> None:
+    """Raise ValueError if Fyke may not send the header field `name` with `value`."""
     if not _FIELD_NAME.fullmatch(name):
         raise ValueError(f"{name!r} is not a name for a header field")
     if name.lower() in _OUR_FIELDS:
         raise ValueError(f"leave out {name}: Fyke sends it; user_agent_suffix adds to the User-Agent")
     if not value.strip():
         raise ValueError(f"{name} is empty: give a value, or leave the field out")
-    return _secret(value) if _SECRET_FIELD.search(name) else one_line(value)
+    check = _secret if _SECRET_FIELD.search(name) else header_line
+    check(value)
 
 
 MediaRange = Annotated[str, AfterValidator(_media_range)]
@@ -108,7 +110,7 @@ class SiteSection(Section):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         for name, value in self.headers.items():
-            _field_value(name, value)
+            _check_field(name, value)
         of_hosts = self.proxy or self.hours or self.delay_s is not None or self.pages is not None
         if of_hosts and "://" in self.match:
             raise ValueError("proxy, delay_s, hours and pages are for whole hosts: let match be a host, *.domain or *")

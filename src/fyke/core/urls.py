@@ -169,7 +169,7 @@ def split(url: str) -> UrlParts:
     return UrlParts(scheme, name, int(port) if port else DEFAULT_PORTS.get(scheme, 0), target)
 
 
-def has_own_port(parts: UrlParts) -> bool:
+def has_default_port(parts: UrlParts) -> bool:
     """Return whether the port is the default of its scheme."""
     return parts.port == DEFAULT_PORTS.get(parts.scheme, 0)
 

@@ -35,6 +35,7 @@ from fyke.crawl.post.alone import Post
 from fyke.fetcher.fetcher import Fetcher
 from fyke.fetcher.host import Host
 from fyke.frontier.frontier import Frontier
+from fyke.quantities import counted
 
 EVERY_S = 1.0
 SLOWEST = 20  # hosts told
@@ -268,8 +269,7 @@ class Control:
         urls = list(map(str, given)) if isinstance(given, list) else []
         if not 0 < len(urls) <= MOST_SEEDS:
             raise BadUrl(f"{len(urls):,} seeds: give between 1 and {MOST_SEEDS:,}")
-        count = self._agent.add_seeds(urls)
-        return f"{count:,} seeds added" if count != 1 else "1 seed added"
+        return f"{counted(self._agent.add_seeds(urls), 'seed')} added"
 
 
 def _line(what: dict[str, Any]) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 from fyke.archive.statistics import CrawlStatistics
 from fyke.archive.warc import WarcWriter
 from fyke.core.clock import Clock
+from fyke.core.freshness import Freshness
 from fyke.core.memory import MemoryGauge
 from fyke.core.outcomes import Outcome
 from fyke.crawl.barn import Barn
@@ -84,8 +85,13 @@ class Counts:
             plugin_failures=dict(self._plugin_failures()),
             deaths=dict(self.deaths),
             again=self.passes.statistics(),
-            freshness=freshness if (freshness := self.frontier.known_pages.freshness).at else None,
+            freshness=self._freshness(),
         )
+
+    def _freshness(self) -> Freshness | None:
+        """Return how fresh copies were at the last plan; the next is told by the clock on the wall."""
+        told = self.frontier.known_pages.freshness
+        return told._replace(next_at=told.next_at + self.clock.wall_ahead_s) if told.at else None
 
     def _plugin_failures(self) -> Counter[str]:
         """Return how often each plug-in raised or gave nonsense."""

@@ -37,10 +37,10 @@ class Gathering:
         self,
         harvest: Harvest,
         barn: Barn,
-        new_text: NewText | None = None,
-        printing: Printing | None = None,
+        new_text: NewText | None,
+        printing: Printing | None,
         *,
-        listens: bool = False,
+        listens: bool,
     ) -> None:
         """If it `listens`, it hands on what lists say of changes."""
         self._printing = printing

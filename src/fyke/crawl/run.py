@@ -68,7 +68,7 @@ def crawl_with_panel(
     console: Console,
     sources: Sequence[str] = (),
     *,
-    asked_pass: Pass | None = None,
+    asked_pass: Pass | None,
     metrics: str | None = None,
 ) -> Summary:
     """Run the crawl of `config` in `directory` to its end, and show on `console` how it goes. `asked_pass` is a pass
@@ -319,7 +319,7 @@ def stopped_before(directory: CrawlDirectory, stopped: Stopped) -> Summary:
     return Summary(ending, totals_of(directory.states), peak_memory_bytes())
 
 
-def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[str] | None = None) -> Summary | None:
+def finished_before(directory: CrawlDirectory, config: Config, listed: Iterable[str] | None) -> Summary | None:
     """Return the summary of a crawl in `directory` that has nothing left to do; None if it has. Raises OtherCrawl."""
     if not directory.holds_crawl:
         return None

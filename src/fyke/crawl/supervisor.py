@@ -73,7 +73,6 @@ class Supervisor:
         self._ending: Ending | None = None
         self._no_forks: errors.FykeError | None = None  # what the crawl ends with, once it was stopped
         self._held = self._all_began = False
-        self._began = time.monotonic()
         self._memory = MemoryGauge()
         self._peak = 0
 

@@ -17,13 +17,12 @@ from fyke.disk.files import damaged, raw
 from fyke.disk.store import Store
 
 DIGEST = np.dtype("<u8")
-BLOCK = 1 << 17  # items; 1 MiB of keys, about the size of a processor's cache
 
 
 class ColumnWriter:
     """A new file `<stem>-<serial>.<suffix>` with a digest for each `block` of items, complete once it is closed."""
 
-    def __init__(self, store: Store, stem: str, suffix: str, block: int = BLOCK) -> None:
+    def __init__(self, store: Store, stem: str, suffix: str, block: int) -> None:
         self.name, self._file = store.create(stem, suffix)
         self.block = block
         self._digests: list[int] = []

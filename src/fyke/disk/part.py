@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from fyke.core.batches import U64, Mask
-from fyke.disk.column import BLOCK, ColumnReader, ColumnWriter
+from fyke.disk.column import ColumnReader, ColumnWriter
 from fyke.disk.operations import Values
 from fyke.disk.store import State, Store
 
@@ -34,7 +34,7 @@ class TableSizes:
 
     part: int = 0  # a part with more is split; 0: chosen by memory
     fold: int = 4096  # a part with at most so many young keys is not rewritten, unless memory is short
-    block: int = BLOCK  # keys that share a digest
+    block: int = 1 << 17  # keys that share a digest: 1 MiB, about the size of a processor's cache
     probe: int = 512  # read at a time when looking for one key
     probe_share: int = 2000  # a probe costs about as much as this many keys of a scan
 
@@ -63,7 +63,7 @@ class Parts:
     """Reads and writes the parts of one drum, and counts the bytes."""
 
     def __init__(
-        self, store: Store, name: str, dtype: np.dtype[Any] | None, sizes: TableSizes, keep_bytes: int = 0
+        self, store: Store, name: str, dtype: np.dtype[Any] | None, sizes: TableSizes, keep_bytes: int
     ) -> None:
         self._store = store
         self._name = name

@@ -22,12 +22,20 @@ from obstore.exceptions import BaseError
 from obstore.store import LocalStore, from_url
 from rich.console import Console
 
-from fyke.archive.checksum import OTHER_BYTES, checksum_line, checksum_path, file_hash, line_holds, recorded_line
+from fyke.archive.checksum import (
+    OTHER_BYTES,
+    SUFFIX,
+    checksum_line,
+    checksum_path,
+    file_hash,
+    line_holds,
+    recorded_line,
+)
 from fyke.archive.directory import CrawlDirectory
 from fyke.archive.lost import lost_files
 from fyke.core.errors import ROOM, ConfigurationError, DirectoryError, DiskFull, StateDamaged
 from fyke.disk.files import damaged, real_path
-from fyke.export.same_crawl import SUFFIX, require_own
+from fyke.export.same_crawl import require_own
 from fyke.progress import Progress
 from fyke.quantities import bytes_text, counted
 

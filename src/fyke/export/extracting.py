@@ -5,7 +5,6 @@ can be changed and tried again without a request. Invariant: a table appears who
 by one transaction; memory holds a batch of rows.
 """
 
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
@@ -26,6 +25,7 @@ from fyke.core.pages import Page
 from fyke.disk.files import lock, writing, written_whole
 from fyke.disk.ranges import Buckets, ranges_for
 from fyke.disk.scratch import scratch
+from fyke.export.growing import json_line
 from fyke.export.selection import RANGE_ROWS, Chosen, Selection, select
 from fyke.export.source import Source
 from fyke.export.staging import column_once
@@ -125,12 +125,11 @@ class _ParquetRows:
 
 class _JsonRows:
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._file = path.open("w", encoding="utf-8")
+        self._file = path.open("wb")
         self._names = schema.names
 
     def write(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            print(json.dumps(dict(zip(self._names, row, strict=True)), ensure_ascii=False), file=self._file)
+        self._file.writelines(json_line(dict(zip(self._names, row, strict=True))) for row in rows)
 
     def close(self) -> None:
         self._file.close()

@@ -13,13 +13,12 @@ from typing import Any
 
 import obstore
 
-from fyke.archive.checksum import checksum_path, recorded_line
+from fyke.archive.checksum import SUFFIX, checksum_path, recorded_line
 from fyke.archive.directory import CrawlDirectory, crawl_digest
 from fyke.core.config import build
 from fyke.core.errors import ConfigurationError, OtherCrawl
 from fyke.disk.files import open_file
 
-SUFFIX = ".xxh3"
 HEAD_BYTES = 256  # of an archive file, packed: they hold the id and the date of its first record
 NAME_ANOTHER = "name another folder"
 

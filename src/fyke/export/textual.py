@@ -22,7 +22,7 @@ import pyarrow.csv as pv
 from fyke.archive.schemas import PAGES, journalled
 from fyke.core.hidden import HIDDEN
 from fyke.export import page_text, selection
-from fyke.export.changes import Change, changes_since
+from fyke.export.changes import Change, Changes, changes_since
 from fyke.export.growing import GrowingFile, json_line, utc_text
 from fyke.export.near_column import near_column
 from fyke.export.prose import plain
@@ -48,10 +48,14 @@ class _TextExport(ABC):
     unit = "pages"
     columns: Sequence[str]  # that are read
 
-    def __init__(self, source: Source, staging: Staging, *, packed: bool) -> None:
+    def __init__(
+        self, source: Source, staging: Staging, rule: selection.Selection, *, packed: bool, changes: bool
+    ) -> None:
         self._source = source
         self._staging = staging
+        self._rule = rule
         self._packed = packed
+        self._changes = changes
         self.unreadable = 0
         self.total = source.until.pages
 
@@ -63,6 +67,16 @@ class _TextExport(ABC):
                     entries += count
                     file.add(lines)
                 yield Mark(part.end, entries, {"length": file.length})
+
+    def _find_changes(self, content: selection.Selection | None) -> Changes:
+        """Return the change of each row since the rule's date; `content` as for `changes_since`."""
+        return changes_since(
+            self._source,
+            self._rule.since or EVER,
+            self._staging.scratch,
+            content,
+            with_noindex=self._rule.with_noindex,
+        )
 
     @abstractmethod
     def _lines(self, part: RowRange) -> Iterator[tuple[bytes, int]]:
@@ -78,22 +92,9 @@ class JsonLines(_TextExport):
 
     columns = _COLUMNS
 
-    def __init__(
-        self, source: Source, staging: Staging, rule: selection.Selection, *, packed: bool, changes: bool = False
-    ) -> None:
-        super().__init__(source, staging, packed=packed)
-        self._rule = rule
-        self._changes = changes
-
     def parts(self, mark: Mark) -> Iterator[Mark]:
         if self._changes:
-            self._changed = changes_since(
-                self._source,
-                self._rule.since or EVER,
-                self._staging.scratch,
-                self._rule,
-                with_noindex=self._rule.with_noindex,
-            )
+            self._changed = self._find_changes(self._rule)
             self._chosen = self._changed > 0
         else:
             self._chosen = selection.select(self._source, self._rule, self._staging.scratch)
@@ -152,19 +153,9 @@ class Csv(_TextExport):
 
     columns = PAGES.names
 
-    def __init__(
-        self, source: Source, staging: Staging, rule: selection.Selection, *, packed: bool, changes: bool
-    ) -> None:
-        super().__init__(source, staging, packed=packed)
-        self._since = rule.since
-        self._with_noindex = rule.with_noindex
-        self._changes = changes
-
     def parts(self, mark: Mark) -> Iterator[Mark]:
         if self._changes:
-            self._changed = changes_since(
-                self._source, self._since or EVER, self._staging.scratch, None, with_noindex=self._with_noindex
-            )
+            self._changed = self._find_changes(None)
         return super().parts(mark)
 
     def _lines(self, part: RowRange) -> Iterator[tuple[bytes, int]]:
@@ -181,8 +172,8 @@ class Csv(_TextExport):
                     changed = self._changed[at : at + batch.num_rows]
                     columns.insert(0, pa.array(list(map(change_in_words, changed)), pa.string()))
                     wanted = changed > 0
-                elif self._since is not None:
-                    wanted = selection.fetched_since(batch.column("fetched_at"), self._since)
+                elif self._rule.since is not None:
+                    wanted = selection.fetched_since(batch.column("fetched_at"), self._rule.since)
                 at += batch.num_rows
                 count += int(wanted.sum())
                 writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema).filter(pa.array(wanted)))

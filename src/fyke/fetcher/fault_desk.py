@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fyke.core.clock import Clock
 from fyke.core.config import PolitenessSection
 from fyke.core.outcomes import Outcome
-from fyke.core.urls import has_own_port
+from fyke.core.urls import has_default_port
 from fyke.core.visits import Exchange, Purpose, Visit
 from fyke.fetcher.faults import FAULTS, FaultPolicy, Wait, is_of_page, retry_after
 from fyke.fetcher.host import Host
@@ -57,7 +57,7 @@ class FaultDesk:
         if FAULTS[outcome].costs_host or outcome.answered:
             host.heard(exchange.visit.parts.origin, answered=_speaks(exchange))
         if self._is_of_origin(host, exchange):
-            host.port_failures += not has_own_port(exchange.visit.parts)
+            host.port_failures += not has_default_port(exchange.visit.parts)
             took_s = exchange.duration_s + self._bench.delays.of_host(host, exchange.duration_s)
             host.gives_way_until = now + ORIGINS_SHARE * took_s
             return asked_s or 0.0
@@ -86,7 +86,7 @@ class FaultDesk:
         of a host, and each failing port costs a request. Once as many failed as retire a host, one failure is enough
         for each further port. Schemes' own ports, which are few, are exempt."""
         spent = self._policy.retires(host.port_failures - 1) and self._is_of_origin(host, exchange)
-        return self._most_failures if spent and not has_own_port(exchange.visit.parts) else 1
+        return self._most_failures if spent and not has_default_port(exchange.visit.parts) else 1
 
     @staticmethod
     def _is_of_origin(host: Host, exchange: Exchange) -> bool:
@@ -95,7 +95,7 @@ class FaultDesk:
             return False
         parts = exchange.visit.parts
         is_one_of_many = (
-            host.never_answered and not has_own_port(parts) and (len(host.origins) > 1 or host.port_failures > 0)
+            host.never_answered and not has_default_port(parts) and (len(host.origins) > 1 or host.port_failures > 0)
         )
         return FAULTS[exchange.outcome].costs_host and (is_one_of_many or host.answers_beside(parts.origin))
 

@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from math import inf
 
-from fyke.core.urls import has_own_port
+from fyke.core.urls import has_default_port
 from fyke.core.visits import Visit
 from fyke.fetcher.robots import RobotsRecord
 
@@ -141,7 +141,7 @@ class Host:
         """Return whether other visits go before `visit`. If no origin of the host is known to answer, visits at their
         schemes' own ports go first. Otherwise those to answering origins do, until `gives_way_until`."""
         if not self.answering:
-            return not has_own_port(visit.parts)
+            return not has_default_port(visit.parts)
         return now < self.gives_way_until and (visit.robots_of or visit.parts.origin) not in self.answering
 
     def heard(self, origin: str, *, answered: bool) -> None:

@@ -74,7 +74,7 @@ class HtmlLinks:
 
     media_types = tuple(sorted(HTML_TYPES))
 
-    def __init__(self, product: str = "fyke", requisites: bool = False, *, shared: bool = True) -> None:
+    def __init__(self, product: str, requisites: bool, *, shared: bool) -> None:
         """`shared` says that other modules will ask for the tree, so it stays with a page of one part."""
         self._product = product
         self._requisites = requisites

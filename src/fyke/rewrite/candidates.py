@@ -17,7 +17,7 @@ from fyke.core.rewrite_rules import Rule, Shape
 
 LEAST_CONTENTS = 10  # in which a key must differ
 MOST_CANDIDATES = 24  # of a shape
-MOST_OF_CONTENT = 64  # URLs read of a content
+MOST_URLS = 64  # read of a content
 MOST_PARTS = 64  # read of a URL: segments, parameters, keys
 _SIGNS = "/?#&;="
 _INDEX = re.compile(r"(?:index|default|home|main|welcome)\.[0-9A-Za-z]{2,5}")
@@ -50,7 +50,7 @@ def contents_of(pages: Iterable[tuple[str, int]]) -> list[list[SplitUrl]]:
     """Return the URLs of each content that has several, from pairs of URL and content (0: none)."""
     found: dict[int, list[str]] = defaultdict(list)
     for url, content in pages:
-        if content and len(found[content]) < MOST_OF_CONTENT:
+        if content and len(found[content]) < MOST_URLS:
             found[content].append(url)
     return [list(map(parts_of, urls)) for urls in found.values() if len(urls) > 1]
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fyke.core import terminal
+from fyke.quantities import counted
 from fyke.search.results import Hit, Results, Spans
 
 
@@ -51,5 +52,5 @@ def _marked(snippet: Spans) -> Text:
 
 
 def _summary(results: Results) -> str:
-    pages = "1 page" if results.total == 1 else f"{results.total:,} pages"
-    return f"{pages} for {clean(results.query)!r} in {results.took_ms:.1f} ms" if results.total else "Nothing found"
+    found = f"{counted(results.total, 'page')} for {clean(results.query)!r} in {results.took_ms:.1f} ms"
+    return found if results.total else "Nothing found"

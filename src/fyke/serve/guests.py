@@ -45,7 +45,7 @@ class Guest(H11Protocol):
 
     @property
     def _waits(self) -> bool:
-        """True if the client's turn it is: to send a request, or the rest of one."""
+        """True if it is the client's turn: to send a request, or the rest of one."""
         cycle = self.cycle
         return cycle is None or cycle.response_complete or cycle.more_body
 

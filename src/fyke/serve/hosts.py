@@ -7,6 +7,7 @@ among the newest rows, and the answer says how many those were.
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,8 +16,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fyke.archive.directory import CrawlDirectory
+from fyke.archive.directory import CrawlDirectory, crawl_clock
 from fyke.archive.reading import segments
+from fyke.core.errors import FykeError
 from fyke.core.hidden import CONTROL, HIDDEN
 from fyke.core.urls import split
 from fyke.fetcher.host import Host
@@ -69,26 +71,32 @@ class HostVisits:
     among: int
 
 
-def known_hosts(
-    crawl: str, directory: CrawlDirectory, limit: int, within: str = "", failing: bool = False
-) -> list[KnownHost]:
+def known_hosts(crawl: str, directory: CrawlDirectory, limit: int, within: str, failing: bool) -> list[KnownHost]:
     """Return at most `limit` hosts, in no order: with `within` in their names, and if `failing`, only those that
     fail."""
+    ahead_s = _wall_ahead_s(directory)
     with ReadBooks(directory.host_books) as book:
-        return [_known(crawl, host) for host in islice(book.hosts(within, failing), limit)]
+        return [_known(crawl, host, ahead_s) for host in islice(book.hosts(within, failing), limit)]
 
 
 def known_host(crawl: str, directory: CrawlDirectory, name: str) -> KnownHost | None:
     """Return what the book has of the host `name`."""
     with ReadBooks(directory.host_books) as book:
         host = book.host(name)
-    return None if host is None else _known(crawl, host)
+    return None if host is None else _known(crawl, host, _wall_ahead_s(directory))
 
 
-def _known(crawl: str, host: Host) -> KnownHost:
+def _wall_ahead_s(directory: CrawlDirectory) -> float:
+    """Return by how much times to come are later on the wall clock than in the book; 0 if no checkpoint tells."""
+    with suppress(FykeError):
+        return crawl_clock(directory).wall_ahead_s
+    return 0.0
+
+
+def _known(crawl: str, host: Host, wall_ahead_s: float) -> KnownHost:
     return KnownHost(
         crawl, host.name, host.domain, list(host.addresses), host.pages, host.failures, host.retired, host.trouble,
-        host.due, host.crawl_delay_s, host.first_seen, host.last_seen,
+        host.due and host.due + wall_ahead_s, host.crawl_delay_s, host.first_seen, host.last_seen,
     )  # fmt: skip
 
 
@@ -99,10 +107,11 @@ def rules_of(directory: CrawlDirectory, name: str, visits: HostVisits) -> list[H
     product = directory.config().agent.user_agent if directory.holds_crawl else "fyke"
     with ReadBooks(directory.host_books) as book:
         found = [record for origin in sorted(origins) if (record := book.robots(origin)) is not None]
-    return [_rules(record, product) for record in found]
+    ahead_s = _wall_ahead_s(directory)
+    return [_rules(record, product, ahead_s) for record in found]
 
 
-def _rules(record: RobotsRecord, product: str) -> HostRules:
+def _rules(record: RobotsRecord, product: str, wall_ahead_s: float) -> HostRules:
     rules = record.rules(product)
     text = record.body.decode("utf-8", "replace")[:ROBOTS_CHARS] if record.state is RobotsState.RULES else ""
     text = _UNSEEN.sub("", text)
@@ -111,7 +120,7 @@ def _rules(record: RobotsRecord, product: str) -> HostRules:
         record.state.value,
         record.reason,
         record.fetched_at,
-        record.expires_at,
+        record.expires_at + wall_ahead_s,
         rules.crawl_delay_s,
         list(rules.sitemaps)[:20],
         text,

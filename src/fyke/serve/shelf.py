@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from threading import Lock
 
@@ -135,8 +135,7 @@ class Shelf:
         """Return the copy of `url` taken nearest to `at`; without a time, the newest that has a page."""
         found = self.captures(url)
         if at is not None:
-            moment = at if at.tzinfo else at.replace(tzinfo=UTC)
-            return min(found, key=lambda one: abs(one[1].taken_at - moment), default=None)
+            return min(found, key=lambda one: abs(one[1].taken_at - at), default=None)
         return next((one for one in found if one[1].is_page), found[0] if found else None)
 
 

@@ -56,7 +56,8 @@ def _parts(body: bytes) -> list[memoryview]:
     return parts
 
 
-def _packed(batch: pa.RecordBatch) -> memoryview:
+def _message(batch: pa.RecordBatch) -> memoryview:
+    """Return the rows of `batch` as an Arrow message, without its schema."""
     return memoryview(batch.serialize())
 
 
@@ -70,22 +71,22 @@ def row(batch: pa.RecordBatch, place: int) -> tuple[object, ...]:
 
 
 def links_sealed(links: Links) -> bytes:
-    return bytes(_packed(pa.RecordBatch.from_arrays([*links.urls.columns, pa.array(links.sources)], schema=MET)))
+    return bytes(_message(pa.RecordBatch.from_arrays([*links.urls.columns, pa.array(links.sources)], schema=MET)))
 
 
-def links_opened(body: bytes, *, fixed: bool = False) -> Links:
+def links_opened(body: bytes, *, fixed: bool) -> Links:
     batch = _batch(memoryview(body), MET)
     urls = pa.RecordBatch.from_arrays(batch.columns[:-1], schema=URLS)
     return Links(urls, u64(batch, "source"), np.ones(urls.num_rows, np.bool_) if fixed else None)
 
 
 def outcomes_sealed(outcomes: Outcomes) -> bytes:
-    return _joined(_packed(getattr(outcomes, part)) for part in PARTS)
+    return _joined(_message(getattr(outcomes, part)) for part in PARTS)
 
 
 def outcomes_opened(body: bytes) -> Outcomes:
     parts = zip(PARTS.items(), _parts(body), strict=True)
-    return Outcomes(**{part: _batch(packed, schema) for (part, schema), packed in parts})
+    return Outcomes(**{part: _batch(message, schema) for (part, schema), message in parts})
 
 
 def visits_sealed(
@@ -98,7 +99,7 @@ def visits_sealed(
     `EARLIER`)."""
     told = [(one.host, one.addresses, one.expires_at) for one in named if isfinite(one.expires_at)]
     head = json.dumps([told, list((errands or {}).items())]).encode()
-    return _joined((_packed(visits), head, *(() if known is None else (_packed(known),))))
+    return _joined((_message(visits), head, *(() if known is None else (_message(known),))))
 
 
 def visits_opened(body: bytes) -> OpenedVisits:

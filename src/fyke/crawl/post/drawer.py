@@ -19,7 +19,7 @@ MEMORY_BYTES = 16 << 20  # of unread bodies
 class Drawer:
     """The bodies of the letters that a shard keeps, in the files `mail-*.seg` of its store."""
 
-    def __init__(self, store: Store, kept: Iterable[Any] = ()) -> None:
+    def __init__(self, store: Store, kept: Iterable[Any]) -> None:
         """`kept` are the places of bodies that an earlier run put."""
         self._store = store
         self._letters: Counter[str] = Counter(name for name, _ in kept)  # in each file

@@ -35,8 +35,8 @@ class Registry:
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
         built_in: Sequence[ProtocolModule],
-        plugins: Sequence[ProtocolModule] = (),
-        may_be_private: Callable[[UrlParts], bool] | None = None,
+        plugins: Sequence[ProtocolModule],
+        may_be_private: Callable[[UrlParts], bool] | None,
     ) -> None:
         """`may_be_private` takes the parts of a URL; without it every address may be asked."""
         self._loop = loop

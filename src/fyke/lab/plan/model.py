@@ -10,7 +10,7 @@ Invariant: each function is the equation it cites; the tests compare it with eve
 import math
 from dataclasses import dataclass
 
-BUFFER_BYTES = 256e3  # M; the paper's figures follow from decimal units
+BUFFER_BYTES = 256e3  # M, for each open file; the paper's figures follow from decimal units
 READ_BYTES = 32e6  # Delta, the least bucket that is read efficiently
 
 
@@ -56,15 +56,12 @@ def polybot_overhead(crawl: Workload, ram_bytes: float) -> float:
     return 2 * table * entry / (crawl.url_bytes * ram_bytes) + crawl.unique_share
 
 
-def drum_overhead(crawl: Workload, ram_bytes: float, disk_bytes: float, buffer_bytes: float = BUFFER_BYTES) -> float:
-    """Return the overhead of DRUM with `disk_bytes` of buckets and `buffer_bytes` for each open file.
-
-    Theorem 2, equation (5).
-    """
+def drum_overhead(crawl: Workload, ram_bytes: float, disk_bytes: float) -> float:
+    """Return the overhead of DRUM with `disk_bytes` of buckets; Theorem 2, equation (5)."""
     key, url = crawl.key_bytes, crawl.url_bytes
     entry = key + crawl.pointer_bytes
-    if ram_bytes**2 < 8 * buffer_bytes * disk_bytes * entry / (key + url):
-        quadratic = 8 * buffer_bytes * entry * crawl.table_bytes / (url * ram_bytes**2)
+    if ram_bytes**2 < 8 * BUFFER_BYTES * disk_bytes * entry / (key + url):
+        quadratic = 8 * BUFFER_BYTES * entry * crawl.table_bytes / (url * ram_bytes**2)
     else:
         quadratic = (key + url) * crawl.table_bytes / (url * disk_bytes)
     return quadratic + least_overhead(crawl)
@@ -80,9 +77,9 @@ def least_overhead(crawl: Workload) -> float:
     return 2 + crawl.unique_share + 2 * crawl.key_bytes / crawl.url_bytes
 
 
-def optimal_disk_bytes(crawl: Workload, ram_bytes: float, buffer_bytes: float = BUFFER_BYTES) -> float:
+def optimal_disk_bytes(crawl: Workload, ram_bytes: float) -> float:
     """Return the space for buckets that memory can just fill; equation (6)."""
-    return ram_bytes**2 * (crawl.key_bytes + crawl.url_bytes) / (8 * buffer_bytes * crawl.entry_bytes)
+    return ram_bytes**2 * (crawl.key_bytes + crawl.url_bytes) / (8 * BUFFER_BYTES * crawl.entry_bytes)
 
 
 def sufficient_ram_bytes(crawl: Workload, disk_bytes: float) -> float:

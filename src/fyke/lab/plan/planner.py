@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from fyke.lab.plan.model import (
-    BUFFER_BYTES,
     beast_bytes_s,
     beast_limit_bytes_s,
     beast_queues,
@@ -135,7 +134,7 @@ def _space(name: str, question: Question) -> tuple[float, float, float]:
         return ram_bytes, crawl.key_bytes * keys, crawl.url_bytes * ram_bytes / (crawl.key_bytes + crawl.pointer_bytes)
     buckets_bytes = min(
         question.bucket_bytes,
-        optimal_disk_bytes(crawl, ram_bytes, BUFFER_BYTES),
+        optimal_disk_bytes(crawl, ram_bytes),
         crawl.links * (crawl.key_bytes + crawl.url_bytes),  # there are never more bytes to check than this
     )
     enough_bytes = max(least_ram_bytes(crawl), sufficient_ram_bytes(crawl, buckets_bytes))

@@ -1,7 +1,7 @@
 """Chance without a generator: every number is a pure function of the web's seed and the thing it is about.
 
 Every module of the virtual web uses it. A web therefore needs no memory for its pages, and answers the same in any
-order and after a restart. `mix` is the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
+order and after a restart.
 """
 
 from functools import lru_cache
@@ -11,43 +11,32 @@ import numpy as np
 import numpy.typing as npt
 
 from fyke.core.batches import U64
+from fyke.core.mixing import GOLDEN, mixed
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_S30, _S27, _S31, _S32 = (np.uint64(shift) for shift in (30, 27, 31, 32))
+_S30, _S32 = np.uint64(30), np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _UNIT = 2.0**-32
 QUANTILES = 4096
 
 
-def mix(values: U64) -> U64:
-    """Return a 64-bit hash of each of `values` (uint64[...]) in a new array."""
-    mixed = values ^ (values >> _S30)
-    mixed *= _FIRST
-    mixed ^= mixed >> _S27
-    mixed *= _SECOND
-    mixed ^= mixed >> _S31
-    return mixed
-
-
 def dice(seed: int, what: int, *numbers: I64) -> U64:
     """Return a hash of each row of `numbers` (int64[n] each), different for each `what`: uint64[n]."""
-    start = (seed * 0x9E3779B97F4A7C15 + what * 0xD1342543DE82EF95) & 0xFFFFFFFFFFFFFFFF
+    start = (seed * int(GOLDEN) + what * 0xD1342543DE82EF95) & 0xFFFFFFFFFFFFFFFF
     state = np.full(len(numbers[0]), start, np.uint64)
     for column in numbers:
         state += column.view(np.uint64)
-        state *= _GOLDEN
-        state = mix(state)
+        state *= GOLDEN
+        state = mixed(state)
     return state
 
 
 def dice_each(rolls: U64, count: int) -> U64:
     """Return `count` hashes for each of `rolls` (uint64[n]): uint64[n, count]."""
-    steps = np.arange(1, count + 1, dtype=np.uint64) * _GOLDEN
-    return mix(rolls[:, None] + steps)
+    steps = np.arange(1, count + 1, dtype=np.uint64) * GOLDEN
+    return mixed(rolls[:, None] + steps)
 
 
 def high(rolls: U64) -> F64:

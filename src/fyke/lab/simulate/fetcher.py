@@ -68,7 +68,7 @@ class VirtualFetcher:
         *,
         slice_s: float,
         rested_since: float,
-        copies: Copies | None = None,
+        copies: Copies | None,
     ) -> None:
         """`rested_since` is when a resumed simulation was opened, else 0: its hosts may have just been asked."""
         self._web = web

@@ -57,10 +57,7 @@ def of_machine(samples: Sequence[Sample], policy: str) -> Figure:
 def draw_spam(axes: Axes, crawls: Sequence[tuple[str, Sequence[Sample], str]]) -> None:
     """Draw the share of fetches spent on farms, for crawls by name and colour."""
     dress(axes, "Fetches spent on spam farms", "pages fetched", "share of fetches")
-    curves = []
-    for name, samples, colour in crawls:
-        pages, share = _stretches(samples, "spam_pages", "pages")
-        curves.append((pages, share, name, colour))
+    curves = [(*_stretches(of, "spam_pages", "pages"), name, colour) for name, of, colour in crawls]
     _lines(axes, curves, share_text)
 
 
@@ -74,10 +71,7 @@ def draw_discovered(axes: Axes, crawls: Sequence[tuple[str, Sequence[Sample], st
 def draw_cost(axes: Axes, crawls: Sequence[tuple[str, Sequence[Sample], str]]) -> None:
     """Draw the bytes that the queues of rounds read and write per page, for crawls by name and colour."""
     dress(axes, "Disk traffic of the budgets", "pages fetched", "bytes moved by the queues of rounds, a page")
-    curves = []
-    for name, samples, colour in crawls:
-        pages, cost = _stretches(samples, "policy_bytes", "pages")
-        curves.append((pages, cost, name, colour))
+    curves = [(*_stretches(of, "policy_bytes", "pages"), name, colour) for name, of, colour in crawls]
     _lines(axes, curves, bytes_text)
 
 

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fyke.core.batches import U64
-from fyke.lab.simulate.chance import F64, I64, dice, dice_each, high, low, mix
+from fyke.core.mixing import mixed
+from fyke.lab.simulate.chance import F64, I64, dice, dice_each, high, low
 from fyke.lab.simulate.domain_sizes import DomainSizes
 from fyke.lab.simulate.spec import VirtualWebSpec
 from fyke.lab.simulate.texts import MOST_PAGES
@@ -85,7 +86,7 @@ class LinkStructure:
         rows, columns = np.nonzero((rolls[spammed] & _ENTRY_BITS) < self._entry)
         rows = spammed[rows]
         into.domain[rows, columns] = self._domains.honest + _chosen(low(mark[rows]), spec.spam_domains)
-        into.page[rows, columns] = _chosen(low(mix(rolls[rows, columns])), 2**32)
+        into.page[rows, columns] = _chosen(low(mixed(rolls[rows, columns])), 2**32)
 
     def _popular(self, chance: F64) -> I64:
         """Return domains by Zipf's law: the inverse of its cumulative distribution, as if ranks were continuous."""

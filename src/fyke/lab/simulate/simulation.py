@@ -42,7 +42,7 @@ class Simulation:
     """A crawl of `web` under `config`, on the files of `store`; goes on from `saved`."""
 
     def __init__(
-        self, web: VirtualWeb, config: Config, store: Store, saved: Mapping[str, Any], *, fetched: Fetched | None = None
+        self, web: VirtualWeb, config: Config, store: Store, saved: Mapping[str, Any], *, fetched: Fetched | None
     ) -> None:
         """`fetched` is called with the URLs of each batch of pages before their links are handed in."""
         self.web = web
