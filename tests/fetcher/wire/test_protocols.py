@@ -10,7 +10,8 @@ from tests.fetcher.wire.conftest import LOCAL, Client, listening, saying, tls, v
 
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical, robots_url, split
-from fyke.core.visits import Exchange
+from fyke.core.visits import Earlier, Exchange
+from fyke.fetcher.wire.http import condition_of
 
 # http
 
@@ -119,6 +120,16 @@ async def test_a_304_that_nobody_asked_for_is_no_page():
         answer = await client.get(server.url())
         assert (answer.outcome, answer.status) == (Outcome.BAD_ANSWER, 304)
         assert answer.detail == "status 304 is not an answer to this request"
+
+
+@pytest.mark.parametrize("tag", ["*", '*, "a"', '"a"\x01', "é", ""])
+def test_a_condition_holds_for_our_copy_alone(tag):
+    """`If-None-Match: *` holds for any page (RFC 9110, 13.1.2), so that no change would ever be seen."""
+    visit = visit_to("http://there.test/")
+    fields = {"ETag": tag, "Last-Modified": "Mon, 02 Nov 2026 10:00:00 GMT"}
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items()).encode("latin-1")
+    visit.earlier = Earlier(head=b"HTTP/1.1 200 OK\r\n" + head + b"\r\n", original=("", "", ""))
+    assert condition_of(visit) == "If-Modified-Since: Mon, 02 Nov 2026 10:00:00 GMT"
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ _SUPPRESS_CONNECT_HEADERS = 265  # CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycur
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 _NO_LENGTH = "Invalid Content-Length"  # libcurl's words, as a test knows
-_VALIDATOR = re.compile(r"[!-~](?:[ -~]{0,250}[!-~])?")
+_VALIDATOR = re.compile(r"(?!\*)[!-~](?:[ -~]{0,250}[!-~])?")
 _BLANK = re.compile(rb"\n\r*\n")
 _INTERIM = re.compile(rb"HTTP/\S{1,8} 1(?!01)")
 _FETCHED = re.compile(rb"HTTP/\S{1,8} 2")
@@ -202,7 +202,7 @@ def condition_of(visit: Visit) -> str:
     """Return the header field that asks for a page only if it differs from our copy; empty if none can.
 
     An ETag decides alone (RFC 9110, 13.2.2). A server's value is sent back as it is, unless it is no plain text of one
-    line.
+    line, or begins with an asterisk, which stands for any page.
     """
     earlier = visit.earlier
     if earlier is None or earlier.original is None:
