@@ -122,6 +122,16 @@ def test_title_text_and_links(kind: str, documents: Documents) -> None:
     assert (page.title, page.text, page.links.pages) == ("On plums", text, links), page.findings
 
 
+@pytest.mark.parametrize("number", ["", "2", "22"])
+def test_parts_may_have_numbers(number: str, documents: Documents) -> None:
+    """Some servers of Microsoft number the text of a document, in copies that they send."""
+    text = f"<w:document {W}><w:body>{paragraph('A plum')}</w:body></w:document>"
+    content = packed({"[Content_Types].xml": "<Types/>", f"word/document{number}.xml": text})
+    page = page_of(content)
+    documents.process(page)
+    assert page.text == "A plum"
+
+
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1)
 
 

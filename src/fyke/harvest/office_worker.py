@@ -36,7 +36,7 @@ FAULTS = (
 )
 
 _PACKINGS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-_WORD_PART = re.compile(r"word/(?:document|footnotes|endnotes|comments)\.xml")
+_WORD_PART = re.compile(r"word/(?:document|footnotes|endnotes|comments)\d{0,6}\.xml")  # SharePoint numbers them
 _SLIDE = re.compile(r"ppt/slides/slide(\d{1,6})\.xml")
 _SHEET = re.compile(r"xl/worksheets/sheet(\d{1,6})\.xml")
 _RELATIONS = re.compile(r"(?:word|ppt/slides|xl/worksheets)/_rels/[^/]+\.rels")
