@@ -19,7 +19,8 @@ asked for again. If the last try breaks off too, what came is archived, and the 
 - A 206 with a part of the page is a BAD_ANSWER, because we ask for no part. One that has all of it, or does not say, is
   OK.
 - A 421 that came on a kept connection is asked for once more, on a new one, as if the connection had broken (RFC 9110,
-  15.5.20). On a new one it is a CLIENT_ERROR.
+  15.5.20). So is a 408, which servers also say before they end a connection that waited. On a new one it is a
+  CLIENT_ERROR.
 - A 101 is final and a BAD_ANSWER, because we never ask for another protocol; no HTTP follows it (RFC 9110, 15.2.2).
 
 Invariants: `exchange.head` is the final answer's, without interim answers (1xx) and trailers. An exchange whose outcome
@@ -44,7 +45,8 @@ from fyke.fetcher.wire.curl import CurlClient
 from fyke.fetcher.wire.request import Done, Option, Request
 from fyke.fetcher.wire.transfer import note
 
-PROXY_REFUSED, MISDIRECTED = 407, 421
+PROXY_REFUSED = 407
+OF_CONNECTION = {408: "the connection waited for too long", 421: "the connection is not for this site"}
 _NEVER_FOLLOWED = frozenset({305, 306})
 BY_HEAD = frozenset({Outcome.THROTTLED, Outcome.REDIRECTED})  # whose bodies we do not need
 _WAITED = frozenset({Outcome.STALLED, Outcome.TIMED_OUT})
@@ -177,7 +179,7 @@ class Http:
         exchange.effective_protocol = protocol
         exchange.status = curl.getinfo(pycurl.RESPONSE_CODE)
         _judge(exchange)
-        if exchange.status == MISDIRECTED and exchange.outcome is Outcome.CLIENT_ERROR:
+        if exchange.status in OF_CONNECTION and exchange.outcome is Outcome.CLIENT_ERROR:
             self._note_misdirected(exchange, curl)
 
     def _note_misdirected(self, exchange: Exchange, curl: Any) -> None:
@@ -185,7 +187,7 @@ class Http:
         if not curl.getinfo(pycurl.NUM_CONNECTS):
             note(exchange.visit.key, self._misdirected)
             exchange.outcome, exchange.kept_broke = Outcome.BROKEN_OFF, True
-            exchange.detail = "status 421: the connection is not for this site"
+            exchange.detail = f"status {exchange.status}: {OF_CONNECTION[exchange.status]}"
 
     def _note_version(self, exchange: Exchange, head: bytes, curl: Any) -> None:
         """Keep the recorded request true: on a connection that last answered in HTTP/1.0, libcurl asks in it."""
