@@ -5,8 +5,9 @@ from io import BytesIO
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
 
-from fyke.core.markup import LONG_BYTES, MAX_BYTES, bounded, has_many_tags, parts, pieces, written_out
+from fyke.core.markup import LONG_BYTES, MAX_BYTES, bounded, has_many_tags, parts, pieces, tree_of, written_out
 
 
 @pytest.mark.parametrize(
@@ -100,6 +101,49 @@ def test_parts_are_all_that_is_safe(words: list[bytes]) -> None:
 )
 def test_empty_elements_are_written_out(xhtml: bytes, html: bytes) -> None:
     assert written_out(xhtml) == html
+
+
+SHADOW = b'<template shadowrootmode="open">'
+WITHIN = b"<style>p { color: red }</style><main><p>said <a href=/there>there</a></p></main>"
+
+
+def read(html: bytes) -> tuple[str, list[str | None]]:
+    """All text and links of `html`, as each of its readers finds them."""
+    trees = [tree_of(html), *(LexborHTMLParser(part) for part in (bounded(html), *parts(html)))]
+    found = [(" ".join(tree.text().split()), [node.attributes["href"] for node in tree.css("a")]) for tree in trees]
+    assert found.count(found[0]) == len(found)
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        b"<my-app>%s%s</template> lit</my-app>" % (SHADOW, WITHIN),
+        b"<my-app><TEMPLATE id=x\nShadowRootMode = closed>%s</TEMPLATE > lit</my-app>" % WITHIN,
+        b"<a-b>%s<c-d>%s%s</template></c-d></template> lit</a-b>" % (SHADOW, SHADOW, WITHIN),
+        b"<template>no<p>no</template><a-b>%s%s<template>no</template></template> lit</a-b>" % (SHADOW, WITHIN),
+        b"<script>'%s'</script><!-- %s --><a-b>%s%s</template> lit" % (SHADOW, SHADOW, SHADOW, WITHIN),
+        b"</template><a-b>%s%s</template> lit<!-- %s" % (SHADOW, WITHIN, SHADOW),
+    ],
+)
+def test_what_a_browser_shows_of_templates_is_read(html: bytes) -> None:
+    """A template that is a shadow tree stands where it is written, all others are aside (HTML, 4.12.3)."""
+    said, links = read(html.replace(b"<style>p { color: red }</style>", b""))
+    assert said.removeprefix(f"'{SHADOW.decode()}'").split() == ["said", "there", "lit"]
+    assert links == ["/there"]
+
+
+@given(st.lists(st.sampled_from([b"<template>", b"</template>", b"<b>", b"x", b"<p>", b"<!--", b"-->", b"<script>"])))
+def test_other_templates_stay_as_they_are(words: list[bytes]) -> None:
+    html = b"".join(words)
+    assert bounded(html) == html and bounded(html + b"<!-- shadowrootmode -->").startswith(html)
+
+
+@pytest.mark.parametrize(
+    "worst", [b"<template ", b"<template shadowrootmode", b"<script ", b"<!--", SHADOW, b"<template a='", b"</template"]
+)
+def test_the_worst_templates_are_looked_at_once(worst: bytes) -> None:
+    bounded(b"shadowrootmode" + worst * (1_000_000 // len(worst)))
 
 
 @pytest.mark.parametrize(

@@ -104,14 +104,30 @@ DOCUMENTS = {
 
 @pytest.mark.parametrize(("kind", "content"), DOCUMENTS.items())
 @pytest.mark.parametrize(
-    "said", ["application/octet-stream", "Application/X-Download", "binary/octet-stream", "application/zip", "*/*"]
+    "said",
+    [
+        *("application/octet-stream", "Application/X-Download", "binary/octet-stream", "application/zip", "*/*"),
+        *("application/msword", "application/vnd.ms-excel", "application/vnd.ms-word.document.macroEnabled.12"),
+        *(DOCX, f"{DOCX}.presentationml.slideshow", "application/x-pdf", "application/x-epub+zip"),
+    ],
 )
-def test_documents_called_no_more_than_files(answer: Answer, said: str, kind: str, content: bytes) -> None:
+def test_documents_called_files_or_by_names_of_their_kin(answer: Answer, said: str, kind: str, content: bytes) -> None:
     assert describe(answer(media_type=said), content)[0] == kind
 
 
+@pytest.mark.parametrize("number", ["", "2", "22"])
+def test_parts_of_documents_may_have_numbers(answer: Answer, number: str) -> None:
+    content = zipped({"[Content_Types].xml": "x", f"word/document{number}.xml": "x"})
+    assert describe(answer(media_type="application/zip"), content)[0] == f"{DOCX}.wordprocessingml.document"
+
+
 def test_files_that_are_no_documents_stay_what_servers_call_them(answer: Answer) -> None:
-    for said in ("application/octet-stream", "application/zip"):
+    for said in (
+        "application/octet-stream",
+        "application/zip",
+        "application/msword",
+        f"{DOCX}.presentationml.template",
+    ):
         for content in (
             b"",
             b"<html><a href=x>",

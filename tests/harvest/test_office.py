@@ -3,6 +3,7 @@
 import io
 import zipfile
 from collections.abc import Iterator
+from html.entities import html5
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,16 @@ def test_title_text_and_links(kind: str, documents: Documents) -> None:
     assert (page.title, page.text, page.links.pages) == ("On plums", text, links), page.findings
 
 
+@pytest.mark.parametrize("number", ["", "2", "22"])
+def test_parts_may_have_numbers(number: str, documents: Documents) -> None:
+    """Some servers of Microsoft number the text of a document, in copies that they send."""
+    text = f"<w:document {W}><w:body>{paragraph('A plum')}</w:body></w:document>"
+    content = packed({"[Content_Types].xml": "<Types/>", f"word/document{number}.xml": text})
+    page = page_of(content)
+    documents.process(page)
+    assert page.text == "A plum"
+
+
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1)
 
 
@@ -148,6 +159,35 @@ def test_a_cell_without_its_string_costs_itself_alone(documents: Documents) -> N
     page = page_of(packed({**SHEET, "xl/worksheets/sheet1.xml": f"<worksheet><row>{cells}</row></worksheet>"}))
     documents.process(page)
     assert page.text == "\tplum\nsecond" and not page.exchange.detail
+
+
+@pytest.mark.parametrize(
+    "doctype", ["", "<!DOCTYPE html>", '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN" "x.dtd">']
+)
+def test_characters_of_a_book_may_have_names(doctype: str) -> None:
+    """Those of HTML, whether the book says so or not; others are blanks."""
+    names = [name for name in html5 if name.endswith(";")]
+    lines = "".join(f"<p>a&{name}b</p>" for name in names)
+    chapter = f"{doctype}<html><body>{lines}<p>a&nobody;b</p></body></html>"
+    told = read_office(packed({**BOOK, "OPS/two.xhtml": chapter, "OPS/one .xhtml": "<html/>"}))["text"]
+    assert told == "\n".join(f"a{html5[name]}b" for name in names).replace("\xa0", " ") + "\na b"
+
+
+@pytest.mark.parametrize("root", ["", "OPS/", "OPS/deep/"])
+@pytest.mark.parametrize("folder", ["", "OPS/", "Text/", "OPS/Text/"])
+@pytest.mark.parametrize("before", ["", "./", "x/../"])
+def test_chapters_are_found_wherever_they_are(root: str, folder: str, before: str) -> None:
+    """Their names are relative URLs, also with dots, and a part of a chapter is named behind it."""
+    up = before + "../" * root.count("/") + folder
+    items = f'<item id="a" href="{up}one%20.xhtml"/><item id="b" href="{up}two.xhtml#first"/>'
+    order = '<itemref idref="b"/><itemref idref="a"/>'
+    book = {
+        "META-INF/container.xml": f'<c><rootfile full-path="{root}book.opf"/></c>',
+        f"{root}book.opf": f"<package><manifest>{items}</manifest><spine>{order}</spine></package>",
+        f"{folder}one .xhtml": BOOK["OPS/one .xhtml"],
+        f"{folder}two.xhtml": BOOK["OPS/two.xhtml"],
+    }
+    assert read_office(packed(book))["text"] == KINDS["epub"][1]
 
 
 def damaged(number: int) -> bytes:

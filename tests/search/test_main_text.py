@@ -46,6 +46,30 @@ def test_a_short_text_without_an_alphabet_is_a_main_text(said: str) -> None:
     assert plain(short) == said.strip()
 
 
+READINGS = [
+    "<ruby>春天<rt>はる</rt></ruby>",
+    "<ruby>春天<rp>(</rp><rt>はる</rt><rp>)</rp></ruby>",
+    "<ruby>春<rt>ha</rt>天<rt>ru</rt></ruby>",
+    "<ruby>春<rt>ha<rt>2</rt>天<RT class=x>ru</ruby>",
+    "<ruby><rb>春天</rb><rp>（</rp><rt><span>はる</span><b>!</b></rt><rp>）</rp></ruby>",
+    "<ruby>春天<rp>(<rt>はる<rp>)</ruby>",
+]
+
+
+@pytest.mark.parametrize("around", ["<p>{}</p>", "<ul><li>{}</li></ul>", f"<article>{PROSE}<p>{{}}</p></article>"])
+@pytest.mark.parametrize("written", READINGS)
+def test_readings_above_letters_do_not_stand_between_them(written: str, around: str) -> None:
+    """Else nobody finds the words that go on there."""
+    said = f"{written}の河水慢慢地流过古老的石桥，" * 12
+    for read in (lambda one: main_text(one).text, plain, markdown):
+        assert read(page(around.format(said))) == read(page(around.format(said.replace(written, "春天"))))
+
+
+@pytest.mark.parametrize("stray", ["<rt>", "<rp>", "<rt><p>", "<ruby><rt>"])
+def test_a_reading_that_does_not_end_takes_no_text_away(stray: str) -> None:
+    assert PROSE[3:-4].strip() in main_text(page(f"<body>{stray}{PROSE}")).text
+
+
 @pytest.mark.parametrize("said", ["River. " * 20, "Река. " * 20, "桥。" * 5])
 def test_where_the_main_text_is_little_all_is_taken(said: str) -> None:
     beside = f"<div class=sidebar><p>{'Other news of the day. ' * 40}</p></div>"

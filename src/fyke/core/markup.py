@@ -4,7 +4,8 @@ Used wherever trees are made. A page is parsed up to the cost that `fyke.core.wa
 haste, while others wait, a page that takes long is not parsed.
 
 An HTML parser takes `<script/>` for the beginning of a script that has all that follows. In XHTML it is an empty
-element; `written_out` gives it an end tag, which both understand.
+element; `written_out` gives it an end tag, which both understand. It also puts every `<template>` aside, while a
+browser shows those with `shadowrootmode` where they stand; `_with_shadows` writes them as other elements.
 
 Invariant: parsing the result of `bounded` takes at most some 150 MB; misleading end tags cost only time.
 """
@@ -12,6 +13,7 @@ Invariant: parsing the result of `bounded` takes at most some 150 MB; misleading
 import re
 from collections.abc import Iterator
 from io import BytesIO
+from itertools import islice
 from typing import BinaryIO
 
 import numpy as np
@@ -35,6 +37,13 @@ _EMPTY_TAG = re.compile(  # of few attributes, each read once
     rb"((?:\s++[^\s=/<>\"']++\s*+=\s*+(?:\"[^\"<]*+\"|'[^'<]*+')){0,64}+)\s*+/>"
 )
 
+_SHADOW = b"shadowrootmode"
+_MOST_TEMPLATES = 10_000  # with scripts and comments, in which there are none
+_TEMPLATE = re.compile(
+    rb"<(?:script(?=[\s/>])(?:.*?</script|.*)|!--(?:.*?-->|.*)"
+    rb"|(?P<tag>/?template)(?=[\s/>])(?P<shadow>[^<>]*?\sshadowrootmode\s*+=)?+)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 TREE_OPTIONS = LexborDocumentOptions.WO_EVENTS  # events of changing trees cost a tenth, and for <option> all
 
@@ -72,7 +81,7 @@ def _end_of_piece(piece: bytes, most_bytes: int) -> int:
 def parts(content: bytes) -> Iterator[bytes]:
     """Yield `content` (UTF-8) in parts that are safe to parse. A tag that is not safe in any part is left out. Raises
     TakesLong."""
-    content = _without_many_nuls(content)
+    content = _with_shadows(_without_many_nuls(content))
     at = 0
     while 0 <= at < len(content):
         part, size = _safe(content[at : at + MAX_BYTES])
@@ -83,7 +92,7 @@ def parts(content: bytes) -> Iterator[bytes]:
 
 def bounded(content: bytes) -> bytes:
     """Return the beginning of `content` (UTF-8) that may be parsed, or all. Raises TakesLong."""
-    return _safe(_without_many_nuls(content[:MAX_BYTES]))[0]
+    return _safe(_with_shadows(_without_many_nuls(content[:MAX_BYTES])))[0]
 
 
 def tree_of(content: bytes) -> LexborHTMLParser:
@@ -96,6 +105,26 @@ def _safe(content: bytes) -> tuple[bytes, int]:
     if in_haste() and (us > LONG_US or size < len(content)):
         raise TakesLong
     return part, size
+
+
+def _with_shadows(content: bytes) -> bytes:
+    """Return `content` with a `<span>` in place of each template that is a shadow tree (HTML, 4.12.3)."""
+    if _SHADOW not in content.lower():
+        return content
+    out: list[bytes] = []
+    shadows: list[bool] = []  # of the templates that are open
+    done = 0
+    for found in islice(_TEMPLATE.finditer(content), _MOST_TEMPLATES):
+        tag = found["tag"]
+        if not tag:
+            continue
+        begins = tag[:1] != b"/"
+        if begins:
+            shadows.append(found["shadow"] is not None)
+        if shadows and (shadows[-1] if begins else shadows.pop()):
+            out += content[done : found.start()], b"<span" if begins else b"</span"
+            done = found.end("tag")
+    return b"".join((*out, content[done:]))
 
 
 def _without_many_nuls(content: bytes) -> bytes:

@@ -61,7 +61,7 @@ class Window:
     @property
     def low(self) -> bool:
         """True if more should be handed out."""
-        return len(self) < self._visits // 2
+        return 2 * len(self) < self._visits
 
     def of_host(self, host: int) -> int:
         """Return how many rows of `host` are out."""

@@ -2,9 +2,9 @@
 
 Called by `fyke.harvest.parser` once a page. The server's Content-Type is believed if it says anything. A missing or
 generic one is sniffed as in the WHATWG MIME Sniffing Standard (sections 5 and 7), with fewer kinds of audio, video and
-archives told apart. Beyond the standard, it recognises documents that servers only call files or archives, and binary
-files that they call HTML: their bytes would be taken for words. Protocols without headers go by the name: a gopher item
-type, a file's extension.
+archives told apart. Beyond the standard, it recognises documents that servers only call files or archives, or name
+after their kin, and binary files that they call HTML: their bytes would be taken for words. Protocols without headers
+go by the name: a gopher item type, a file's extension.
 
 Invariant: the result is a lower-case `type/subtype`, and sniffing never turns what a server calls text into something
 that is run (section 7.2: the Apache fault only becomes octet-stream).
@@ -35,6 +35,11 @@ _FILES = frozenset(
         "application/x-download", "application/zip", "application/x-zip-compressed",
     }
 )  # fmt: skip
+# How servers also call documents: by names of older formats, of templates, or of nobody.
+_KIN = (
+    *("application/vnd.openxmlformats", "application/vnd.ms-", "application/msword"),
+    *("application/x-pdf", "application/x-epub"),
+)
 _APACHE_FAULT = frozenset(
     {
         b"text/plain",
@@ -80,7 +85,7 @@ _TYPED_ZIP = re.compile(
     rb"(?s)PK\x03\x04.{26}mimetype"
     rb"(application/(?:epub\+zip|vnd\.oasis\.opendocument\.(?:text|presentation|spreadsheet)))PK"
 )
-_OFFICE = re.compile(rb"(?s)PK\x01\x02.{42}(word/document|xl/workbook|ppt/presentation)\.xml")
+_OFFICE = re.compile(rb"(?s)PK\x01\x02.{42}(word/document|xl/workbook|ppt/presentation)\d{0,6}\.xml")
 _OFFICE_TYPES = {
     b"word/document": "wordprocessingml.document",
     b"xl/workbook": "spreadsheetml.sheet",
@@ -106,7 +111,7 @@ def describe(exchange: Exchange, content: bytes) -> tuple[str, str]:
             return OCTETS, ""
         if essence == HTML:
             return _html_or_other(content), label
-        if essence in _FILES:
+        if essence in _FILES or essence.startswith(_KIN):
             return _document(content) or essence, label
         return essence, label
     if exchange.visit.url.startswith(("ftp:", "gopher:")):

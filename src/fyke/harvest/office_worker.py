@@ -8,12 +8,14 @@ none grows. A part that is not XML gives what stood before its fault.
 """
 
 import io
+import posixpath
 import re
 import struct
 import time
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from html.entities import html5
 from typing import Any
 from urllib.parse import unquote
 from xml.parsers import expat
@@ -34,7 +36,7 @@ FAULTS = (
 )
 
 _PACKINGS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-_WORD_PART = re.compile(r"word/(?:document|footnotes|endnotes|comments)\.xml")
+_WORD_PART = re.compile(r"word/(?:document|footnotes|endnotes|comments)\d{0,6}\.xml")  # SharePoint numbers them
 _SLIDE = re.compile(r"ppt/slides/slide(\d{1,6})\.xml")
 _SHEET = re.compile(r"xl/worksheets/sheet(\d{1,6})\.xml")
 _RELATIONS = re.compile(r"(?:word|ppt/slides|xl/worksheets)/_rels/[^/]+\.rels")
@@ -95,7 +97,8 @@ class _Package:
         parser.StartElementHandler, parser.EndElementHandler = part.started, part.ended
         parser.CharacterDataHandler = part.said
         parser.EntityDeclHandler = _refuse
-        parser.SkippedEntityHandler = lambda *_: part.said(" ")  # of XHTML, such as &nbsp;
+        parser.UseForeignDTD(True)  # otherwise a page of a book ends at an &nbsp; that it does not declare
+        parser.SkippedEntityHandler = lambda named, _: part.said(_character(named))
         with self._zip.open(name) as file:
             while chunk := file.read(CHUNK_BYTES):
                 self._use(len(chunk))
@@ -103,6 +106,11 @@ class _Package:
                     parser.Parse(chunk, False)
                 except expat.ExpatError:
                     return
+
+
+def _character(named: str) -> str:
+    """Return what HTML calls `named`; a blank for `nbsp`, and for other names."""
+    return html5.get(f"{named};", " ").replace("\xa0", " ")
 
 
 def _refuse(*_: object) -> None:
@@ -262,9 +270,9 @@ def _read_epub(package: _Package) -> None:
             package.parse(name, _XmlPart(package, "body", dict.fromkeys(_BLOCKS, "\n"), "script style"))
 
 
-def _chapters(book: _Noted, folder: str) -> Iterator[str]:
-    """Yield the files of a book in reading order, each once."""
+def _chapters(book: _Noted, folder: str) -> Iterable[str]:
+    """Return the files of a book in reading order, each once. They are named as relative URLs."""
     files = {said.get("id"): said.get("href", "") for kind, said in book.noted if kind == "item"}
     order = dict.fromkeys(files.get(said.get("idref"), "") for kind, said in book.noted if kind == "itemref")
-    for href in filter(None, order):
-        yield f"{folder}/{unquote(href)}".lstrip("/")
+    paths = (f"/{folder}/{unquote(href.partition('#')[0])}" for href in filter(None, order))
+    return dict.fromkeys(posixpath.normpath(path).lstrip("/") for path in paths)

@@ -65,6 +65,11 @@ _ALONE = re.compile(  # a character of three bytes in UTF-8, not of private use,
     r"(?=\s*+<)"
 )
 _JOINER = "\u2060"  # invisible, and taken out of every text later
+_IN_RUBY = r"(?:rb|rt|rp|rtc|ruby)(?=[\s/>])"
+_READING = re.compile(  # of one word
+    rf"<(r[tp])(?=[\s/>])[^<>]*+>(?:[^<]|<(?!/?{_IN_RUBY})){{0,200}}+(?=</?{_IN_RUBY})(?:</\1(?=[\s/>])[^<>]*+>)?",
+    re.IGNORECASE,
+)
 _TIME_TAG = re.compile(r"<(/?)time(?=[\s/>])", re.IGNORECASE)
 # Buttons in a sentence, a heading or a cell, and labels there and in a list; others are of forms and menus.
 _SAID_TAG = re.compile(
@@ -140,7 +145,8 @@ def readable(page: Page) -> str:
 def kept(html: str) -> str:
     """Return `html` written so that resiliparse keeps what a browser shows: characters alone in an element, times, and
     labels and buttons in the text, and figures that are tables, code or quotes. Summaries and legends are lines of
-    their own."""
+    their own. What stands above letters, as their reading, is left out."""
+    html = _READING.sub("", html)
     html = _SAID_TAG.sub(r"\1\2span", _ALONE.sub(rf"\g<0>{_JOINER}", html))
     html = _FIGURE.sub(lambda figure: f"<div{figure[1]}</div" if _IN_FIGURE.search(figure[1]) else figure[0], html)
     return _LINE_TAG.sub(r"<\1div", _TIME_TAG.sub(r"<\1data", html))

@@ -10,7 +10,8 @@ from tests.fetcher.wire.conftest import LOCAL, Client, listening, saying, tls, v
 
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import canonical, robots_url, split
-from fyke.core.visits import Exchange
+from fyke.core.visits import Earlier, Exchange
+from fyke.fetcher.wire.http import condition_of
 
 # http
 
@@ -121,6 +122,16 @@ async def test_a_304_that_nobody_asked_for_is_no_page():
         assert answer.detail == "status 304 is not an answer to this request"
 
 
+@pytest.mark.parametrize("tag", ["*", '*, "a"', '"a"\x01', "é", ""])
+def test_a_condition_holds_for_our_copy_alone(tag):
+    """`If-None-Match: *` holds for any page (RFC 9110, 13.1.2), so that no change would ever be seen."""
+    visit = visit_to("http://there.test/")
+    fields = {"ETag": tag, "Last-Modified": "Mon, 02 Nov 2026 10:00:00 GMT"}
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items()).encode("latin-1")
+    visit.earlier = Earlier(head=b"HTTP/1.1 200 OK\r\n" + head + b"\r\n", original=("", "", ""))
+    assert condition_of(visit) == "If-Modified-Since: Mon, 02 Nov 2026 10:00:00 GMT"
+
+
 @pytest.mark.parametrize(
     ("fields", "outcome", "detail"),
     [
@@ -140,8 +151,10 @@ async def test_a_part_that_nobody_asked_for_is_no_page(fields, outcome, detail):
         assert answer.detail.endswith(detail)
 
 
-async def test_who_is_asked_on_a_wrong_connection_is_asked_once_more_on_another():
-    """On a new one the same status is an answer (RFC 9110, 15.5.20). What a crawl does with `kept_broke`, rests
+@pytest.mark.parametrize("status", [421, 408])
+async def test_who_is_asked_on_a_wrong_connection_is_asked_once_more_on_another(status):
+    """On a new one the same status is an answer (RFC 9110, 15.5.20). A server says 408 on a connection that waited, and
+    ends it; if that crosses our request, it looks like the answer (15.5.9). What a crawl does with `kept_broke`, rests
     first, is tried in `test_curl`."""
     asked = []
 
@@ -150,17 +163,17 @@ async def test_who_is_asked_on_a_wrong_connection_is_asked_once_more_on_another(
         kept = any(one is writer for one, _ in asked)
         asked.append((writer, path))
         wrong = path == b"/never" or (path == b"/wrong" and kept)
-        writer.write(b"HTTP/1.1 %s\r\nContent-Length: 2\r\n\r\nhi" % (b"421 Misdirected" if wrong else b"200 OK"))
+        writer.write(b"HTTP/1.1 %s\r\nContent-Length: 2\r\n\r\nhi" % (b"%d Word" % status if wrong else b"200 OK"))
 
     async with web(serve) as server, Client() as client:
         assert (await client.get(server.url("/right"))).outcome is Outcome.OK
         wrong = await client.get(server.url("/wrong"))
-        assert (wrong.outcome, wrong.kept_broke, wrong.status) == (Outcome.BROKEN_OFF, True, 421)
+        assert (wrong.outcome, wrong.kept_broke, wrong.status) == (Outcome.BROKEN_OFF, True, status)
         assert (await client.get(server.url("/wrong"))).outcome is Outcome.OK
         never = await client.get(server.url("/never"))
         assert never.outcome is Outcome.BROKEN_OFF and never.kept_broke
         never = await client.get(server.url("/never"))
-        assert (never.outcome, never.kept_broke, never.status) == (Outcome.CLIENT_ERROR, False, 421)
+        assert (never.outcome, never.kept_broke, never.status) == (Outcome.CLIENT_ERROR, False, status)
         assert (await client.get(server.url("/right"))).outcome is Outcome.OK
     writers = [writer for writer, _ in asked]
     assert [path for _, path in asked] == [b"/right", b"/wrong", b"/wrong", b"/never", b"/never", b"/right"]

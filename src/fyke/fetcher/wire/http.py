@@ -20,7 +20,8 @@ stalls is asked for again. If the last try does so too, what came is archived, a
 - A 206 with a part of the page is a BAD_ANSWER, because we ask for no part. One that has all of it, or does not say, is
   OK.
 - A 421 that came on a kept connection is asked for once more, on a new one, as if the connection had broken (RFC 9110,
-  15.5.20). On a new one it is a CLIENT_ERROR.
+  15.5.20). So is a 408, which servers also say before they end a connection that waited. On a new one it is a
+  CLIENT_ERROR.
 - A 101 is final and a BAD_ANSWER, because we never ask for another protocol; no HTTP follows it (RFC 9110, 15.2.2).
 
 Invariants: `exchange.head` is the final answer's, without interim answers (1xx) and trailers. An exchange whose outcome
@@ -45,7 +46,8 @@ from fyke.fetcher.wire.curl import CurlClient
 from fyke.fetcher.wire.request import Done, Option, Request
 from fyke.fetcher.wire.transfer import note
 
-PROXY_REFUSED, MISDIRECTED = 407, 421
+PROXY_REFUSED = 407
+OF_CONNECTION = {408: "the connection waited for too long", 421: "the connection is not for this site"}
 _NEVER_FOLLOWED = frozenset({305, 306})
 BY_HEAD = frozenset({Outcome.THROTTLED, Outcome.REDIRECTED})  # whose bodies we do not need
 _WAITED = frozenset({Outcome.STALLED, Outcome.TIMED_OUT})
@@ -55,7 +57,7 @@ _SUPPRESS_CONNECT_HEADERS = 265  # CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycur
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 _NO_LENGTH = "Invalid Content-Length"  # libcurl's words, as a test knows
-_VALIDATOR = re.compile(r"[!-~](?:[ -~]{0,250}[!-~])?")
+_VALIDATOR = re.compile(r"(?!\*)[!-~](?:[ -~]{0,250}[!-~])?")
 _BLANK = re.compile(rb"\n\r*\n")
 _INTERIM = re.compile(rb"HTTP/\S{1,8} 1(?!01)")
 _FETCHED = re.compile(rb"HTTP/\S{1,8} 2")
@@ -178,7 +180,7 @@ class Http:
         exchange.effective_protocol = protocol
         exchange.status = curl.getinfo(pycurl.RESPONSE_CODE)
         _judge(exchange)
-        if exchange.status == MISDIRECTED and exchange.outcome is Outcome.CLIENT_ERROR:
+        if exchange.status in OF_CONNECTION and exchange.outcome is Outcome.CLIENT_ERROR:
             self._note_misdirected(exchange, curl)
 
     def _note_misdirected(self, exchange: Exchange, curl: Any) -> None:
@@ -186,7 +188,7 @@ class Http:
         if not curl.getinfo(pycurl.NUM_CONNECTS):
             note(exchange.visit.key, self._misdirected)
             exchange.outcome, exchange.kept_broke = Outcome.BROKEN_OFF, True
-            exchange.detail = "status 421: the connection is not for this site"
+            exchange.detail = f"status {exchange.status}: {OF_CONNECTION[exchange.status]}"
 
     def _note_version(self, exchange: Exchange, head: bytes, curl: Any) -> None:
         """Keep the recorded request true: on a connection that last answered in HTTP/1.0, libcurl asks in it."""
@@ -203,7 +205,7 @@ def condition_of(visit: Visit) -> str:
     """Return the header field that asks for a page only if it differs from our copy; empty if none can.
 
     An ETag decides alone (RFC 9110, 13.2.2). A server's value is sent back as it is, unless it is no plain text of one
-    line.
+    line, or begins with an asterisk, which stands for any page.
     """
     earlier = visit.earlier
     if earlier is None or earlier.original is None:
