@@ -84,6 +84,22 @@ def test_what_leads_elsewhere_by_its_name_is_no_main_text(name: str, said: str) 
     assert main_text(page(f"<body><div><p>{said}</p></div>{beside}</body>")).text == said.strip()
 
 
+@pytest.mark.parametrize("said", ["River. " * 5, "River. " * 20])
+@pytest.mark.parametrize("inside", ["<main><h1>Boats</h1><p>{}</p></main>", "<h1>Boats</h1>{}"])
+def test_where_all_is_taken_it_is_without_navigation(inside: str, said: str) -> None:
+    before = "<div role=dialog><p>We value your privacy.</p></div><header><nav><a href=/>Home</a></nav></header>"
+    found = page(f"<body>{before}{inside.format(said)}<footer><p>Imprint</p></footer></body>")
+    for text in (main_text(found).text, plain(found), markdown(found)):
+        assert "Boats" in text and said.strip() in text
+        assert not any(word in text for word in ("privacy", "Home", "Imprint"))
+
+
+def test_a_page_that_is_navigation_alone_is_exported() -> None:
+    menu = page("<body><nav><a href=/a>The first chapter</a> <a href=/b>The second chapter</a></nav></body>")
+    for text in (plain(menu), markdown(menu)):
+        assert "The first chapter" in text and "The second chapter" in text
+
+
 @pytest.mark.parametrize("inside", ["{}", "<main>{}</main>", "<div><article>{}</article></div>", "<div>" * 9 + "{}"])
 @pytest.mark.parametrize(
     "listed", [f"<ul>{LIST}</ul>", f"<UL class=a>{LIST}</UL >", f"<ul>{LIST}", f"</ul><ul>{LIST}</ul>"]

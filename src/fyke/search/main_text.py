@@ -104,10 +104,9 @@ def main_text(page: Page, *, parts: bool = False) -> MainText:
     With `parts`, the article is told apart; without, or if the parts say little, all of the main text is article.
     """
     html = readable(page)
-    tree = HTMLTree.parse(html)
+    tree = without_navigation(html)
     if tree.body is None:
         return MainText("", "", NO_PARTS)
-    drop(tree.body, _NAVIGATION)
     deep = is_deep(html)
     main = "" if deep else by_lines(_plain_text(tree, main_content=True), TEXT_CHARS)
     if is_little(main):
@@ -118,6 +117,14 @@ def main_text(page: Page, *, parts: bool = False) -> MainText:
     headings = tree.body.query_selector_all("h1,h2,h3,h4")[:MAX_HEADINGS]
     said = one_line(" ".join(_texts(headings, HEADINGS_CHARS)), HEADINGS_CHARS)
     return MainText(main, said, _parts(tree, main) if parts else TextParts(main))
+
+
+def without_navigation(html: str) -> HTMLTree:
+    """Return the tree of `html` without the elements that are marked as navigation."""
+    tree = HTMLTree.parse(html)
+    if tree.body is not None:
+        drop(tree.body, _NAVIGATION)
+    return tree
 
 
 def _parts(tree: HTMLTree, main: str) -> TextParts:
