@@ -84,6 +84,22 @@ def test_what_leads_elsewhere_by_its_name_is_no_main_text(name: str, said: str) 
     assert main_text(page(f"<body><div><p>{said}</p></div>{beside}</body>")).text == said.strip()
 
 
+@pytest.mark.parametrize("said", ["River. " * 5, "River. " * 20])
+@pytest.mark.parametrize("inside", ["<main><h1>Boats</h1><p>{}</p></main>", "<h1>Boats</h1>{}"])
+def test_where_all_is_taken_it_is_without_navigation(inside: str, said: str) -> None:
+    before = "<div role=dialog><p>We value your privacy.</p></div><header><nav><a href=/>Home</a></nav></header>"
+    found = page(f"<body>{before}{inside.format(said)}<footer><p>Imprint</p></footer></body>")
+    for text in (main_text(found).text, plain(found), markdown(found)):
+        assert "Boats" in text and said.strip() in text
+        assert not any(word in text for word in ("privacy", "Home", "Imprint"))
+
+
+def test_a_page_that_is_navigation_alone_is_exported() -> None:
+    menu = page("<body><nav><a href=/a>The first chapter</a> <a href=/b>The second chapter</a></nav></body>")
+    for text in (plain(menu), markdown(menu)):
+        assert "The first chapter" in text and "The second chapter" in text
+
+
 @pytest.mark.parametrize("inside", ["{}", "<main>{}</main>", "<div><article>{}</article></div>", "<div>" * 9 + "{}"])
 @pytest.mark.parametrize(
     "listed", [f"<ul>{LIST}</ul>", f"<UL class=a>{LIST}</UL >", f"<ul>{LIST}", f"</ul><ul>{LIST}</ul>"]
@@ -176,6 +192,30 @@ def test_a_figure_that_is_text_is_said(figure: str, said: str) -> None:
         assert set(said.split()) <= set(text.replace(PROSE[3:-4].strip(), "").split())
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        "<a rel=author href=/by/9>Jelle Ypma</a>",
+        '<A class="fn" REL = "author"\n itemprop=url href="/a>b">Jelle Ypma</A>',
+        "<span itemprop='author'>Jelle Ypma</span>",
+        '<a href=/b/9 itemprop="url">Jelle Ypma</a>',
+        "<span itemprop=datePublished content=2001-02-03>Jelle Ypma</span>",
+    ],
+)
+@pytest.mark.parametrize("around", ["<p>By {} at sea</p>", "<h2>By {} at sea</h2>", "<div><b>By {}</b> at sea</div>"])
+def test_names_and_dates_that_a_page_marks_as_such_are_said(named: str, around: str) -> None:
+    holding = page(f"<body><article>{PROSE}{around.format(named)}{PROSE}</article></body>")
+    for text in (main_text(holding).text, plain(holding), markdown(holding)):
+        assert "Jelle Ypma" in text
+
+
+def test_what_only_reads_like_a_mark_stays_as_it_is() -> None:
+    code = 'Write <code>&lt;a rel="author"&gt;</code>, or say rel="author" or itemprop=url in <b>words</b>.'
+    said = 'Write <a rel="author">, or say rel="author" or itemprop=url in words.'
+    for text in (main_text(page(f"<body><p>{code}</p>{PROSE}")).text, plain(page(f"<body><p>{code}</p>{PROSE}"))):
+        assert said in text
+
+
 @pytest.mark.parametrize("tag", ["<time>", '<TIME datetime="2001-02-03">', "<time\nclass=dt-bday>"])
 def test_a_time_in_a_sentence_is_a_part_of_it(tag: str) -> None:
     found = page(f"<body><main>{PROSE}<p>Born on {tag}3 February 2001</time> in Fryslan.</p>{PROSE}</main>")
@@ -221,6 +261,9 @@ def test_whatever_stands_open_no_word_comes_twice(tags: list[str]) -> None:
         "</ul",
         "<ul><li>a</ul>",
         "<div class=comment>",
+        "<a rel=author>",
+        "<a rel ",
+        " rel =author",
         "<div>a",
         "<span>a",
         "a<b>",

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from resiliparse.extract.html2text import extract_plain_text
+from resiliparse.parse.html import HTMLTree
 from selectolax.lexbor import LexborNode
 
 from fyke.core.hidden import CONTROL, HIDDEN
@@ -18,7 +19,7 @@ from fyke.core.markup import tree_of
 from fyke.core.pages import HTML_TYPES, Page
 from fyke.export.marks import MARKS, marked, single, without_marks, written
 from fyke.export.numbering import NUMBER, NUMBERS, numbered
-from fyke.search.main_text import HTML_BYTES, is_deep, is_little, kept, readable
+from fyke.search.main_text import HTML_BYTES, is_deep, is_little, kept, readable, without_navigation
 
 TEXT_CHARS = 1_000_000
 READ_CHARS = 2 * TEXT_CHARS  # of a text, before blanks and signs are taken out
@@ -60,18 +61,20 @@ def markdown(page: Page) -> str:
 
 
 def _main(html: str, formatting: Formatting) -> str:
-    """Return the main content; in one line if elements are nested so deep that layout would cost the square of the
-    depth."""
+    """Return the main content; all but the navigation if it says little; all if a page is navigation alone. In one line
+    if elements are nested so deep that layout would cost the square of the depth."""
     if is_deep(html):
         return _extracted(html, False, main=False)
-    main = _extracted(html, formatting, main=True)
+    tree = without_navigation(html)
+    main = _extracted(tree, formatting, main=True)
     if not is_little(main):
         return main
-    whole = _extracted(html, formatting, main=False)
-    return whole if len(whole) > 2 * len(main) else main
+    whole = _extracted(tree, formatting, main=False)
+    main = whole if len(whole) > 2 * len(main) else main
+    return main or _extracted(html, formatting, main=False)
 
 
-def _extracted(html: str, formatting: Formatting, *, main: bool) -> str:
+def _extracted(html: str | HTMLTree, formatting: Formatting, *, main: bool) -> str:
     return str(extract_plain_text(html, preserve_formatting=formatting, main_content=main, alt_texts=False))
 
 

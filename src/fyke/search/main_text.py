@@ -3,7 +3,8 @@
 resiliparse (Bevendorff et al., Elastic ChatNoir, ECIR 2018) decides what is content, in its own tree, after elements
 marked as navigation were taken out. It takes each list near the top of a page for a menu. So lists are put deeper,
 where it asks how much of them is links. It takes a character of three bytes alone in an element for an icon, `<time>`
-for a remark beside the text, and labels, buttons and figures for no text; `kept` writes these so that it keeps them.
+for a remark beside the text, and labels, buttons, figures and what is marked as an author, a date or a link for no
+text; `kept` writes these so that it keeps them.
 Captions of pictures stay out, because most name a photographer. Invariant: work is linear in the page and in the levels
 of its elements, whose sum is bounded; texts are no longer than their limits.
 """
@@ -77,6 +78,11 @@ _SAID_TAG = re.compile(
     r"|(<li\b[^<>]*+>\s*+(?:<input\b[^<>]*+>\s*+)?<)label(?=[\s/>])",
     re.IGNORECASE,
 )
+# Tags that mark an author, a date or a link as such. In lists of things the link has the name of each.
+_MARK = re.compile(
+    r"\s(?=(?:rel\s*+=\s*+[\"']?author|itemprop\s*+=\s*+[\"']?(?:author|datePublished|url)))", re.IGNORECASE
+)
+_MARKED_TAG = re.compile(r"<[a-z][^<>]*?\s(?:rel|itemprop)\s*+=[^<>]*+", re.IGNORECASE)
 _LINE_TAG = re.compile(r"<(/?)(?:summary|legend)(?=[\s/>])", re.IGNORECASE)  # it takes them for parts of a line
 _FIGURE = re.compile(r"<figure(?=[\s/>])((?:[^<]++|<(?!/?figure[\s/>]))*+)</figure(?=[\s/>])", re.IGNORECASE)
 _IN_FIGURE = re.compile(r"<(?:table|pre|blockquote)(?=[\s/>])", re.IGNORECASE)
@@ -98,10 +104,9 @@ def main_text(page: Page, *, parts: bool = False) -> MainText:
     With `parts`, the article is told apart; without, or if the parts say little, all of the main text is article.
     """
     html = readable(page)
-    tree = HTMLTree.parse(html)
+    tree = without_navigation(html)
     if tree.body is None:
         return MainText("", "", NO_PARTS)
-    drop(tree.body, _NAVIGATION)
     deep = is_deep(html)
     main = "" if deep else by_lines(_plain_text(tree, main_content=True), TEXT_CHARS)
     if is_little(main):
@@ -112,6 +117,14 @@ def main_text(page: Page, *, parts: bool = False) -> MainText:
     headings = tree.body.query_selector_all("h1,h2,h3,h4")[:MAX_HEADINGS]
     said = one_line(" ".join(_texts(headings, HEADINGS_CHARS)), HEADINGS_CHARS)
     return MainText(main, said, _parts(tree, main) if parts else TextParts(main))
+
+
+def without_navigation(html: str) -> HTMLTree:
+    """Return the tree of `html` without the elements that are marked as navigation."""
+    tree = HTMLTree.parse(html)
+    if tree.body is not None:
+        drop(tree.body, _NAVIGATION)
+    return tree
 
 
 def _parts(tree: HTMLTree, main: str) -> TextParts:
@@ -144,10 +157,11 @@ def readable(page: Page) -> str:
 
 def kept(html: str) -> str:
     """Return `html` written so that resiliparse keeps what a browser shows: characters alone in an element, times, and
-    labels and buttons in the text, and figures that are tables, code or quotes. Summaries and legends are lines of
-    their own. What stands above letters, as their reading, is left out."""
+    labels and buttons in the text, what a tag marks, and figures that are tables, code or quotes. Summaries and legends
+    are lines of their own. What stands above letters, as their reading, is left out."""
     html = _READING.sub("", html)
     html = _SAID_TAG.sub(r"\1\2span", _ALONE.sub(rf"\g<0>{_JOINER}", html))
+    html = _MARKED_TAG.sub(lambda tag: _MARK.sub(r"\g<0>of-", tag[0]), html)
     html = _FIGURE.sub(lambda figure: f"<div{figure[1]}</div" if _IN_FIGURE.search(figure[1]) else figure[0], html)
     return _LINE_TAG.sub(r"<\1div", _TIME_TAG.sub(r"<\1data", html))
 
