@@ -5,8 +5,8 @@ URLs that passed every stage come in, and go into the window, of which each host
 front queues do. A level is drained twice as fast as the next. Differs: by turns and not by chance.
 
 Visits beyond a host's share come back and wait on disk in one of `SPILLS` queues by host, so that a slow giant delays
-only its own pages and never crowds out the rest (IRLbot, section 1.3). A spill queue is read again when a host in it
-runs low.
+only its own pages and never crowds out the rest (IRLbot, section 1.3). Some go ahead of their hosts' others, in a queue
+of their own (`fyke.frontier.rare`). A spill queue is read again when a host in it runs low.
 
 Bounded by the disk; memory holds one batch a queue. Invariant: a URL that came in is in exactly one queue, or was
 handed out.
@@ -20,13 +20,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import EMPTY, URLS, concat, keep, u64
+from fyke.core.batches import EMPTY, URLS, Mask, concat, keep, u64
 from fyke.core.plugins import CrawlOrder
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.order import LAST, LEVELS
 
 SPILLS = 16
+AHEAD = SPILLS  # the place of the queue of those that go ahead
 
 
 class Ready:
@@ -38,7 +39,7 @@ class Ready:
         self._taken = 0
         self.failures: Counter[str] = Counter()  # batches for which the plug-in raised or gave nonsense
         self._levels = [DiskQueue(store, f"ready-{n}", URLS, states.get(f"ready-{n}")) for n in range(LEVELS)]
-        self._spills = [DiskQueue(store, f"spill-{n:02}", URLS, states.get(f"spill-{n:02}")) for n in range(SPILLS)]
+        self._spills = [DiskQueue(store, f"spill-{n:02}", URLS, states.get(f"spill-{n:02}")) for n in range(SPILLS + 1)]
 
     def __repr__(self) -> str:
         return f"Ready({self.waiting} ready, {self.spilled} spilled)"
@@ -92,15 +93,19 @@ class Ready:
                 spare -= batch.num_rows
         return concat(batches)
 
-    def put_back(self, urls: pa.RecordBatch) -> None:
-        """Let `urls`, for which their hosts had no room, wait in the spill queues."""
-        places = u64(urls, "host") % np.uint64(SPILLS)
-        for place in np.unique(places):
-            self._spills[int(place)].put(urls.filter(pa.array(places == place)))
+    def put_back(self, urls: pa.RecordBatch, ahead: Mask | None = None) -> npt.NDArray[np.int64]:
+        """Let `urls` (n rows), for which their hosts had no room, wait in the spill queues, some of them `ahead` of
+        their hosts' others (bool[n], None for none). Returns their places: int64[n]."""
+        places: npt.NDArray[np.int64] = (u64(urls, "host") % np.uint64(SPILLS)).astype(np.int64)
+        if ahead is not None:
+            places[ahead] = AHEAD
+        for place in np.unique(places).tolist():
+            self._spills[place].put(keep(urls, places == place))
+        return places
 
     def spilled_at(self, place: int) -> int:
-        """Return the number of rows in the spill queue at `place`, 0 to `SPILLS` - 1, of hosts whose keys have this
-        remainder."""
+        """Return the number of rows in the spill queue at `place`: 0 to `SPILLS` - 1, of hosts whose keys have this
+        remainder, or `AHEAD`."""
         return len(self._spills[place])
 
     def take_spilled(self, place: int, rows: int) -> pa.RecordBatch:

@@ -12,6 +12,8 @@ restart.
 from collections.abc import Iterable
 from math import inf
 
+import numpy as np
+
 from fyke.core.batches import U64, Mask
 
 RESTS = 8
@@ -26,6 +28,7 @@ class Slow:
 
     def __init__(self) -> None:
         self._due: dict[int, float] = {}  # unix seconds
+        self._endless_hosts: dict[int, None] = {}
         self._endless = FEW  # share of the latest visits to hosts without an end in sight
         self._now = 0.0
         self._alone = True
@@ -36,6 +39,16 @@ class Slow:
 
     def __contains__(self, host: int) -> bool:
         return host in self._due
+
+    def is_endless(self, host: int) -> bool:
+        """Return whether `host` has no end in sight, slow or not."""
+        return host in self._endless_hosts
+
+    def are_endless(self, hosts: U64) -> Mask:
+        """Return which of `hosts` (uint64[n]) have no end in sight: bool[n]."""
+        if not self._endless_hosts:
+            return np.zeros(len(hosts), np.bool_)
+        return np.fromiter((host in self._endless_hosts for host in hosts.tolist()), np.bool_, len(hosts))
 
     def is_due(self, host: int) -> bool:
         """Return whether the slow `host` may be visited again: it had its rests, or nothing else could be visited."""
@@ -50,6 +63,10 @@ class Slow:
         """Note that visits to `hosts` ended, which rest for `rests_s` now and are `endless` or not ([n] each)."""
         for host, rest_s, is_endless in zip(hosts.tolist(), rests_s, endless.tolist(), strict=True):
             stands_for = RESTS if self._due.get(host, inf) <= self._now else 1  # others began before it was slow
+            if is_endless:
+                self._endless_hosts[host] = None
+            else:
+                self._endless_hosts.pop(host, None)
             self._endless += (is_endless - self._endless) * stands_for / LATELY
             if is_endless and self._endless < FEW:
                 if host not in self._due:
@@ -59,6 +76,8 @@ class Slow:
                 self._due.pop(host, None)
         if len(self._due) > MOST:
             self._due = dict(list(self._due.items())[MOST // 2 :])
+        if len(self._endless_hosts) > MOST:
+            self._endless_hosts = dict.fromkeys(list(self._endless_hosts)[MOST // 2 :])
 
     def take_new(self) -> set[int]:
         """Return hosts that became slow since the last call: their visits that are out come too soon."""

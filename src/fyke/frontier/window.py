@@ -4,8 +4,8 @@ The frontier fills the window from the ready queues as it runs low, and empties 
 host holds only its share, the visits that it comes to soon: the longer it rests after a visit, the fewer. Further URLs
 wait in the spill queues, so that a slow giant delays only its own pages and never crowds out the rest (IRLbot, section
 1.3). If a host *runs low* while more of it was spilled, its spill queue is read, in turn with those of other such
-hosts. URLs of a host that sleeps go to `fyke.frontier.asleep`. A slow host (`fyke.frontier.slow`) has one visit out,
-once it is due.
+hosts; first that of URLs that go ahead (`fyke.frontier.rare`). So a host without an end in sight holds few. URLs of a
+host that sleeps go to `fyke.frontier.asleep`. A slow host (`fyke.frontier.slow`) has one visit out, once it is due.
 
 Bounded: `window_visits` rows out, and `SPARSE` rows in memory for each. Invariants: a row that was admitted is out
 until its outcome comes; a checkpoint must write down all rows that are out as waiting.
@@ -26,13 +26,15 @@ from fyke.frontier.asleep import Asleep
 from fyke.frontier.blocked import Blocked
 from fyke.frontier.left_out import LeftOut
 from fyke.frontier.quota import Quota
-from fyke.frontier.ready import SPILLS, Ready
+from fyke.frontier.rare import Rare
+from fyke.frontier.ready import AHEAD, SPILLS, Ready
 from fyke.frontier.slow import Slow
 from fyke.frontier.traps.waiting import LOOK_BYTES, LOOK_ROWS, Traps, look_bytes
 
 REFILL_ROWS = LOOK_ROWS  # taken from the ready queues at a time
 SPARSE = 4  # rows in memory for each that is out, at most
 SPILLS_EVERY_S = 0.05  # between two times
+FEW_VISITS, FEW_S = 8, 0.5  # that a host without an end in sight holds: so many, or all that it makes in this time
 
 
 class Window:
@@ -71,6 +73,8 @@ class Window:
         """Note how long each of `hosts` rests after a visit."""
         for host, rest_s in zip(hosts, rests_s, strict=True):
             share = max(1, soon_visits(rest_s, self._most))
+            if rest_s > 0 and self.slow.is_endless(host):
+                share = min(share, max(FEW_VISITS, int(min(FEW_S / rest_s, share))))
             if share != self._usual:
                 self._shares[host] = share
             else:
@@ -88,6 +92,10 @@ class Window:
         if host in self.slow:
             share = min(share, int(self.slow.is_due(host)))
         return min(share, self._rooms.get(host, share)) if self._rooms else share
+
+    def has_room(self, host: int) -> bool:
+        """Return whether one more row of `host` may be out."""
+        return self.of_host(host) < self.share(host)
 
     def runs_low(self, host: int) -> bool:
         """Return whether `host` has so few rows out that it should get more."""
@@ -227,7 +235,8 @@ class Refill:
         self._asleep = asleep
         self._traps = traps
         self._quota = quota
-        self._spills = [_Spill(ready.spilled_at(place)) for place in range(SPILLS)]
+        self._rare = Rare()
+        self._spills = [_Spill(ready.spilled_at(place)) for place in range(SPILLS + 1)]
         self._due = 0.0  # when the spill queues are next looked at
         self._place = 0  # the spill queue read last
 
@@ -250,7 +259,7 @@ class Refill:
 
     def overflowed(self, host: int) -> bool:
         """Return whether more rows of `host` wait on disk than are out, as far as is known."""
-        return host in self._spills[host % SPILLS].overflowed
+        return any(host in self._spills[place].overflowed for place in (host % SPILLS, AHEAD))
 
     @property
     def _others_wait(self) -> bool:
@@ -258,43 +267,62 @@ class Refill:
         spilled = chain.from_iterable(spill.overflowed for spill in self._spills)
         return self._ready.waiting > 0 or any(host not in self._window.slow for host in spilled)
 
-    def _admit(self, urls: pa.RecordBatch, now: float) -> pa.RecordBatch:
+    def _admit(self, urls: pa.RecordBatch, now: float, place: int | None = None) -> pa.RecordBatch:
+        """Return those of `urls` that may go out now, out from now on. `place`: of the spill queue they come from."""
         urls = self._traps.divert(self._left_out.divert(urls))
         urls = self._asleep.divert(self._blocked.divert(urls), now)
+        urls = urls if place is not None else self._before_others(urls)
         owed, urls, room = self._quota.divert(urls)
         self._window.note(owed)
         admitted, excess = self._window.admit(urls, room)
-        self.spill(excess)
+        self.spill(excess, place)
         return concat([owed, admitted]) if owed.num_rows else admitted
 
-    def spill(self, urls: pa.RecordBatch) -> None:
-        """Let `urls`, for which their hosts have no room, wait until their hosts run low."""
+    def _before_others(self, urls: pa.RecordBatch) -> pa.RecordBatch:
+        """Let new URLs of a host without an end in sight wait with those of its URLs that wait already, or they would
+        take the places of those that go ahead. Returns the others."""
+        hosts = u64(urls, "host")
+        waits = self._window.slow.are_endless(hosts)
+        waits[waits] = [self.overflowed(host) for host in hosts[waits].tolist()]
+        if not waits.any():
+            return urls
+        self.spill(keep(urls, waits))
+        return keep(urls, ~waits)
+
+    def spill(self, urls: pa.RecordBatch, place: int | None = None) -> None:
+        """Let `urls`, for which their hosts have no room, wait until their hosts run low; at `place` again if they come
+        from there."""
         if urls.num_rows:
-            self._ready.put_back(urls)
-            hosts = distinct(u64(urls, "host"))
-            places = hosts % np.uint64(SPILLS)
-            for place in np.unique(places).tolist():
-                self._spills[place].put(hosts[places == place].tolist(), self._window.is_served)
+            hosts = u64(urls, "host")
+            if place is None:
+                ahead = self._rare.of(urls, self._window.slow.are_endless(hosts))
+            else:
+                ahead = np.full(urls.num_rows, place == AHEAD)
+            places = self._ready.put_back(urls, ahead)
+            for at in np.unique(places).tolist():
+                counts = self._window.is_served if at != AHEAD else lambda _: True  # those that go ahead are sought
+                self._spills[at].put(distinct(hosts[places == at]).tolist(), counts)
 
     def _spilled(self, now: float) -> Iterator[pa.RecordBatch]:
         """Yield visits from the spill queues of hosts that run low. If nothing else fills the window, reads every spill
         queue that may have rows for it."""
         low = self._window.low and not self._ready.waiting
         left_bytes = LOOK_BYTES
-        for place in (*range(self._place + 1, SPILLS), *range(self._place + 1)):
+        for place in (AHEAD, *range(self._place + 1, SPILLS), *range(self._place + 1)):
             spill = self._spills[place]
             if left_bytes <= 0:
                 break
-            low_hosts = (host for host in spill.overflowed if self._window.runs_low(host))
+            wants = self._window.has_room if place == AHEAD else self._window.runs_low
+            low_hosts = (host for host in spill.overflowed if wants(host))
             if self._ready.spilled_at(place) and (
                 (low and spill.others)
                 or not len(self._window)  # rows here are of hosts that sleep, and move there
                 or not all(self._asleep.holds(host, now) for host in low_hosts)
             ):
-                self._place = place
+                self._place = place if place != AHEAD else self._place
                 urls = self._ready.take_spilled(place, REFILL_ROWS)
                 left_bytes -= look_bytes(urls)
-                yield self._admit(urls, now)
+                yield self._admit(urls, now, place)
                 spill.read(urls.num_rows, self._ready.spilled_at(place))
 
 
