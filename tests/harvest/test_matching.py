@@ -4,6 +4,7 @@ import gc
 import time
 import weakref
 from collections.abc import Callable
+from math import inf
 
 import pytest
 from hypothesis import example, given, settings
@@ -200,10 +201,17 @@ def seconds(html: str, made: Extractor) -> float:
 def test_four_times_the_page_takes_no_more_than_eight_times_the_time(
     shape: Callable[[int], str], text: str, each: str
 ) -> None:
-    """Of both pages the least of three times counts, because others use the machine too."""
+    """Of both pages the least time counts, of three at first, and of more while the machine has other work too."""
     made = extractor(text, each)
-    most_s = 8 * min(seconds(shape(1_500), made) for _ in range(3)) + SLACK_S
-    assert any(seconds(shape(6_000), made) < most_s for _ in range(3))
+    small_s = min(seconds(shape(1_500), made) for _ in range(3))
+    large_s = inf
+    for _ in range(12):
+        large_s = min(large_s, seconds(shape(6_000), made))
+        if large_s < 8 * small_s + SLACK_S:
+            break
+        small_s = min(small_s, seconds(shape(1_500), made))
+    else:
+        pytest.fail(f"{large_s:.3f} s, and {small_s:.3f} s for a fourth of the page")
 
 
 @pytest.mark.parametrize(
