@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from fyke.core.batches import U64, Mask, concat, keep, u64
+from fyke.core.batches import U64, Kind, Mask, concat, keep, numbers, u64
 from fyke.core.rests import soon_visits
 from fyke.core.sorting import distinct, nth_of_each
 from fyke.frontier.asleep import Asleep
@@ -282,7 +282,7 @@ class Refill:
         """Let new URLs of a host without an end in sight wait with those of its URLs that wait already, or they would
         take the places of those that go ahead. Returns the others."""
         hosts = u64(urls, "host")
-        waits = self._window.slow.are_endless(hosts)
+        waits = self._window.slow.are_endless(hosts) & (numbers(urls, "kind") != Kind.PROBE)
         waits[waits] = [self.overflowed(host) for host in hosts[waits].tolist()]
         if not waits.any():
             return urls
