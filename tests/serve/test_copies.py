@@ -108,3 +108,10 @@ def test_a_copy_that_lacks_the_end_says_so(kind: str, lines: int) -> None:
     exchange = Exchange(visit_to("http://example.com/"), Outcome.OK, 0.0, 0.0, status=200, head=head)
     copy = copy_of(Parser().parse(exchange, b"a line\n" * lines + b"the end"), lambda _: None)
     assert (b"the end" in copy.content) != (CUT.encode() in copy.content)
+
+
+def test_a_shadow_tree_is_shown_and_nothing_is_said_to_be_cut() -> None:
+    exchange = Exchange(visit_to("http://example.com/"), Outcome.OK, 0.0, 0.0, status=200, head=HEAD)
+    html = "<my-app><template shadowrootmode=open><p>within</p></template>the end</my-app>"
+    copy = copy_of(Parser().parse(exchange, html.encode()), lambda _: None)
+    assert b"within" in copy.content and b"the end" in copy.content and CUT.encode() not in copy.content

@@ -108,7 +108,8 @@ def _safe(content: bytes) -> tuple[bytes, int]:
 
 
 def _with_shadows(content: bytes) -> bytes:
-    """Return `content` with a `<span>` in place of each template that is a shadow tree (HTML, 4.12.3)."""
+    """Return `content`, as long as before, with a `<span>` in place of each template that is a shadow tree (HTML,
+    4.12.3)."""
     if _SHADOW not in content.lower():
         return content
     out: list[bytes] = []
@@ -122,7 +123,7 @@ def _with_shadows(content: bytes) -> bytes:
         if begins:
             shadows.append(found["shadow"] is not None)
         if shadows and (shadows[-1] if begins else shadows.pop()):
-            out += content[done : found.start()], b"<span" if begins else b"</span"
+            out += content[done : found.start()], b"<span    " if begins else b"</span    "
             done = found.end("tag")
     return b"".join((*out, content[done:]))
 

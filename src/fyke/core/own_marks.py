@@ -66,12 +66,11 @@ def without_marks(content: bytes, url: str) -> list[bytes]:
     return [*found, left] if len(found) > 1 else found
 
 
-def without_issued(links: Sequence[str], own: int | None = None) -> list[str]:
-    """Return `links` of a page, different ones, without ids that stand in as many as half of the `own` links to its
-    site (or of all): a server gives a visitor without a session a new one each time, in links to its other hosts
-    too."""
+def without_issued(links: Sequence[str], own: int) -> list[str]:
+    """Return `links` of a page, of which `own` different ones lead to its site, without ids that stand in as many as
+    half of those: a server gives a visitor without a session a new one each time, in links to its other hosts too."""
     several = set(links)
-    least = max(LEAST_LINKS, ((len(several) if own is None else own) + 1) // 2)
+    least = max(LEAST_LINKS, (own + 1) // 2)
     if sum(map(bool, map(_LONG.search, several))) < least:
         return [*links]
     found = Counter(mark for link in several for mark in {(key, value) for key, value, _ in _marks_in(link)})
