@@ -1,9 +1,11 @@
 """At a host without an end in sight a chain beside made-up pages goes on, and nothing is lost."""
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+import xxhash
 
 from frontier.test_window import line, refilled
 from fyke.core.batches import concat, texts, u64, url_batch
@@ -16,26 +18,45 @@ REST_S = 1.0
 HOST = "http://maze.example"
 
 
-def found_on(url: str) -> list[str]:
+PLACES = {  # of the chain's pages, and of made-up ones: by number, or by a word that no other page has
+    "folder": ("/story/{number}", "/m/{number}"),
+    "folder of words": ("/story/{word}", "/m/{number}/{word}"),
+    "inner folder": ("/m/story/{number}", "/m/{word}"),
+    "name": ("/m/story-{number}", "/m/{word}"),
+    "number": ("/m/{number}", "/m/{word}"),
+    "word": ("/m/{word}", "/m/{number}"),
+    "folders made up": ("/page/{number}", "/{word}/{number}-{word}"),
+}
+
+
+def place(pattern: str, number: int) -> str:
+    """The URL of a page in a place."""
+    word = "".join(chr(ord("a") + int(digit)) for digit in str(number))
+    return HOST + pattern.format(number=number, word=f"x{word}x")
+
+
+def found_on(url: str, chain: list[str], made_up: str) -> list[str]:
     """A page of the chain leads to the next; each page leads to made-up ones."""
-    name = url.rpartition("/")[2]
-    made_up = [f"{HOST}/m/{name}-{n}" for n in range(MADE_UP)]
-    if "/story/" in url and int(name) < CHAIN:
-        return [*made_up, f"{HOST}/story/{int(name) + 1}"]
-    return made_up
+    first = MADE_UP * (1 + xxhash.xxh3_64_intdigest(url.encode()) % 10**12)
+    asides = [place(made_up, number) for number in range(first, first + MADE_UP)]
+    return asides + ([chain[chain.index(url) + 1]] if url in chain[:-1] else [])
 
 
-@pytest.mark.parametrize("host_visits", [4, 32, 256])
-@pytest.mark.parametrize("endless", [True, False])
-def test_a_chain_beside_made_up_pages_goes_on(tmp_path: Path, host_visits: int, endless: bool) -> None:
+@pytest.mark.parametrize(
+    ("kind", "host_visits", "endless"),
+    [*product(PLACES, [4, 256], [True]), *product(["folder"], [4, 32, 256], [False])],
+)
+def test_a_chain_beside_made_up_pages_goes_on(tmp_path: Path, kind: str, host_visits: int, endless: bool) -> None:
     """One visit in a few is its next page's. At a host that has an end, all comes in the order in which it was met."""
     queues = line(tmp_path)
     window = Window(10_000, host_visits, REST_S)
     refill = refilled(queues, window)
-    queues.stage.put(url_batch([locate(f"{HOST}/story/1")]))
+    of_chain, made_up = PLACES[kind]
+    chain = [place(of_chain, number) for number in range(1, CHAIN + 1)]
+    queues.stage.put(url_batch([locate(chain[0])]))
     out: list[str] = []
     fetched: list[str] = []
-    while len(fetched) < 2000 and not (fetched and fetched[-1].endswith(f"/story/{CHAIN}")):
+    while len(fetched) < 2000 and chain[-1] not in fetched[-1:]:
         out += texts(refill.visits(len(fetched) * REST_S))
         fetched.append(out.pop(0))
         done = locate(fetched[-1])
@@ -43,9 +64,9 @@ def test_a_chain_beside_made_up_pages_goes_on(tmp_path: Path, host_visits: int, 
         window.ended(np.array([done.key], np.uint64), hosts)
         window.slow.ended(hosts, [REST_S], np.array([endless]))
         window.rests([done.host], [REST_S])
-        queues.stage.put(url_batch([*map(locate, found_on(fetched[-1]))]))
+        queues.stage.put(url_batch([*map(locate, found_on(fetched[-1], chain, made_up))]))
     assert len(set(fetched)) == len(fetched)
-    read = sum("/story/" in url for url in fetched)
+    read = len({*chain} & {*fetched})
     if endless:
         assert read == CHAIN and len(fetched) <= 2 * FEW_VISITS * CHAIN
     else:

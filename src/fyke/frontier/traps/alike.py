@@ -106,6 +106,18 @@ def first_folders(urls: pa.RecordBatch) -> U64:
     return np.fromiter(keys, np.uint64, urls.num_rows)
 
 
+def sorts(urls: pa.RecordBatch) -> U64:
+    """Return keys of what each of `urls` (n rows) is one of: first folder, inner folder, kinds of parts, own shape.
+    uint64[n, 4]."""
+    keys = np.empty((urls.num_rows, 4), np.uint64)
+    for row, (url, host) in enumerate(zip(texts(urls), u64(urls, "host").tolist(), strict=True)):
+        found = shapes(skeleton(url))
+        inner = found.folders[-1] if found.folders else found.host
+        of = found.first_folder, inner, found.kinds, found.own
+        keys[row] = [xxhash.xxh3_64_intdigest(f"{at}{shape}".encode(), host) for at, shape in enumerate(of)]
+    return keys
+
+
 def have_fertile_folders(urls: pa.RecordBatch, yields: Yields) -> Mask:
     """Return which of `urls` (n rows) lie in a folder that brings something and in no barren one, wherever its pages
     were met: bool[n]."""
