@@ -65,3 +65,15 @@ def test_what_is_no_list_of_weights(tmp_path: Path, text: str, reason: str, monk
     assert "\n" not in str(raised.value)
     with pytest.raises(ConfigurationError, match="no such file"):
         read_weights(str(tmp_path / "other.csv"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_list_that_is_no_utf_8(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"weights.{kind}"
+    if kind == "parquet":
+        urls = pa.array([b"http://a.example/\xff"]).view(pa.string())
+        pq.write_table(pa.table({"url": urls, "weight": [1.0]}), path)
+    else:
+        path.write_bytes(b"url,weight\nhttp://a.example/\xff,1\n")
+    with pytest.raises(ConfigurationError, match="cannot be read: .*UTF-?8"):
+        read_weights(str(path))

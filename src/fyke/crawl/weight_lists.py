@@ -55,6 +55,7 @@ def _batches(path: Path) -> Iterator[pa.RecordBatch]:
     if path.suffix == ".parquet":
         with pq.ParquetFile(as_file(path)) as file:
             for batch in file.iter_batches(columns=COLUMNS.names):
+                batch.validate(full=True)  # texts may be no UTF-8
                 yield batch.select(COLUMNS.names).cast(COLUMNS)
         return
     options = pa.csv.ConvertOptions(include_columns=COLUMNS.names, column_types=COLUMNS)
