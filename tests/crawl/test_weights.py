@@ -75,5 +75,5 @@ def test_a_list_that_is_no_utf_8(tmp_path: Path, kind: str) -> None:
         pq.write_table(pa.table({"url": urls, "weight": [1.0]}), path)
     else:
         path.write_bytes(b"url,weight\nhttp://a.example/\xff,1\n")
-    with pytest.raises(ConfigurationError, match="cannot be read: .*UTF-?8"):
+    with pytest.raises(ConfigurationError, match=r"cannot be read: .*UTF-?8"):
         read_weights(str(path))
