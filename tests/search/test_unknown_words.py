@@ -15,7 +15,17 @@ from search.webs import WORDS
 COMMON = ["harvest", "basket"]  # on every page
 PAGES = 40
 UNKNOWN = ["xylotomous", "kubernete", "qwzx", "9f3ac1", "quasi-xylotomous", "crème-fouettée", "未知"]
-KNOWN = [*WORDS[:8], *COMMON, '"harvest basket"', "+harvest", "copper-violet", "site:a.example", "-ember", "lang:en", "intitle:river"]
+KNOWN = [
+    *WORDS[:8],
+    *COMMON,
+    '"harvest basket"',
+    "+harvest",
+    "copper-violet",
+    "site:a.example",
+    "-ember",
+    "lang:en",
+    "intitle:river",
+]
 
 
 @pytest.fixture(scope="module")
