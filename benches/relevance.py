@@ -30,6 +30,7 @@ from pathlib import Path
 
 from usage import arguments
 
+from fyke.search.grammar import MAX_CLAUSES
 from fyke.search.searcher import Searcher
 
 RESULTS = 1_000
@@ -147,7 +148,7 @@ def by_fyke(directory: Path) -> Callable[[str], list[int]]:
     number = re.compile(r"/docs/(\d+)\.html$")
 
     def rank(query: str) -> list[int]:
-        hits = searcher.search(query, limit=RESULTS).hits
+        hits = searcher.search(" ".join(query.split()[:MAX_CLAUSES]), limit=RESULTS).hits  # longer ones are refused
         return [int(match[1]) for hit in hits if (match := number.search(hit.url))]
 
     return rank

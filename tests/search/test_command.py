@@ -52,6 +52,15 @@ def test_json(folder: Path) -> None:
     assert json.loads(fyke("index", str(folder), "--json").stdout)["documents"] == 12
 
 
+def test_a_word_that_no_page_has_is_named(folder: Path) -> None:
+    done = fyke("search", str(folder), "plums", "qqqq\x1b[31m", '"kind every"')
+    assert (done.returncode, done.stdout) == (1, 'Nothing found\nNo page has qqqq [31m, "kind every"\n')
+    done = fyke("search", str(folder), "plums qqqq every")
+    first, *_, summary, unknown = done.stdout.splitlines()
+    assert first.startswith("Plum") and summary.startswith("12 pages for ") and unknown == "No page has qqqq"
+    assert json.loads(fyke("search", str(folder), "--json", "plums qqqq").stdout)["unknown"] == ["qqqq"]
+
+
 def test_nothing_found(folder: Path) -> None:
     done = fyke("search", str(folder), "plumz")
     assert (done.returncode, done.stdout) == (1, "Nothing found\nDid you mean: plum\n")

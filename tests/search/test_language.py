@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fyke.core.errors import DiskFull
-from fyke.search.language import ISO_639_1, LanguageGuesser, _model
+from fyke.search.language import ISO_639_1, LanguageGuesser, _model, is_untranslated
 
 TEXT = "The weather is fine today, and we walk along the river to the old town. " * 3
 
@@ -66,3 +66,24 @@ def test_a_language_has_two_letters_or_none(declared: str, code: str) -> None:
 @given(st.text(min_size=40) | st.sampled_from([SEVERAL, "القاهره دى عاصمه مصر واكبر مدينه فيها من ناحيه السكان " * 3]))
 def test_any_text_has_a_language_of_iso_639_1(text: str) -> None:
     assert LanguageGuesser().guess(text) in {"", *ISO_639_1}
+
+
+@pytest.mark.parametrize("code", ["de", "de-AT", "DE_at", "zh-Hant"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a.example/{}/", "http://a.example/docs/{}/a/b.html", "http://{}.a.example/", "http://a.example/?lang={}",
+        "http://a.example/b?x=1&hl={}&y=2",
+    ],
+)  # fmt: skip
+def test_an_address_names_a_language(url: str, code: str) -> None:
+    named = code[:2].lower()
+    assert is_untranslated(url.format(code), "en")
+    assert not is_untranslated(url.format(code), named)
+    assert not is_untranslated(url.format(code), "")
+    assert not is_untranslated(f"http://{named}.example/en/{code}/?lang={code}", "en"), "it names both"
+
+
+@pytest.mark.parametrize("target", ["/", "/de", "/de.html", "/xx/", "/deu/", "/d-e/", "/a/?sort=de", "/lang=de"])
+def test_other_addresses_name_none(target: str) -> None:
+    assert not is_untranslated(f"http://a.example{target}", "en")

@@ -102,6 +102,58 @@ def test_a_few_of_many_copies_are_named(tmp_path: Path) -> None:
         assert len(set(hit.like_it)) == MOST_LIKE_IT and set(hit.like_it) <= best
 
 
+LAYOUTS = [
+    "http://a.example/{}/docs/{}.html",
+    "http://a.example/docs/{:.2}/{}.html",
+    "http://{:.2}.a.example/docs/{}.html",
+    "http://a.example/docs/{1}.html?lang={0:.2}",
+]
+UNTRANSLATED = ("ru-RU", "de-DE", "zh-TW")
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    layout=st.sampled_from(LAYOUTS),
+    first=st.sampled_from(["/", "en-US"]),
+    said=st.sampled_from(["", "en", "own"]),
+    equal=st.booleans(),
+    linked=st.sampled_from(UNTRANSLATED),
+    dice=st.randoms(use_true_random=False),
+)
+def test_an_original_stands_for_copies_in_folders_of_other_languages(
+    layout: str, first: str, said: str, equal: bool, linked: str, dice: Random, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Whatever else ranks them, in whatever order they came, and whatever language they say they are in."""
+
+    def url(language: str, number: int) -> str:
+        return f"http://a.example/{number}.html" if language == "/" else layout.format(language, number)
+
+    def page(language: str, number: int) -> tuple[str, Answer]:
+        words = Random(number)
+        text = " ".join(
+            "The {} and the {} are kept where nobody has seen a {} or a {}.".format(*words.choices(WORDS, k=4))
+            for _ in range(15)
+        )
+        answer = html(f"Topic {number}", text)
+        declared = language[:2].strip("/") if said == "own" else said
+        begin = f'<html lang="{declared}">{"" if equal else f"<!-- {language} -->"}'
+        return url(language, number), Answer(str(answer.body).replace("<html>", begin))
+
+    pages = [page(language, number) for language in (first, *UNTRANSLATED) for number in range(3)]
+    dice.shuffle(pages)
+    links = {url(linked, number): "More" for number in range(3)}
+    pages += [(f"http://{n}.example/", html(f"List {n}", "", links)) for n in range(5)]
+    pages += [(f"{url(first, 3 + n)}", html(f"Other {n}", edited(Random(n).choices(WORDS, k=60)))) for n in range(40)]
+    folder = archive(tmp_path_factory.mktemp("languages") / "crawl", pages)
+    indexed(folder, IndexLimits())
+    with Searcher([folder]) as searcher:
+        for number in range(3):
+            (hit,) = searcher.search(f'"Topic {number}" nobody').hits
+            copies = {url(language, number) for language in UNTRANSLATED}
+            assert hit.url == url(first, number)
+            assert set(hit.like_it) == (copies if not equal or said == "own" else set())
+
+
 def test_copies_under_other_menus_are_near(tmp_path: Path) -> None:
     """Though nothing tells menus from texts: of all pages in an index that is made in one go, and in one that is made
     after each page of all but the first ones of a host."""

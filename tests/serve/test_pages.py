@@ -107,6 +107,14 @@ def test_suggestion_keeps_filters(plums: Path) -> None:
         assert link is not None and link[1].replace("&amp;", "&") == "/?q=plum&lang=en"
 
 
+def test_a_word_that_no_page_has_is_named(plums: Path) -> None:
+    with client(plums) as ask:
+        page = ask.get("/", params={"q": "plum <qqqq>", "lang": "de"}).text
+        assert page.count('<li class="hit">') == 1 and "No page has <bdi>&lt;qqqq&gt;</bdi></p>" in page
+        assert "No page has" not in ask.get("/", params={"q": "<qqqq>", "lang": "de"}).text
+        assert ask.get("/api/search", params={"q": "plum qqqq"}).json()["unknown"] == ["qqqq"]
+
+
 def test_filters_never_become_words(plums: Path) -> None:
     with client(plums) as ask:
         for q in ("OR plum", '"plum', "plum OR", "| plum", "plum -"):

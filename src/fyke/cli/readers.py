@@ -82,7 +82,8 @@ def search(
 
     Words, "phrases", +must, -not, this OR that, site:example.org/docs/, inurl:x, intitle:x, lang:en, after:2024-01-31,
     before:2025, near:URL. Quote the query for the shell. Three in five of the important words must be in a page, in its
-    title or address, or in links to it. Its date is the one that it states, or its server, or else that of the fetch.
+    title or address, or in links to it. A word that no page has is left out, and named. A page's date is the one
+    that it states, or its server, or else that of the fetch.
     If several pages say nearly the same, only the best is listed; near: with the address of one lists them all.
     If pages of several hosts are searched, two of each host are listed, whatever --limit says; site: lists them all.
     The first 200,000 characters of a page are searched.

@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 import tantivy
 from tantivy import Occur
 
 from fyke.core.urls import split
+from fyke.search.language import is_untranslated
 from fyke.search.live_index import View
 from fyke.search.repeated import shown
 from fyke.search.results import Hit
@@ -21,6 +23,7 @@ from fyke.search.snippets import Highlighter
 
 PER_SITE = 2
 MOST_LIKE_IT = 5  # near-duplicates of a hit that are named
+MOST_COPIES = 64  # near-duplicates of a hit among which its original is looked for
 FARTHEST = 1_000  # pages of an answer, at most
 _FIRST_WINDOW = 50
 
@@ -41,7 +44,8 @@ class Ranked:
 class Answer:
     """The pages that `compiled` (a query for each of `views`) finds, `grouped` by site if there are several.
 
-    The best of near-duplicates is listed; with `whole_clusters`, all of a cluster are.
+    The best of near-duplicates is listed, no untranslated copy if its original matches too; with `whole_clusters`, all
+    of a cluster are.
     """
 
     def __init__(
@@ -74,9 +78,9 @@ class Answer:
         window = max(_FIRST_WINDOW, 2 * wanted)
         while True:
             ranked, exhausted = self._ranked(window)
-            listed = self._thinned(found for found in ranked if not skip(found))
+            listed = list(islice(self._thinned(found for found in ranked if not skip(found)), wanted))
             if len(listed) >= wanted or exhausted or window >= FARTHEST:
-                return listed[:wanted]
+                return listed
             window = min(4 * window, FARTHEST)
 
     def _ranked(self, window: int) -> tuple[list[Ranked], bool]:
@@ -89,7 +93,7 @@ class Answer:
             total = _count(result)
             self.total += total
             exhausted = exhausted and total <= window
-        found.sort(key=lambda one: (-one.score, one.key, one.shard))
+        found.sort(key=_order)
         seen: set[int] = set()
         ranked = []
         for one in found:
@@ -99,17 +103,30 @@ class Answer:
         self.total -= len(found) - len(ranked)
         return ranked, exhausted
 
-    def _thinned(self, ranked: Iterator[Ranked]) -> list[Ranked]:
+    def _thinned(self, ranked: Iterator[Ranked]) -> Iterator[Ranked]:
         counts: Counter[int] = Counter()
         clusters: set[int] = set()
-        listed = []
         for found in ranked:
             if self._whole_clusters or found.near not in clusters:
                 clusters |= {found.near} - {0}
-                counts[found.host] += 1
-                if not self._grouped or counts[found.host] <= PER_SITE:
-                    listed.append(found)
-        return listed
+                best = found if self._whole_clusters else self._original(found)
+                counts[best.host] += 1
+                if not self._grouped or counts[best.host] <= PER_SITE:
+                    yield best
+
+    def _original(self, found: Ranked) -> Ranked:
+        """Return the best page of its cluster whose address names no other language than that of its text; `found` if
+        there is none, or it is such a page itself."""
+        if not found.near or not self._is_untranslated(found):
+            return found
+        others: list[Ranked] = []
+        for number, (view, result) in enumerate(self._matching("near", found.near, MOST_COPIES)):
+            others += _found(view, number, result.hits)
+        return next((one for one in sorted(others, key=_order) if not self._is_untranslated(one)), found)
+
+    def _is_untranslated(self, found: Ranked) -> bool:
+        page = self._views[found.shard].engine.doc(found.address)
+        return is_untranslated(_first(page, "url"), _first(page, "language"))
 
     def _like_it(self, found: Ranked) -> tuple[int, tuple[str, ...]]:
         """Return how many other pages of its cluster match, and the URLs of the best."""
@@ -156,6 +173,10 @@ class Answer:
             more_like_it=more_like_it,
             like_it=like_it,
         )
+
+
+def _order(one: Ranked) -> tuple[float, int, int]:
+    return -one.score, one.key, one.shard
 
 
 def _found(view: View, number: int, hits: Sequence[tuple[Any, tantivy.DocAddress]]) -> Iterator[Ranked]:

@@ -3,7 +3,8 @@
 The first half of a merge; `fyke.search.merge` calls it. The catalogue is one file sorted by key, with a row for each
 page ever seen. Each merge makes it anew from the one before and the lots since. Aliases are addresses that lead to
 another page: redirects, and pages with the same bytes as the page that stands for them. To stand for others, a page
-that names no other address as its own comes first, then the shortest URL, then the smallest key.
+that names no other address as its own comes first, then one whose address names no other language than that of its
+text, then the shortest URL, then the smallest key.
 
 Invariant: the catalogue and the aliases depend on the pages alone, not on how they came in lots and merges.
 """
@@ -23,7 +24,9 @@ CATALOGUE = np.dtype(
 )  # written: signature of its document, or 0
 FIRST = np.dtype([("key", "<u8"), ("near_of", "<u8"), ("said", "<u8"), ("apart", "u1")])
 ALIASES = np.dtype([("key", "<u8"), ("page", "<u8")])
-_CANDIDATES = np.dtype([("fingerprint", "<u8"), ("names_other", "u1"), ("url_chars", "<u2"), ("key", "<u8")])
+_CANDIDATES = np.dtype(  # in the order in which they stand for others
+    [("fingerprint", "<u8"), ("names_other", "u1"), ("untranslated", "u1"), ("url_chars", "<u2"), ("key", "<u8")]
+)
 
 MAX_HOPS = 20  # redirects that a crawl follows in a row, or fewer and an equal page
 
@@ -149,7 +152,7 @@ def _pairs(keys: Array, pages: Array) -> Array:
 
 def _candidates(rows: Array) -> Array:
     out = np.zeros(len(rows), _CANDIDATES)
-    for name in ("fingerprint", "url_chars", "key"):
+    for name in ("fingerprint", "untranslated", "url_chars", "key"):
         out[name] = rows[name]
     out["names_other"] = (rows["canonical"] != 0) & (rows["canonical"] != rows["key"])
     return out
@@ -157,7 +160,7 @@ def _candidates(rows: Array) -> Array:
 
 def _losers(rows: Array) -> Array:
     """Return the pages with one fingerprint except the first, each paired with the first."""
-    rows = np.sort(rows, order=["fingerprint", "names_other", "url_chars", "key"])
+    rows = np.sort(rows, order=list(_CANDIDATES.names or ()))
     begins = np.append(True, rows["fingerprint"][1:] != rows["fingerprint"][:-1])[: len(rows)]
     first = np.flatnonzero(begins)[np.cumsum(begins) - 1] if len(rows) else np.zeros(0, np.int64)
     return _pairs(rows["key"][~begins], rows["key"][first][~begins])

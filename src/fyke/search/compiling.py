@@ -7,6 +7,7 @@ The searcher calls it for each index it answers from.
   score counts in full and the others a quarter (`TIE`), so that a page with all words comes before one with a single
   word everywhere. A sum would let one word of the title outweigh the others. Repeating the title in the text, as BM25F
   does (Robertson and Zaragoza 2009, section 3.6), is lost in a long page.
+- A word that no page has is left out if others remain, so that it changes nothing. Phrases are not.
 - Fillers, the words around what is asked ("how do I"), are left out if others remain, by the languages of the pages.
 - Three in five of the important words must be there, and of the parts of each (`2024-06-15`). A word in every fourth
   page is not important if there are others.
@@ -90,6 +91,14 @@ class Statistics:
             return False
         return self.is_filler(part) or all(map(self.common, self._analysis.words(part.text)))
 
+    def is_met(self, clause: Clause, query: tantivy.Query, shard: int) -> bool:
+        """Return whether a page of index number `shard` meets `query`, that of `clause`."""
+        words = (part.text for part in clause.parts if isinstance(part, Words) and not part.where)
+        for terms in map(self._analysis.words, words):
+            if len(terms) == 1 and self._frequencies("text", terms[0])[shard] > COMMON_PAGES:  # a search takes longer
+                return True
+        return bool(self._searchers[shard].search(query, 1).hits)
+
     def clusters(self, key: int) -> Iterator[int]:
         """Yield the cluster of near-duplicates of the page `key` in each index that has it; 0 for none."""
         query = tantivy.Query.term_query(schema(), "key", key)
@@ -129,33 +138,41 @@ class Compiler:
         self._analysis = analysis
         self._statistics = statistics
         self._shard = shard
+        self._made: dict[tuple[Clause, float], tantivy.Query | None] = {}
 
     def compile(self, question: SearchQuery) -> tantivy.Query:
         """Return the query for `question`."""
-        musts: list[tantivy.Query] = []
-        nots: list[tantivy.Query] = []
-        asked: list[tuple[Clause, tantivy.Query]] = []
-        few = sum(map(self._may_be_there, question.clauses)) <= FEW_WORDS
-        for clause in question.clauses:
-            query = self._clause(clause, (NEEDED if few else 0) if clause.occur is Occur.SHOULD else 1)
-            if query is None:
-                continue
-            if clause.occur is Occur.SHOULD:
-                asked.append((clause, query))
-            else:
-                (musts if clause.occur is Occur.MUST else nots).append(query)
+        few = self._is_short(question)
+        asked, musts, nots = (self._clauses(question, occur) for occur in (Occur.SHOULD, Occur.MUST, Occur.NOT))
         if not (musts or asked):
             return tantivy.Query.empty_query()
-        words = self._with_joined([one for one in asked if not self._is_filler(one[0])] or asked)
-        important, others = self._sorted_out(words)
-        parts = [(Engine.Must, query) for query in musts] + [(Engine.Should, query) for query in others]
+        important, others = self._sorted_out(self._telling(asked))
+        parts = [(Engine.Must, query) for _, query in musts] + [(Engine.Should, query) for query in others]
         if important:
             needed = ceil(NEEDED * len(important)) if few else 1
             parts.append((Engine.Must, _some_of(important, needed)))
         if few:
             parts += [(Engine.Should, query) for query in self._near([clause for clause, _ in asked])]
-        parts += [(Engine.MustNot, query) for query in nots]
+        parts += [(Engine.MustNot, query) for _, query in nots]
         return tantivy.Query.boolean_query(parts)
+
+    def unmet(self, question: SearchQuery) -> set[Clause]:
+        """Return the clauses of `question` with words, fillers aside, that no page of this index meets."""
+        musts = [one for one in self._clauses(question, Occur.MUST) if any(isinstance(p, Words) for p in one[0].parts)]
+        asked = self._telling(self._clauses(question, Occur.SHOULD)) + musts
+        return {clause for clause, query in asked if not self._statistics.is_met(clause, query, self._shard)}
+
+    def _is_short(self, question: SearchQuery) -> bool:
+        return sum(map(self._may_be_there, question.clauses + question.left_out)) <= FEW_WORDS
+
+    def _clauses(self, question: SearchQuery, occur: Occur) -> list[tuple[Clause, tantivy.Query]]:
+        """Return the clauses that count as `occur`, each with its query."""
+        share = 1 if occur is not Occur.SHOULD else NEEDED if self._is_short(question) else 0
+        found = [(clause, self._clause(clause, share)) for clause in question.clauses if clause.occur is occur]
+        return [(clause, query) for clause, query in found if query is not None]
+
+    def _telling(self, asked: list[tuple[Clause, tantivy.Query]]) -> list[tuple[Clause, tantivy.Query]]:
+        return self._with_joined([one for one in asked if not self._is_filler(one[0])] or asked)
 
     def _may_be_there(self, clause: Clause) -> bool:
         words = (part.text for part in clause.parts if isinstance(part, Words))
@@ -200,7 +217,10 @@ class Compiler:
         )
 
     def _clause(self, clause: Clause, share: float) -> tantivy.Query | None:
-        return _any_of([query for part in clause.parts if (query := self._part(part, share)) is not None])
+        if (clause, share) not in self._made:
+            queries = [query for part in clause.parts if (query := self._part(part, share)) is not None]
+            self._made[clause, share] = _any_of(queries)
+        return self._made[clause, share]
 
     def _part(self, part: Part, share: float) -> tantivy.Query | None:
         if isinstance(part, Words):

@@ -24,7 +24,7 @@ from fyke.core.errors import DirectoryError
 from fyke.disk.files import allowed, lock, read_whole, write_whole, writing
 from fyke.disk.sealed import sealed, unsealed
 
-FORMAT = 17  # of lots and merges; increase it when they change, or what is read in a page
+FORMAT = 18  # of lots and merges; increase it when they change, or what is read in a page
 INDEX = "index"
 ENGINE_META = "meta.json"  # tantivy's; an engine that has it holds an index
 

@@ -18,8 +18,8 @@ taken as words, it would answer another question.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 
@@ -67,6 +67,13 @@ class Words:
     phrase: bool = False
     where: str = ""
 
+    @property
+    def typed(self) -> str:
+        """The words as a query has them."""
+        if self.where:
+            return f"in{self.where}:{self.text}"
+        return f'"{self.text}"' if self.phrase else self.text
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
@@ -108,13 +115,20 @@ class Clause:
     parts: tuple[Part, ...]
     occur: Occur
 
+    @property
+    def may_miss(self) -> bool:
+        """True if it is of words that need not be there, and of no phrase."""
+        words = all(isinstance(part, Words) and not part.phrase for part in self.parts)
+        return words and self.occur is Occur.SHOULD
+
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """A query taken apart."""
+    """A query taken apart. `left_out` are clauses that ask for nothing, because no page meets them."""
 
     text: str
     clauses: tuple[Clause, ...]
+    left_out: tuple[Clause, ...] = ()
 
     def words(self) -> Iterator[Words]:
         """Yield every word and phrase that may be there."""
@@ -131,6 +145,11 @@ class SearchQuery:
     def names_clusters(self) -> bool:
         """True if it asks for the pages that are near certain ones."""
         return self._asks_for(Near)
+
+    def without(self, clauses: Iterable[Clause]) -> "SearchQuery":
+        """Return the query with `clauses` left out."""
+        out = tuple(clauses)
+        return replace(self, clauses=tuple(c for c in self.clauses if c not in out), left_out=self.left_out + out)
 
     def _asks_for(self, kind: type[Part]) -> bool:
         return any(isinstance(part, kind) for c in self.clauses if c.occur is not Occur.NOT for part in c.parts)

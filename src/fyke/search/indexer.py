@@ -33,6 +33,7 @@ from fyke.search.archived import ArchiveReader
 from fyke.search.documents import Writing
 from fyke.search.extract import TextExtractor
 from fyke.search.folder import ENGINE_META, IndexFolder, IndexState, engine_version
+from fyke.search.language import is_untranslated
 from fyke.search.linkage import rank_links
 from fyke.search.lots import Fate, Lot, LotWriter, NotShown, Read
 from fyke.search.merge import merge
@@ -221,7 +222,13 @@ class Indexer:
             row = {**row, "fingerprint": page.fingerprint}  # that of a 304 is of an empty body
         if extract is None or row["noindex"] or (page.noindex and not as_it_was):
             return replace(_read(row, Fate.REFUSED if as_it_was else Fate.HIDDEN), extract=extract)
-        return replace(_read(row, Fate.SHOWN, extract.canonical, round(100 * extract.teased)), extract=extract)
+        read = _read(row, Fate.SHOWN)
+        said = {
+            "canonical": extract.canonical,
+            "teased": round(100 * extract.teased),
+            "untranslated": is_untranslated(row["url"], extract.language),
+        }
+        return replace(read, row=read.row | said, extract=extract)
 
     def _is_news(self, row: dict[str, Any], lot: LotWriter) -> bool:
         """Return whether a visit that found a page as it was hides it by its header, or no longer does."""
@@ -282,18 +289,19 @@ def _settings(crawl: Path) -> Config:
     return Config()
 
 
-def _read(row: dict[str, Any], fate: Fate, canonical: int = 0, teased: int = 0, target: int = 0) -> Read:
+def _read(row: dict[str, Any], fate: Fate, target: int = 0) -> Read:
     path = split(row["url"]).target.partition("?")[0]
     facts = {
         "key": row["key"],
         "fetched_at": round(row["fetched_at"].timestamp() * 1e6),
         "fingerprint": row["fingerprint"],
         "domain": key_of(row["domain"]),
-        "canonical": canonical,
+        "canonical": 0,
         "target": target,
         "url_chars": len(row["url"]),
         "steps": min(255, path.strip("/").count("/") + (path != "/")),
-        "teased": teased,
+        "teased": 0,
+        "untranslated": 0,
         "fate": fate,
     }
     return Read(facts, row["url"], None)

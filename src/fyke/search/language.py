@@ -1,4 +1,4 @@
-"""Which language is a text in?
+"""Which language is a text in, and does its address name another?
 
 Asked once a page while indexing, and by exports. The model of py3langid takes 100 MB and half a second, so it is loaded
 at the first question. It reads byte by byte in Python, so it is shown a sample from the middle of the text, where there
@@ -8,12 +8,14 @@ string if there is too little to tell; the same for the same words, however they
 """
 
 import os
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from resiliparse.parse.lang import detect_fast
 
+from fyke.core.urls import split
 from fyke.disk.files import writing
 from fyke.search.lines import one_line
 
@@ -29,6 +31,8 @@ _CODES = """
     su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
 """
 ISO_639_1 = frozenset(_CODES.split())
+_NAME = re.compile(r"([a-z]{2})(?:[-_][a-z]{2,4})?", re.IGNORECASE)
+_IN_QUERY = re.compile(rf"(?:^|&)(?:lang|language|locale|hl)={_NAME.pattern}(?=&|$)", re.IGNORECASE)
 _PART_OF = {  # macrolanguages (ISO 639-3) of what has no code of its own
     "ary": "ar", "arz": "ar", "cmn": "zh", "fuv": "ff", "gug": "gn", "sdh": "ku", "uzs": "uz", "wuu": "zh", "yue": "zh",
 }  # fmt: skip
@@ -50,6 +54,20 @@ class LanguageGuesser:
             return code
         guessed, confidence = _model().classify(sample)
         return code if code and confidence < SURE else _code(str(guessed)) or code
+
+
+def is_untranslated(url: str, language: str) -> bool:
+    """Return whether the address of a page in `language` names other languages alone: in a folder (`/de/`, `/de-AT/`),
+    in the first name of the host, or in the query (`?lang=de`)."""
+    parts = split(url)
+    path, _, query = parts.target.partition("?")
+    named = {
+        match[1].lower()
+        for name in (parts.host.partition(".")[0], *path.split("/")[:-1])
+        if (match := _NAME.fullmatch(name))
+    }
+    named |= {match[1].lower() for match in _IN_QUERY.finditer(query)}
+    return bool(language) and language not in named and not named.isdisjoint(ISO_639_1)
 
 
 def _code(name: str) -> str:

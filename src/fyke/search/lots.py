@@ -70,6 +70,7 @@ ROWS = np.dtype(
         ("url_chars", "<u2"),
         ("steps", "u1"),  # segments of the path
         ("teased", "u1"),  # percent of its text that names or introduces other pages
+        ("untranslated", "u1"),  # 1 if its address names another language than that of its text
         ("fate", "u1"),
     ]
 )

@@ -22,6 +22,8 @@ def show(results: Results, console: Console) -> None:
     for hit in results.hits:
         _show_hit(hit, console)
     _line(console, _summary(results), "dim" if results.hits else "")
+    if results.unsaid:
+        _line(console, f"No page has {clean(', '.join(results.unsaid))}", "")
     if results.suggestion:
         _line(console, f"Did you mean: {clean(results.suggestion)}", "bold")
 

@@ -30,13 +30,22 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The answer to a query: `total` pages match, `hits` are those asked for, the best first."""
+    """The answer to a query: `total` pages match, `hits` are those asked for, the best first.
+
+    `unknown` has the words of the query that no page has. Those that need not be there were left out of it.
+    """
 
     query: str
     total: int
     hits: tuple[Hit, ...]
+    unknown: tuple[str, ...]
     suggestion: str | None  # a better spelling of the query, if one finds more
     took_ms: float
+
+    @property
+    def unsaid(self) -> tuple[str, ...]:
+        """The unknown words, unless they are all that was asked: then nothing was found, which says as much."""
+        return () if self.unknown == (self.query.strip(),) else self.unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,14 +100,15 @@ class Searcher(Closing):
         begun = perf_counter()
         views = self._views()
         statistics = Statistics([view.engine for view in views], self._analysis)
-        question = parse(query)
-        compiled = self._compiled(views, statistics, question)
+        asked = parse(query)
+        question, unknown, compiled = self._compiled(views, statistics, asked)
         grouped = not (question.names_sites or question.names_clusters)
         answer = Answer(views, compiled, grouped=grouped, whole_clusters=question.names_clusters)
         highlight = Highlighter(self._analysis, self._weights(question, statistics))
         hits = tuple(answer.hits(max(0, offset), max(0, limit), highlight, lambda found: False))
-        suggestion = self._suggestion(views, statistics, question, answer.total) if answer.total < FEW else None
-        return Results(query, answer.total, hits, suggestion, round((perf_counter() - begun) * 1e3, 3))
+        enough = 0 if unknown else answer.total
+        suggestion = self._suggestion(views, statistics, asked, enough) if enough < FEW else None
+        return Results(query, answer.total, hits, unknown, suggestion, round((perf_counter() - begun) * 1e3, 3))
 
     def _similar(self, key: int, limit: int) -> tuple[Hit, ...]:
         views = self._views()
@@ -130,11 +131,18 @@ class Searcher(Closing):
     def _views(self) -> list[View]:
         return [shard.view() for shard in self._shards]
 
-    def _compiled(self, views: list[View], statistics: Statistics, question: SearchQuery) -> list[tantivy.Query]:
-        return [
-            Compiler(view.schema, self._analysis, statistics, number).compile(question)
-            for number, view in enumerate(views)
-        ]
+    def _compiled(
+        self, views: list[View], statistics: Statistics, asked: SearchQuery
+    ) -> tuple[SearchQuery, tuple[str, ...], list[tantivy.Query]]:
+        """Return `asked` without words that no page has, if others remain; what no page has; a query of each index."""
+        compilers = [Compiler(view.schema, self._analysis, statistics, number) for number, view in enumerate(views)]
+        unmet = set(asked.clauses).intersection(*(compiler.unmet(asked) for compiler in compilers))
+        known = asked.without(clause for clause in unmet if clause.may_miss)
+        asks = [words for words in known.words() if not words.where and not statistics.is_filler(words)]
+        question = known if asks else asked
+        unknown = [part for clause in unmet for part in clause.parts if isinstance(part, Words)]
+        named = tuple(words.typed for words in sorted(unknown, key=lambda words: words.begin))
+        return question, named, [compiler.compile(question) for compiler in compilers]
 
     def _weights(self, question: SearchQuery, statistics: Statistics) -> dict[str, float]:
         """Return the words to be marked, each with its rarity. If some are rare, common ones are left out."""
@@ -145,14 +153,14 @@ class Searcher(Closing):
         return {term: log(1 + statistics.pages / (1 + count)) for term, count in found.items()}
 
     def _suggestion(self, views: list[View], statistics: Statistics, question: SearchQuery, total: int) -> str | None:
-        """Return the query with its rare words spelt better, if that finds more."""
+        """Return the query with its rare words spelt better, if that finds more than `total`."""
         text = question.text
         for words in sorted(question.words(), key=lambda words: -words.begin):
             text = self._respelt(views, statistics, words, text)
         if text == question.text:
             return None
         better = parse(text)
-        answer = Answer(views, self._compiled(views, statistics, better), grouped=False)
+        answer = Answer(views, self._compiled(views, statistics, better)[2], grouped=False)
         return text if answer.count() > total else None
 
     def _respelt(self, views: list[View], statistics: Statistics, words: Words, text: str) -> str:

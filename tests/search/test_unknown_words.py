@@ -1,0 +1,117 @@
+"""Words of a query that no page has: the rest is answered as if they were not there, and they are named."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fyke.search.compiling import FEW_WORDS
+from fyke.search.searcher import Searcher
+from search.archives import archive, html, indexed, searched, urls
+from search.webs import WORDS
+
+COMMON = ["harvest", "basket"]  # on every page
+PAGES = 40
+UNKNOWN = ["xylotomous", "kubernete", "qwzx", "9f3ac1", "quasi-xylotomous", "crème-fouettée", "未知"]
+KNOWN = [
+    *WORDS[:8],
+    *COMMON,
+    '"harvest basket"',
+    "+harvest",
+    "copper-violet",
+    "site:a.example",
+    "-ember",
+    "lang:en",
+    "intitle:river",
+]
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
+    """An index of pages of a few words each, on two hosts."""
+    dice = Random(7)
+
+    def page(number: int) -> tuple[str, str]:
+        words = [*dice.choices(WORDS, k=6), str(number)]
+        return " ".join(dice.choices(words, k=2)), f"The harvest basket has some {' and '.join(words)} in it."
+
+    pages = [(f"http://{'ab'[n % 2]}.example/{n}", html(*page(n))) for n in range(PAGES)]
+    folder = archive(tmp_path_factory.mktemp("unknown") / "crawl", pages)
+    indexed(folder)
+    return Searcher([folder])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    known=st.lists(st.sampled_from(KNOWN), min_size=1, max_size=FEW_WORDS - 1, unique=True),
+    unknown=st.sampled_from(UNKNOWN),
+    at=st.integers(0, FEW_WORDS),
+)
+def test_a_word_that_no_page_has_changes_nothing_but_is_named(
+    searcher: Searcher, known: list[str], unknown: str, at: int
+) -> None:
+    asks = [one for one in known if one[0] != "-" and not one.startswith(("site:", "lang:", "intitle:"))]
+    whole = searcher.search(" ".join(known), limit=PAGES)
+    results = searcher.search(" ".join([*known[:at], unknown, *known[at:]]), limit=PAGES)
+    assert whole.unknown == () and results.unknown == (unknown,)
+    if asks:
+        assert (results.total, results.hits) == (whole.total, whole.hits)
+    else:
+        assert (results.total, results.hits) == (0, ())
+
+
+@settings(max_examples=50, deadline=None)
+@given(known=st.permutations(WORDS[:8]), unknown=st.sampled_from(UNKNOWN))
+def test_a_long_question_still_needs_one_of_its_words(searcher: Searcher, known: list[str], unknown: str) -> None:
+    asked = known[:FEW_WORDS]
+    results = searcher.search(" ".join([*asked, unknown]))
+    long = searcher.search(" ".join([*asked, asked[0]]))
+    assert (results.total, results.unknown) == (long.total, (unknown,))
+
+
+@pytest.mark.parametrize(
+    ("query", "unknown"),
+    [
+        ("qwzx", ("qwzx",)),
+        ("what is a qwzx", ("qwzx",)),
+        ("qwzx kubernete", ("qwzx", "kubernete")),
+        ('harvest "basket harvest"', ('"basket harvest"',)),
+        ("harvest +qwzx", ("qwzx",)),
+        ("harvest intitle:qwzx", ("intitle:qwzx",)),
+        ("qwzx inurl:1", ("qwzx",)),
+        ("harvest site:c.example", ()),
+        ("qwzx site:a.example", ("qwzx",)),
+    ],
+)
+def test_what_must_be_there_is_not_left_out(searcher: Searcher, query: str, unknown: tuple[str, ...]) -> None:
+    results = searcher.search(query)
+    assert (results.total, results.hits, results.unknown) == (0, (), unknown)
+
+
+@pytest.mark.parametrize("query", ["harvest -qwzx", "harvest OR qwzx", "har vest basket", "how harvest"])
+def test_names_nothing_that_is_not_missed(searcher: Searcher, query: str) -> None:
+    results = searcher.search(query, limit=PAGES)
+    assert (results.total, results.unknown) == (PAGES, ())
+
+
+def test_two_words_that_are_one_are_known(tmp_path: Path) -> None:
+    pages = [(f"http://a.example/{n}", html("Files", f"Some datatypes of {n}")) for n in range(3)]
+    with searched(archive(tmp_path, pages)) as searcher:
+        results = searcher.search("datat ypes files")
+        assert (results.total, results.unknown) == (3, ())
+
+
+def test_a_word_of_one_index_is_known_in_all(tmp_path: Path) -> None:
+    for name, fruit in (("one", "plum"), ("two", "pear")):
+        archive(tmp_path / name, [(f"http://{name}.example/", html("Fruit", f"A {fruit} in a basket."))])
+    with searched(tmp_path / "one", tmp_path / "two") as searcher:
+        assert urls(searcher, "plum basket") == ["http://one.example/"]
+        results = searcher.search("plum pear qwzx")
+        assert (results.total, results.unknown) == (0, ("qwzx",))
+
+
+def test_a_misspelt_word_is_left_out_and_respelt(searcher: Searcher) -> None:
+    results = searcher.search("harvezt basket")
+    assert (results.total, results.unknown, results.suggestion) == (PAGES, ("harvezt",), "harvest basket")
