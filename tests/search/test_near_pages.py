@@ -154,6 +154,37 @@ def test_an_original_stands_for_copies_in_folders_of_other_languages(
             assert set(hit.like_it) == (copies if not equal or said == "own" else set())
 
 
+@settings(max_examples=10, deadline=None)
+@given(
+    queries=st.lists(
+        st.sampled_from(["?ref=home", "?utm_source=x&utm_medium=y", "?output=print", ";sid=12ab", "?"]),
+        min_size=1,
+        unique=True,
+    ),
+    linked=st.integers(0),
+    dice=st.randoms(use_true_random=False),
+)
+def test_the_plain_address_stands_for_those_with_a_query(
+    queries: list[str], linked: int, dice: Random, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Whichever of them most pages link to, and whichever came first."""
+    plain = [f"http://a.example/{number}.html" for number in range(3)]
+    pages = [
+        (url + query, html(f"Topic {number}", edited(Random(number).choices(WORDS, k=300), 7 * place)))
+        for number, url in enumerate(plain)
+        for place, query in enumerate(["", *queries])
+    ]
+    dice.shuffle(pages)
+    links = {url + queries[linked % len(queries)]: f"Topic {number}" for number, url in enumerate(plain)}
+    pages += [(f"http://{n}.example/", html(f"List {n}", "", links)) for n in range(5)]
+    folder = archive(tmp_path_factory.mktemp("queries") / "crawl", pages)
+    indexed(folder, IndexLimits())
+    with Searcher([folder]) as searcher:
+        for number, url in enumerate(plain):
+            first, *_ = searcher.search(f"Topic {number}").hits
+            assert first.url == url and set(first.like_it) == {url + query for query in queries}
+
+
 def test_copies_under_other_menus_are_near(tmp_path: Path) -> None:
     """Though nothing tells menus from texts: of all pages in an index that is made in one go, and in one that is made
     after each page of all but the first ones of a host."""

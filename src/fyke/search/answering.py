@@ -44,8 +44,8 @@ class Ranked:
 class Answer:
     """The pages that `compiled` (a query for each of `views`) finds, `grouped` by site if there are several.
 
-    The best of near-duplicates is listed, no untranslated copy if its original matches too; with `whole_clusters`, all
-    of a cluster are.
+    The best of near-duplicates is listed, but an untranslated copy's original, and the plain address of one with a
+    query, if they match too; with `whole_clusters`, all of a cluster are.
     """
 
     def __init__(
@@ -115,18 +115,25 @@ class Answer:
                     yield best
 
     def _original(self, found: Ranked) -> Ranked:
-        """Return the best page of its cluster whose address names no other language than that of its text; `found` if
-        there is none, or it is such a page itself."""
-        if not found.near or not self._is_untranslated(found):
+        """Return what stands for `found` among the pages of its cluster: the best whose address names no other language
+        than that of its text, and of that page the plain address, without a query."""
+        url, untranslated = self._told(found)
+        if not found.near or not (untranslated or _plain(url) != url):
             return found
         others: list[Ranked] = []
         for number, (view, result) in enumerate(self._matching("near", found.near, MOST_COPIES)):
             others += _found(view, number, result.hits)
-        return next((one for one in sorted(others, key=_order) if not self._is_untranslated(one)), found)
+        told = [(one, *self._told(one)) for one in sorted(others, key=_order)]
+        if untranslated:
+            best = ((one, url) for one, url, strange in told if not strange)
+            found, url = next(best, (found, url))
+        return next((one for one, other, _ in told if other == _plain(url)), found)
 
-    def _is_untranslated(self, found: Ranked) -> bool:
+    def _told(self, found: Ranked) -> tuple[str, bool]:
+        """Return its URL, and whether that names another language than that of the text."""
         page = self._views[found.shard].engine.doc(found.address)
-        return is_untranslated(_first(page, "url"), _first(page, "language"))
+        url = _first(page, "url")
+        return url, is_untranslated(url, _first(page, "language"))
 
     def _like_it(self, found: Ranked) -> tuple[int, tuple[str, ...]]:
         """Return how many other pages of its cluster match, and the URLs of the best."""
@@ -173,6 +180,11 @@ class Answer:
             more_like_it=more_like_it,
             like_it=like_it,
         )
+
+
+def _plain(url: str) -> str:
+    """Return a URL without query and parameters."""
+    return url.partition("?")[0].partition(";")[0]
 
 
 def _order(one: Ranked) -> tuple[float, int, int]:
