@@ -10,6 +10,7 @@ import pytest
 
 from crawl.runs import crawl_here as crawl
 from crawl.runs import fyke_here, settings
+from crawl.test_again import assert_mended_as_it_was
 from fyke.archive.reading import read_table
 from web_server import Answer, web_server
 
@@ -94,3 +95,49 @@ def assert_is(row: dict[str, object], now: str, *, by_condition: bool) -> None:
         assert row["status"] == (404 if now == "missing" else 412)
         means |= {"gone"} if now == "missing" else set()
     assert row["outcome"] in means, (row, now, by_condition)
+
+
+RELS = "canonical", "alternate", "next", "prev nofollow", "stylesheet", "preload", "search", "https://api.w.org/", ""
+
+
+def said_of_links(dice: Random, place: str) -> dict[str, str]:
+    """What the head of an answer may say of links, each to a page of its own in `place`."""
+    links = [f'<{place}-{number}>; rel="{dice.choice(RELS)}"' for number in range(dice.randrange(6))]
+    return {
+        **({"Link": ", ".join(links)} if links else {}),
+        **({"Refresh": f"0; url={place}-refresh"} if dice.random() < 0.2 else {}),
+        **({"X-Robots-Tag": dice.choice(["nofollow", "noindex", "none"])} if dice.random() < 0.3 else {}),
+        **({"Location": f"{place}-location"} if dice.random() < 0.2 else {}),
+    }
+
+
+@pytest.mark.parametrize("arguments", [(), ("--requisites",)])
+def test_new_links_in_the_head_of_a_304_are_followed_as_those_of_a_200(tmp_path: Path, arguments: tuple[str]) -> None:
+    """Also in passes after that, if they are new again. In the table of links are those of answers with a body."""
+    into, config, now, asked = tmp_path / "crawl", settings(tmp_path), [0], set[str]()
+    names = [f"/{how}/{number}" for how in ("by", "whole") for number in range(PAGES)]
+
+    def answer(path: str, header: dict[str, str]) -> Answer:
+        asked.add(path)
+        _, how, number = path.split("/") if path.count("/") == 2 else ("", "", path[1:])
+        if how not in ("by", "whole") or not number.isdigit():
+            return 200, HTML, b"".join(b"<a href=%b>to</a>" % name.encode() for name in names if path == "/")
+        tag = f"{path}-{now[0]}"
+        fields = HTML | {"ETag": '"it"'} | (said_of_links(Random(f"{number}-{now[0]}"), tag) if now[0] else {})
+        if how == "by" and CONDITIONS[0] in header:
+            return 304, fields, b""
+        return 200, fields, f"<title>{path}</title><p>{now[0] if how == 'whole' else ''}".encode()
+
+    with web_server(answer) as url:
+        assert crawl(into, config, url, *arguments).status == 0
+        for now[0] in (1, 2):
+            before = len(read_table(into, "links"))
+            asked.clear()
+            assert crawl(into, config, "--again", *arguments).status == 0
+            led = {how: {path.split("/")[2] for path in asked if f"{how}/" in path} for how in ("by", "whole")}
+            assert led["by"] == led["whole"] and len(led["by"]) > PAGES
+            told = read_table(into, "links", ["target_url"]).slice(before).to_pylist()
+            assert told and not any("/by/" in row["target_url"] and "-" in row["target_url"] for row in told)
+            rows = read_table(into, "pages", ["url", "outcome", "links"]).to_pylist()[-len(asked) :]
+            assert {row["links"] for row in rows if row["outcome"] == "unchanged"} == {0}
+    assert_mended_as_it_was(into)
