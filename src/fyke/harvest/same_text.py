@@ -35,7 +35,6 @@ NEVER = ",".join(
     [
         "script",
         "style",
-        "noscript",
         "template",
         "iframe",
         "svg",
