@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from fyke.core.markup import LONG_BYTES, MAX_BYTES, bounded, has_many_tags, parts, pieces, tree_of, written_out
+from fyke.core.markup import LONG_BYTES, MAX_BYTES, bounded, has_many_tags, parts, pieces, tree_of
+from fyke.core.xhtml import written_out
 
 
 @pytest.mark.parametrize(

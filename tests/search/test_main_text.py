@@ -24,10 +24,10 @@ LIST = "".join(f"<li>{item}</li>" for item in ITEMS)
 PROSE = f"<p>{'The pot stands on the fire all day. ' * 12}</p>"
 
 
-def page(html: str) -> Page:
+def page(html: str, *, shared: bool = True) -> Page:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
     exchange = Exchange(visit_to("http://example.com/"), Outcome.OK, 0.0, 0.0, status=200, head=head)
-    return Parser(shared=True).parse(exchange, html.encode())
+    return Parser(shared=shared).parse(exchange, html.encode())
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,8 @@
 Used wherever trees are made. A page is parsed up to the cost that `fyke.core.walk` allows, and the rest by itself. In
 haste, while others wait, a page that takes long is not parsed.
 
-An HTML parser takes `<script/>` for the beginning of a script that has all that follows. In XHTML it is an empty
-element; `written_out` gives it an end tag, which both understand. It also puts every `<template>` aside, while a
-browser shows those with `shadowrootmode` where they stand; `_with_shadows` writes them as other elements.
+An HTML parser puts every `<template>` aside, while a browser shows those with `shadowrootmode` where they stand;
+`_with_shadows` writes them as other elements.
 
 Invariant: parsing the result of `bounded` takes at most some 150 MB; misleading end tags cost only time.
 """
@@ -23,7 +22,6 @@ from fyke.core.pace import breathe, in_haste
 from fyke.core.walk import walk
 
 MAX_BYTES = 8 << 20
-WRITTEN_BYTES = 1 << 18  # written out at a time: each tag takes ten times its bytes meanwhile
 COUNTED_BYTES = 1 << 18  # in which tags are counted at a time: there may be too many long before the end
 LONG_BYTES = 1 << 16  # a text without a tag of this length may be split
 NULS_BYTES = 1 << 20  # from which NULs are removed at a time
@@ -32,11 +30,6 @@ LONG_US = 30_000  # that parsing in haste may take more than an ordinary page
 
 _LESS_THAN = b"<"[0]
 _MANY_TAGS = 30_000  # pages of today have up to 25,000
-_EMPTY_TAG = re.compile(  # of few attributes, each read once
-    rb"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([a-zA-Z][^\s/<>]*+)"
-    rb"((?:\s++[^\s=/<>\"']++\s*+=\s*+(?:\"[^\"<]*+\"|'[^'<]*+')){0,64}+)\s*+/>"
-)
-
 _SHADOW = b"shadowrootmode"
 _MOST_TEMPLATES = 10_000  # with scripts and comments, in which there are none
 _TEMPLATE = re.compile(
@@ -50,11 +43,6 @@ TREE_OPTIONS = LexborDocumentOptions.WO_EVENTS  # events of changing trees cost 
 
 class TakesLong(Exception):
     """Parsing a page would hold up others."""
-
-
-def written_out(xhtml: bytes) -> bytes:
-    """Return `xhtml` (UTF-8) with an end tag for each empty element that may not be empty in HTML."""
-    return b"".join(_EMPTY_TAG.sub(rb"<\1\2></\1>", piece) for piece in pieces(BytesIO(xhtml), WRITTEN_BYTES))
 
 
 def pieces(stream: BinaryIO, most_bytes: int = MAX_BYTES) -> Iterator[bytes]:

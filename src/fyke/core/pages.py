@@ -13,9 +13,10 @@ from typing import Any, BinaryIO
 from selectolax.lexbor import LexborHTMLParser
 
 from fyke.core.document import Document, first, read_on
-from fyke.core.markup import MAX_BYTES, bounded, pieces, tree_of, written_out
+from fyke.core.markup import MAX_BYTES, bounded, pieces, tree_of
 from fyke.core.memory import roomy, taken
 from fyke.core.visits import Exchange
+from fyke.core.xhtml import written_out
 
 HTML = "text/html"
 HTML_TYPES = frozenset({HTML, "application/xhtml+xml"})

@@ -107,10 +107,11 @@ class Gathering:
             if portion is not portions[-1]:
                 yield
         self._barn.link(sheaf.pointers)
-        if len(sheaf.pointers.via):
-            outbox.put_links(self._links(sheaf.pointers))
-            if self._listens and sheaf.pointers.dated.any():
-                outbox.put_dated(dates_of(sheaf.pointers))
+        for pointers in (sheaf.pointers, sheaf.beside):
+            if len(pointers.via):
+                outbox.put_links(self._links(pointers))
+        if self._listens and sheaf.pointers.dated.any():
+            outbox.put_dated(dates_of(sheaf.pointers))
         without_page = 0
         for portion in portions:
             without_page += sum(self._tell(reaped, outbox) for reaped in portion)

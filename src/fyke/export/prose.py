@@ -8,6 +8,7 @@ that turn its direction. In Markdown nothing of the page can act as HTML, or as 
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Literal
 
 from resiliparse.extract.html2text import extract_plain_text
@@ -19,7 +20,7 @@ from fyke.core.markup import tree_of
 from fyke.core.pages import HTML_TYPES, Page
 from fyke.export.marks import MARKS, marked, single, without_marks, written
 from fyke.export.numbering import NUMBER, NUMBERS, numbered
-from fyke.search.main_text import HTML_BYTES, is_deep, is_little, kept, readable, without_navigation
+from fyke.search.main_text import HTML_BYTES, is_deep, kept, largest_part, readable, without_navigation
 
 TEXT_CHARS = 1_000_000
 READ_CHARS = 2 * TEXT_CHARS  # of a text, before blanks and signs are taken out
@@ -65,17 +66,15 @@ def _main(html: str, formatting: Formatting) -> str:
     if elements are nested so deep that layout would cost the square of the depth."""
     if is_deep(html):
         return _extracted(html, False, main=False)
-    tree = without_navigation(html)
-    main = _extracted(tree, formatting, main=True)
-    if not is_little(main):
-        return main
-    whole = _extracted(tree, formatting, main=False)
-    main = whole if len(whole) > 2 * len(main) else main
+    main = largest_part(partial(_extracted, without_navigation(html), formatting), html)
     return main or _extracted(html, formatting, main=False)
 
 
-def _extracted(html: str | HTMLTree, formatting: Formatting, *, main: bool) -> str:
-    return str(extract_plain_text(html, preserve_formatting=formatting, main_content=main, alt_texts=False))
+def _extracted(html: str | HTMLTree, formatting: Formatting, *, main: bool, noscript: bool = False) -> str:
+    text = extract_plain_text(
+        html, preserve_formatting=formatting, main_content=main, alt_texts=False, noscript=noscript
+    )
+    return str(text)
 
 
 def _clean(text: str) -> str:

@@ -20,7 +20,7 @@ from fyke.fetcher.host_desk import HostDesk
 from fyke.fetcher.returns import Returns
 from fyke.fetcher.robots import RobotsRecord
 from fyke.fetcher.rules_desk import RulesDesk
-from fyke.fetcher.wire.http import last_outcome
+from fyke.fetcher.wire.http import last_outcome, refuses_condition
 from fyke.fetcher.workbench import Workbench
 
 MOST_TROUBLE_CHARS = 300
@@ -103,7 +103,8 @@ class FaultDesk:
         """Return the seconds until the page is visited again, if `host` rests `wait_s` for this answer; None if it is
         not."""
         outcome, visit = exchange.outcome, exchange.visit
-        if host.retired or visit.purpose is not Purpose.PAGE or not self._policy.again(outcome, visit.tries):
+        again = self._policy.again(outcome, visit.tries, says_nothing=refuses_condition(exchange))
+        if host.retired or visit.purpose is not Purpose.PAGE or not again:
             return None
         return max(wait_s, self._policy.retry_s(outcome, visit.tries))
 

@@ -118,9 +118,11 @@ class FaultPolicy:
         doubled_s = self._politeness.failure_delay_s * 2.0 ** min(max(0, failures - 1), 20)
         return min(doubled_s, self._politeness.max_sleep_s)
 
-    def again(self, outcome: Outcome, tries: int) -> bool:
-        """Return whether the URL is visited again, after `tries` failures before this one."""
-        return FAULTS[outcome].retry and tries + 1 < self._politeness.tries
+    def again(self, outcome: Outcome, tries: int, *, says_nothing: bool = False) -> bool:
+        """Return whether the URL is visited again, after `tries` failures before this one. After an answer that
+        `says_nothing` of it, it has one try more."""
+        most = self._politeness.tries
+        return tries <= most if says_nothing else FAULTS[outcome].retry and tries + 1 < most
 
     def retires(self, failures: int) -> bool:
         """Return whether `failures` in a row retire a host."""

@@ -87,11 +87,12 @@ class Binder:
         return self._links.slow_links([(pending.page.links.base, group.hrefs) for group in groups], most)
 
     def without_pages(self, reaped: Sequence[Reaped]) -> Sheaf:
-        """Return the sheaf of exchanges that brought nothing to read."""
+        """Return the sheaf of exchanges that brought nothing to read, except for links in heads."""
         for each in reaped:
             if each.exchange.outcome is not Outcome.UNCHANGED:
                 self._redirects.ended(each.exchange.visit.key)
-        return Sheaf(reaped, NO_POINTERS)
+        led = [PendingPage(each.exchange, each.page, (), 0) for each in reaped if len(each.page.links)]
+        return Sheaf(reaped, NO_POINTERS, self.sheaf(led).pointers if led else NO_POINTERS)
 
     def sheaf(self, together: Sequence[PendingPage]) -> Sheaf:
         """Return the sheaf of these pages, their links resolved."""

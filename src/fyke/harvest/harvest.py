@@ -138,7 +138,7 @@ class Harvest:
         for each in reaped:
             compare(each.page, self._copy_of, self._most_bytes)
             if each.exchange.outcome is Outcome.UNCHANGED:
-                self._parser.read_robots(each.page)
+                self._parser.read_news(each.page)
         return self._binder.without_pages(reaped)
 
     def _sheaf(self, together: Sequence[PendingPage]) -> Sheaf:

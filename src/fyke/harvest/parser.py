@@ -10,7 +10,7 @@ Invariant: whatever the bytes, a page comes back. A plug-in that raises harms ne
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from math import inf
 from typing import Protocol, runtime_checkable
@@ -29,7 +29,7 @@ from fyke.harvest.decoders import install
 from fyke.harvest.documents import Documents, installed
 from fyke.harvest.feed import JsonFeed, XmlLinks
 from fyke.harvest.fields import Extractor
-from fyke.harvest.headers import read_headers, read_robots
+from fyke.harvest.headers import read_headers, read_robots, said_of_links
 from fyke.harvest.links import MOST_LINKS, HtmlLinks, fit
 from fyke.harvest.listing import FtpListing, GopherMenu
 from fyke.harvest.media import FTP_LISTING, GOPHER_MENU, describe, label_of
@@ -167,6 +167,17 @@ class Parser:
     def read_robots(self, page: Page) -> None:
         """Read the robots directives of the header alone: of a page whose links are known. They may be new."""
         read_robots(page, self._product)
+
+    def read_news(self, page: Page) -> None:
+        """Read the header of a 304: its robots directives, and its links if its copy had others."""
+        exchange, earlier = page.exchange, page.exchange.visit.earlier
+        self.read_robots(page)
+        said = said_of_links(exchange)
+        if said and earlier is not None and said != said_of_links(replace(exchange, head=earlier.head)):
+            page.links = PageLinks(page.url)
+            read_headers(page, self._product, self._requisites)
+            if page.nofollow:
+                page.links.pages.clear()
 
     def make_rows(self, page: Page) -> None:
         """Make the rows of a page whose links were read. Another thread may do it. Raises TakesLong in haste."""

@@ -33,6 +33,7 @@ MOST_FRAME = 512  # links that count
 LEAST_TOKEN = 12  # characters of a value in them that may be a session's
 _BESIDE = ",".join(f"{name} [href]" for name in BESIDE.split(","))
 _UNSEEN = "iframe[src],[hidden] [href],noscript [href]"
+_NOT_READ = f"noscript,{NEVER}"  # counters in `<noscript>` change at each visit
 _DATA = 'script[type$="json"]'
 _SHOWN = ("src", "srcset", "data", "poster", "alt")
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//([^/?#]*)", re.IGNORECASE)
@@ -81,7 +82,7 @@ def _read(content: bytes, url: str) -> Print:
     title = tree.css_first("title")
     data = [node.text() for node in tree.css(_DATA)]
     unseen = [node.attributes.get("src" if node.tag == "iframe" else "href") or "" for node in tree.body.css(_UNSEEN)]
-    for node in reversed(tree.body.css(NEVER)):  # inner nodes first
+    for node in reversed(tree.body.css(_NOT_READ)):  # inner nodes first
         node.decompose()
     led = _led(filter(None, (node.attributes.get("href") for node in tree.body.css("[href]"))))
     links = (node.attributes.get("href") for node in tree.body.css(_BESIDE))

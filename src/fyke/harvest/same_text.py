@@ -18,8 +18,9 @@ from fyke.core.document import Document
 from fyke.core.markup import TakesLong, has_many_tags, tree_of
 from fyke.core.outcomes import Outcome
 from fyke.core.pace import haste
-from fyke.core.pages import HTML_TYPES, Page
+from fyke.core.pages import HTML, HTML_TYPES, Page
 from fyke.core.visits import SAME_TEXT, Earlier, Exchange
+from fyke.core.xhtml import written_out
 from fyke.harvest.charset import codec_of
 from fyke.harvest.headers import said_of_links
 from fyke.harvest.media import said_of_kind
@@ -35,7 +36,6 @@ NEVER = ",".join(
     [
         "script",
         "style",
-        "noscript",
         "template",
         "iframe",
         "svg",
@@ -94,7 +94,8 @@ def _says_the_same(page: Page, earlier: Earlier, copy_of: CopyOf, most_bytes: in
     copy = Exchange(visit, Outcome.OK, 0.0, 0.0, status=200, head=message[0], body=Document(message[1]))
     if expected_steps(copy) > MOST_STEPS or not _means_the_same(copy, page):
         return False
-    return same_text(decode_body(copy, most_bytes).content, page.content)
+    versions = decode_body(copy, most_bytes).content, page.content
+    return same_text(*(versions if page.media_type == HTML else map(written_out, versions)))
 
 
 def same_text(old: bytes, new: bytes) -> bool:

@@ -58,6 +58,7 @@ class Sheaf:
 
     reaped: Sequence[Reaped]
     pointers: Pointers
+    beside: Pointers = NO_POINTERS  # new links in heads of 304s: followed, but the table has those of the copy
 
 
 NO_SHEAF = Sheaf((), NO_POINTERS)

@@ -23,6 +23,7 @@ from fyke.core.markup import MAX_BYTES, tree_of
 from fyke.core.memory import roomy, taken
 from fyke.core.pace import breathe
 from fyke.core.urls import canonical
+from fyke.core.xhtml import DOCTYPE
 
 Attributes = dict[str, str]
 Read = Callable[[], Iterator[bytes]]
@@ -34,13 +35,6 @@ _CLOSED = re.compile(rb"<([\w:.-]++)([^<>]*)/>")
 _LITERAL = re.compile(rb"<!\[CDATA\[(.*?)(?:\]\]>|\Z)|&([A-Za-z_:][\w:.-]*+);", re.DOTALL)
 _FOREIGN = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z_:]")  # an entity that is not XML's own
 _REFERENCE_BYTES = len(b"&quot;")  # the longest of these
-_BEFORE_DOCTYPE = rb"(?:[^<]++|<\?.*?\?>|<!--.*?-->)*+"
-_QUOTED = rb"\"[^\"]*+\"|'[^']*+'"
-_DOCTYPE = re.compile(
-    _BEFORE_DOCTYPE + rb"<!DOCTYPE(?:[^\[<>\"']|" + _QUOTED + rb")*+"
-    rb"(?:\[(?:<!--.*?-->|<\?.*?\?>|" + _QUOTED + rb"|[^\]\"'<]|<(?!!--|\?))*+\]\s*+)?+>",
-    re.DOTALL | re.IGNORECASE,
-)
 _UNKNOWN = "\uffff"  # stands for the text of an unknown entity: XML cannot hold it, because it is no character
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # with the bytes of byte order marks
 _BEGIN = re.compile(rb"<(?:\?xml\s|(?:[\w.-]{1,64}:)?(?:urlset|sitemapindex)[\s>])", re.IGNORECASE)
@@ -220,7 +214,7 @@ def _local(name: str) -> str:
 def _plain(content: bytes) -> bytes:
     """Return as much of `content` as is parsed by force, without what HTML lacks or writes otherwise: declarations,
     CDATA, self-closed elements. Text that breaks off is left out."""
-    doctype = _DOCTYPE.match(content)
+    doctype = DOCTYPE.match(content)
     if doctype is None and b"<!ENTITY" in content:
         return b""  # nobody knows where the declarations end
     begin = doctype.end() if doctype is not None else 0

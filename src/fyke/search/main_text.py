@@ -12,6 +12,7 @@ of its elements, whose sum is bounded; texts are no longer than their limits.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -86,7 +87,14 @@ _MARKED_TAG = re.compile(r"<[a-z][^<>]*?\s(?:rel|itemprop)\s*+=[^<>]*+", re.IGNO
 _LINE_TAG = re.compile(r"<(/?)(?:summary|legend)(?=[\s/>])", re.IGNORECASE)  # it takes them for parts of a line
 _FIGURE = re.compile(r"<figure(?=[\s/>])((?:[^<]++|<(?!/?figure[\s/>]))*+)</figure(?=[\s/>])", re.IGNORECASE)
 _IN_FIGURE = re.compile(r"<(?:table|pre|blockquote)(?=[\s/>])", re.IGNORECASE)
+_NOSCRIPT = re.compile(r"<noscript(?=[\s/>])", re.IGNORECASE)
 _LISTS = 1_000  # put deeper by three elements at most: resiliparse looks into lists from the fourth below the body on
+
+
+class TextOf(Protocol):
+    """Returns the text of a page: only its `main` part or all, and with what is in `<noscript>` or without."""
+
+    def __call__(self, *, main: bool, noscript: bool = False) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +116,33 @@ def main_text(page: Page, *, parts: bool = False) -> MainText:
     if tree.body is None:
         return MainText("", "", NO_PARTS)
     deep = is_deep(html)
-    main = "" if deep else by_lines(_plain_text(tree, main_content=True), TEXT_CHARS)
-    if is_little(main):
-        whole = by_lines(_plain_text(tree, main_content=False, formatting=not deep), TEXT_CHARS)
-        main = whole if len(whole) > 2 * len(main) else main
+
+    def text_of(*, main: bool, noscript: bool = False) -> str:
+        if main and deep:
+            return ""
+        found = _plain_text(tree, main_content=main, formatting=not deep, noscript=noscript)
+        return by_lines(found, TEXT_CHARS)
+
+    main = largest_part(text_of, html)
     if deep:
         return MainText(main, "", TextParts(main))
     headings = tree.body.query_selector_all("h1,h2,h3,h4")[:MAX_HEADINGS]
     said = one_line(" ".join(_texts(headings, HEADINGS_CHARS)), HEADINGS_CHARS)
     return MainText(main, said, _parts(tree, main) if parts else TextParts(main))
+
+
+def largest_part(text_of: TextOf, html: str) -> str:
+    """Return the main text of a page. If it has little, return all text, if that is much more; or all that a reader
+    without scripts sees, if next to all of it is in `<noscript>`. Notices that ask for scripts are shorter."""
+    main = text_of(main=True)
+    if not is_little(main):
+        return main
+    whole = text_of(main=False)
+    if is_little(whole) and _NOSCRIPT.search(html):
+        shown = text_of(main=False, noscript=True)
+        if _letters(shown) - _letters(whole) >= LITTLE_TEXT:
+            return shown
+    return whole if len(whole) > 2 * len(main) else main
 
 
 def without_navigation(html: str) -> HTMLTree:
@@ -168,9 +194,12 @@ def kept(html: str) -> str:
 
 def is_little(text: str) -> bool:
     """Return whether `text` says less than the main part of a page would."""
-    if len(text) >= LITTLE_TEXT:
-        return False
-    return len(text) + (_DENSE_SAYS - 1) * sum(character >= _DENSE for character in text) < LITTLE_TEXT
+    return len(text) < LITTLE_TEXT and _letters(text) < LITTLE_TEXT
+
+
+def _letters(text: str) -> int:
+    """Return how many letters of an alphabet say as much as `text`."""
+    return len(text) + (_DENSE_SAYS - 1) * sum(character >= _DENSE for character in text)
 
 
 def is_deep(html: str) -> bool:
@@ -197,10 +226,15 @@ def _levels(steps: npt.NDArray[np.int8]) -> npt.NDArray[np.int32]:
     return levels
 
 
-def _plain_text(tree: HTMLTree, *, main_content: bool, formatting: bool = True) -> str:
+def _plain_text(tree: HTMLTree, *, main_content: bool, formatting: bool = True, noscript: bool = False) -> str:
     return str(
         extract_plain_text(
-            tree, preserve_formatting=formatting, main_content=main_content, list_bullets=False, alt_texts=False
+            tree,
+            preserve_formatting=formatting,
+            main_content=main_content,
+            list_bullets=False,
+            alt_texts=False,
+            noscript=noscript,
         )
     )
 

@@ -22,6 +22,8 @@ stalls is asked for again. If the last try does so too, what came is archived, a
 - A 421 that came on a kept connection is asked for once more, on a new one, as if the connection had broken (RFC 9110,
   15.5.20). So is a 408, which servers also say before they end a connection that waited. On a new one it is a
   CLIENT_ERROR.
+- A 412 to a request with a condition says nothing of the page. `FaultDesk` lets it be visited once more, and then it is
+  asked for without the condition.
 - A 101 is final and a BAD_ANSWER, because we never ask for another protocol; no HTTP follows it (RFC 9110, 15.2.2).
 
 Invariants: `exchange.head` is the final answer's, without interim answers (1xx) and trailers. An exchange whose outcome
@@ -47,6 +49,7 @@ from fyke.fetcher.wire.request import Done, Option, Request
 from fyke.fetcher.wire.transfer import note
 
 PROXY_REFUSED = 407
+PRECONDITION_FAILED = 412
 OF_CONNECTION = {408: "the connection waited for too long", 421: "the connection is not for this site"}
 _NEVER_FOLLOWED = frozenset({305, 306})
 BY_HEAD = frozenset({Outcome.THROTTLED, Outcome.REDIRECTED})  # whose bodies we do not need
@@ -89,6 +92,7 @@ class Http:
         self._lengthless: set[int] = set()  # keys of URLs whose Content-Length was no number
         self._broke: set[int] = set()  # keys of URLs that libcurl would have asked for again, perhaps because of HTTP/2
         self._in_http_1: set[int] = set()  # keys of such URLs that are being asked for in HTTP/1.1
+        self._unconditional: set[int] = set()  # keys of URLs that answered a condition with 412
         self._misdirected: set[int] = set()  # keys of URLs that were asked for on a wrong connection
         self._old_ports: set[int] = set()  # our ends of connections whose last answer was HTTP/1.0
 
@@ -100,7 +104,7 @@ class Http:
             note(visit.key, self._in_http_1)
         anew = visit.key in self._misdirected
         self._misdirected.discard(visit.key)
-        condition = condition_of(visit)
+        condition = "" if visit.key in self._unconditional else condition_of(visit)
         fields, shown = self._fields, self._shown
         if condition:
             fields, shown = [*fields, condition.encode()], [*shown, condition]
@@ -180,15 +184,17 @@ class Http:
         exchange.effective_protocol = protocol
         exchange.status = curl.getinfo(pycurl.RESPONSE_CODE)
         _judge(exchange)
-        if exchange.status in OF_CONNECTION and exchange.outcome is Outcome.CLIENT_ERROR:
-            self._note_misdirected(exchange, curl)
+        self._note_refusal(exchange, curl)
 
-    def _note_misdirected(self, exchange: Exchange, curl: Any) -> None:
-        """Have the URL asked for once more if the connection was a kept one."""
-        if not curl.getinfo(pycurl.NUM_CONNECTS):
+    def _note_refusal(self, exchange: Exchange, curl: Any) -> None:
+        """Have the URL asked for once more: without a condition that was refused, or not on a kept connection."""
+        if refuses_condition(exchange):
+            note(exchange.visit.key, self._unconditional)
+        of_connection = OF_CONNECTION.get(exchange.status)
+        if of_connection and exchange.outcome is Outcome.CLIENT_ERROR and not curl.getinfo(pycurl.NUM_CONNECTS):
             note(exchange.visit.key, self._misdirected)
             exchange.outcome, exchange.kept_broke = Outcome.BROKEN_OFF, True
-            exchange.detail = f"status {exchange.status}: {OF_CONNECTION[exchange.status]}"
+            exchange.detail = f"status {exchange.status}: {of_connection}"
 
     def _note_version(self, exchange: Exchange, head: bytes, curl: Any) -> None:
         """Keep the recorded request true: on a connection that last answered in HTTP/1.0, libcurl asks in it."""
@@ -215,6 +221,17 @@ def condition_of(visit: Visit) -> str:
         if _VALIDATOR.fullmatch(value):
             return f"{field}: {value}"
     return ""
+
+
+def _had_condition(exchange: Exchange) -> bool:
+    """Return whether the request had the condition that our copy allows."""
+    condition = condition_of(exchange.visit)
+    return bool(condition) and f"\r\n{condition}\r\n".encode() in exchange.request
+
+
+def refuses_condition(exchange: Exchange) -> bool:
+    """Return whether the answer is about our condition, and not about the page."""
+    return exchange.status == PRECONDITION_FAILED and _had_condition(exchange)
 
 
 class SitesHttp:
@@ -266,7 +283,7 @@ def _judge(exchange: Exchange) -> None:
     if exchange.outcome in _WAITED and _ends_with_connection(exchange):
         exchange.detail += "; the answer gives no length, and the server kept the connection open"
     if exchange.outcome is Outcome.OK and not 200 <= code < 300:
-        asked = code == 304 and condition_of(exchange.visit)
+        asked = code == 304 and _had_condition(exchange)
         exchange.outcome = Outcome.UNCHANGED if asked else by_head
         if exchange.outcome is Outcome.BAD_ANSWER:
             why = "is never followed" if code in _NEVER_FOLLOWED else "is not an answer to this request"
