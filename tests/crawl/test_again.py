@@ -135,6 +135,28 @@ def test_a_pass_finds_exactly_what_has_become_of_each_page(tmp_path: Path) -> No
     assert checked.returncode == 0, checked.stdout
 
 
+def test_counts_of_a_pass_and_of_all_visits_are_told_apart(tmp_path: Path) -> None:
+    """Each line that counts says of what, and is true of the rows of that."""
+    into, config = tmp_path / "crawl", settings(tmp_path)
+    with small_site(8) as site:
+        assert crawl(into, config, site.url).status == 0
+        assert "since the crawl began" not in fyke("status", str(into)).stdout
+        site.answers["/p5"] = (404, {}, b"")
+        for number, gone in enumerate((0, 1, 0), 1):
+            run = crawl(into, config, "--again")
+            assert run.status == 0, run.errors
+            visits = [kind for kinds in outcomes(into).values() for kind in kinds]
+            for told in (run.errors, fyke("status", str(into)).stdout):
+                (of_pass,) = re.findall(rf"pass {number}: .*, (\d+) gone since the pass before; ", told)
+                assert int(of_pass) == gone
+                before, after = told.split(f"of all {len(visits)} visits since the crawl began:\n")
+                counted = re.findall(r"^ +(\d+)  ([a-z ]+)$", after, re.MULTILINE)
+                for kind in {*visits} - {"ok"}:
+                    assert (str(visits.count(kind)), kind.replace("_", " ")) in counted
+                assert not re.findall(r"^ +\d+  gone$", before, re.MULTILINE)
+    assert visits.count("gone") == 2
+
+
 def test_what_is_gone_is_asked_for_seldom_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     into, config, away = tmp_path / "crawl", settings(tmp_path), (404, {}, b"")
     monkeypatch.setattr("fyke.frontier.gone.LOOK_S", 0.0)

@@ -1,5 +1,6 @@
 """Rewriting in use loses nothing: whatever the rules are, whenever the crawl is killed."""
 
+import json
 import os
 import signal
 import subprocess
@@ -444,6 +445,18 @@ def test_several_agents_lose_nothing(tmp_path: Path) -> None:
         last = crawl(into, config, *arguments)
         assert last.status == 0, last.errors
         assert {page.url for page in walked(site)} <= {url.replace(f":{web.port}", "") for url in archived(into)}
+
+
+def test_a_site_too_small_for_rules_says_so(tmp_path: Path) -> None:
+    site = replace(SHOP, articles=3, folders=0, things=2, missing=0, aliases=())
+    with dust_web(site) as web:
+        assert crawl(tmp_path / "c", run_settings(tmp_path, web, checkpoint_s=10.0), web.seed).status == 0
+    done = fyke("rewrite", str(tmp_path / "c"))
+    first, second = done.stdout.splitlines()
+    assert done.returncode == 0 and first.startswith(f"{tmp_path / 'c'}: 0 rules in ")
+    assert second.startswith("Left out, because too few pages were fetched that say so (10 or more are needed): drop-")
+    found = json.loads(fyke("rewrite", str(tmp_path / "c"), "--json").stdout)
+    assert not found["rules"] and all(0 < rule["support"] < 20 for rule in found["short_of_support"])
 
 
 def test_rules_that_are_not_there_are_one_line(tmp_path: Path) -> None:

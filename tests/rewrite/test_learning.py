@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from fyke.core.rewrite_rules import Rule
 from fyke.core.rewriting import Rewriter
 from fyke.lab.simweb.dust import Dust, Session
-from fyke.rewrite.learner import rules_of_site
-from fyke.rewrite.learning import Content
+from fyke.rewrite.learner import rules_of_site, short_of_site
+from fyke.rewrite.learning import FEW_SUPPORT, LEAST_SUPPORT, Content
 from fyke.rewrite.likeness import outline
 from rewrite.dust_sites import AUCTION, FORUM, LIBRARY, SHOP, STORE, hub_of
 from rewrite.walking import page_of, walked
@@ -180,3 +180,31 @@ def test_a_page_that_changes_by_itself_counts_once_however_many_urls_it_has() ->
     other = [said(f"part{n}x")._replace(url=f"http://a.test/?ref={n}", content=5000 + n) for n in range(200)]
     assert [rule.key for rule in rules_of_site("a.test", [*pages, *home])] == ["ref"]
     assert not rules_of_site("a.test", [*pages, *other])
+
+
+TWICE = {
+    "drop-key sid on a.test": "http://a.test/{}?sid={}",
+    "drop-parameter sid on a.test": "http://a.test/{};sid={}",
+    "drop-segment 0 s-[8-8] on a.test": "http://a.test/s-1a2b3c4{1}/{0}",
+}
+
+
+@given(
+    pattern=st.sampled_from(sorted(TWICE)), count=st.integers(0, 3 * LEAST_SUPPORT), others=st.integers(0, 30),
+    wrong=st.integers(0, 2),
+)  # fmt: skip
+@settings(max_examples=100, deadline=None)
+def test_a_rule_that_nothing_contradicts_is_learned_or_said_to_be_short_of_support(
+    pattern: str, count: int, others: int, wrong: int
+) -> None:
+    pages = [Content(TWICE[pattern].format(n, sid), 1 + n) for n in range(count) for sid in (5, 6)]
+    pages += [Content(f"http://a.test/other{n}", 1_000 + n) for n in range(others)]
+    pages += [Content(TWICE[pattern].format(n, 7), 2_000 + n) for n in range(min(wrong, count))]
+    rules = rules_of_site("a.test", pages)
+    short = {rule.name: rule.support for rule in short_of_site(pages, rules)}
+    if wrong and count:
+        assert short == {}
+    elif pattern in {rule.name for rule in rules}:
+        assert short == {} and count >= LEAST_SUPPORT
+    else:
+        assert short == ({pattern: count} if count >= FEW_SUPPORT else {}) and count < 2 * LEAST_SUPPORT

@@ -36,8 +36,8 @@ def status(directory: Folder, as_json: AsJson = False) -> None:
         say(line)
     for line in _what_waits(now, directory):
         say(f"  {line}")
-    for outcome, count in sorted(crawled.outcomes.items(), key=lambda item: -item[1]):
-        say(f"  {count:>10,}  {outcome.replace('_', ' ')}")
+    for line in rooms.summary.outcomes(crawled, crawled.outcomes):
+        say(line)
     listings = [f"  {crawled.listings:>10,}  sitemaps and feeds read"] * bool(crawled.listings)
     deaths = [f"  {told}" for told in rooms.monitor.deaths_in_words(crawled.deaths)]
     for line in (*rooms.summary.rewriting(crawled), *listings, *deaths):

@@ -18,6 +18,7 @@ from fyke.core.errors import ConfigurationError
 from fyke.core.memory import let_go_of_libraries
 
 LOST_NAMED = 5  # lost files, in a line for people
+SHORT_NAMED = 3  # rules that too few pages support, in a line for people
 
 
 @app.command()
@@ -60,13 +61,18 @@ def rewrite(directory: Folder, as_json: AsJson = False) -> None:
     A crawl uses them only with fyke crawl --rewrite DIR/rewrite.toml.
     """
     with rooms.progress.Progress(Reporter(stderr=True), "reading pages") as progress:
-        rules = rooms.learner.learn(directory, progress.tell)
+        rules, short = rooms.learner.learn(directory, progress.tell)
     if as_json:
-        print_json({"rules": [rule.model_dump(mode="json", exclude_defaults=True) for rule in rules]})
+        found = {"rules": rules, "short_of_support": short}
+        print_json({of: [rule.model_dump(mode="json", exclude_defaults=True) for rule in found[of]] for of in found})
         return
     for rule in rules:
         say(f"{rule.name}: {rule.support:,} contents, {rule.contradictions:,} contradictions")
     say(f"{directory}: {rooms.quantities.counted(len(rules), 'rule')} in {directory / 'rewrite.toml'}")
+    if short:
+        each = ", ".join(f"{rule.name} ({rule.support})" for rule in short[:SHORT_NAMED])
+        more = f", and {len(short) - SHORT_NAMED:,} more" if len(short) > SHORT_NAMED else ""
+        say(f"Left out, because too few pages were fetched that say so (10 or more are needed): {each}{more}")
 
 
 @app.command()

@@ -4,7 +4,7 @@
 """
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -83,9 +83,7 @@ def _lines(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
     if summary.ending is Ending.FINISHED and now.over_budget:
         yield f"  {now.over_budget:>9,}  URLs stay unfetched: the budget of their domains is 0"
     yield from passes(now)
-    for kind, count in sorted(now.outcomes.items(), key=lambda item: -item[1]):
-        if kind != "ok":
-            yield f"  {count:>9,}  {kind.replace('_', ' ')}"
+    yield from outcomes(now, {kind: count for kind, count in now.outcomes.items() if kind != "ok"})
     if now.cut:
         yield f"  {now.cut:>9,}  pages whose end was not read for links or values, because it would have cost too much"
     if now.listings:
@@ -99,6 +97,14 @@ def _lines(summary: Summary, directory: CrawlDirectory) -> Iterator[str]:
     yield from _waiting(summary, directory)
     yield f"  {size(now.archive_bytes)} archived; memory at most {size(summary.peak_memory_bytes)}"
     yield f"Next: {_next(summary.ending, directory)}"
+
+
+def outcomes(now: CrawlStatistics, shown: Mapping[str, int]) -> Iterator[str]:
+    """Yield the `shown` outcomes of visits, in lines. After a pass, the first says that these are of all visits."""
+    if now.again is not None and shown:
+        yield f"  of all {counted(now.visits, 'visit')} since the crawl began:"
+    for kind, count in sorted(shown.items(), key=lambda item: -item[1]):
+        yield f"  {count:>9,}  {kind.replace('_', ' ')}"
 
 
 def rewriting(now: CrawlStatistics) -> Iterator[str]:
@@ -128,11 +134,11 @@ def passes(now: CrawlStatistics) -> Iterator[str]:
 
 def _passed(found: PassFound) -> str:
     """Say what a pass found, in a line."""
-    which = f"pass {found.number:,}"
+    which, since = f"pass {found.number:,}", " since the pass before"
     if found.forever:
-        which = f"since {datetime.fromtimestamp(found.began_at):%Y-%m-%d %H:%M}"
+        which, since = f"since {datetime.fromtimestamp(found.began_at):%Y-%m-%d %H:%M}", ""
     pages = f"{found.unchanged:,} unchanged, {found.changed:,} changed, {found.new:,} new, {found.gone:,} gone"
-    return f"{which}: {pages}; {counted(found.requests, 'request')}, {size(found.bytes)}"
+    return f"{which}: {pages}{since}; {counted(found.requests, 'request')}, {size(found.bytes)}"
 
 
 def _freshness(told: Freshness) -> str:

@@ -55,23 +55,28 @@ def contents_of(pages: Iterable[tuple[str, int]]) -> list[list[SplitUrl]]:
     return [list(map(parts_of, urls)) for urls in found.values() if len(urls) > 1]
 
 
-def candidates(host: str, urls: Sequence[str], contents: Sequence[Sequence[SplitUrl]]) -> list[Rule]:
-    """Return rules that may hold at `host`, given its `urls` and the URLs of each of its `contents`."""
+def candidates(
+    host: str, urls: Sequence[str], contents: Sequence[Sequence[SplitUrl]], least: int = LEAST_CONTENTS
+) -> list[Rule]:
+    """Return rules that may hold at `host`, given its `urls` and the URLs of each of its `contents`: those that
+    `least` contents make likely."""
     return [
-        *(Rule(shape=Shape.DROP_KEY, host=host, key=key) for key in _differing(contents, attrgetter("query"))),
+        *(Rule(shape=Shape.DROP_KEY, host=host, key=key) for key in _differing(contents, attrgetter("query"), least)),
         *(
             Rule(shape=Shape.DROP_PARAMETER, host=host, key=key)
-            for key in _differing(contents, attrgetter("parameters"))
+            for key in _differing(contents, attrgetter("parameters"), least)
             if key
         ),
-        *_segments(host, contents),
-        *_index_pages(host, urls),
-        *_orders(host, contents),
+        *_segments(host, contents, least),
+        *_index_pages(host, urls, least),
+        *_orders(host, contents, least),
     ]
 
 
-def _differing(contents: Sequence[Sequence[SplitUrl]], named: Callable[[SplitUrl], dict[str, str]]) -> list[str]:
-    """Return the keys that differ in at least half of the contents that have them."""
+def _differing(
+    contents: Sequence[Sequence[SplitUrl]], named: Callable[[SplitUrl], dict[str, str]], least: int
+) -> list[str]:
+    """Return the keys that differ in at least half of the contents that have them, and in `least` of them."""
     there: Counter[str] = Counter()
     differ: Counter[str] = Counter()
     for urls in contents:
@@ -79,7 +84,7 @@ def _differing(contents: Sequence[Sequence[SplitUrl]], named: Callable[[SplitUrl
             there[key] += 1
             differ[key] += len({named(url).get(key) for url in urls}) > 1
     likely = [key for key, count in differ.most_common(MOST_CANDIDATES) if key and 2 * count >= there[key]]
-    return [key for key in likely if differ[key] >= LEAST_CONTENTS and not set(key) & set(_SIGNS)]
+    return [key for key in likely if differ[key] >= least and not set(key) & set(_SIGNS)]
 
 
 def values(host: str, dropped: Container[str], contents: Sequence[Sequence[SplitUrl]]) -> Iterator[Rule]:
@@ -110,13 +115,13 @@ def at_paths(host: str, dropped: Container[str], contents: Sequence[Sequence[Spl
     rules = (
         Rule(shape=Shape.DROP_KEY, host=host, key=key, path="/".join(segments))
         for segments, some in busiest
-        for key in _differing(some, attrgetter("query"))
+        for key in _differing(some, attrgetter("query"), LEAST_CONTENTS)
         if key not in dropped
     )
     yield from islice(rules, MOST_CANDIDATES)
 
 
-def _segments(host: str, contents: Sequence[Sequence[SplitUrl]]) -> Iterator[Rule]:
+def _segments(host: str, contents: Sequence[Sequence[SplitUrl]], least: int) -> Iterator[Rule]:
     """Yield rules that drop session ids from paths: with the same text around them, and a range of lengths."""
     differ: Counter[tuple[int, str, str]] = Counter()
     lengths: dict[tuple[int, str, str], set[int]] = defaultdict(set)
@@ -133,15 +138,15 @@ def _segments(host: str, contents: Sequence[Sequence[SplitUrl]]) -> Iterator[Rul
             )
             lengths[where].update(map(len, tokens))
     for (place, prefix, suffix), count in differ.most_common(MOST_CANDIDATES):
-        if count >= LEAST_CONTENTS:
+        if count >= least:
             known = lengths[place, prefix, suffix]
             length = max(LEAST_CHARS, min(known)), max(known)
             yield Rule(shape=Shape.DROP_SEGMENT, host=host, place=place, prefix=prefix, suffix=suffix, length=length)
 
 
-def _index_pages(host: str, urls: Sequence[str]) -> Iterator[Rule]:
+def _index_pages(host: str, urls: Sequence[str], least: int) -> Iterator[Rule]:
     names = Counter(url.partition("?")[0].rpartition("/")[2].partition(";")[0] for url in urls)
-    likely = (name for name, count in names.most_common() if count >= LEAST_CONTENTS and is_index_page(name))
+    likely = (name for name, count in names.most_common() if count >= least and is_index_page(name))
     for name in islice(likely, MOST_CANDIDATES):
         yield Rule(shape=Shape.INDEX_PAGE, host=host, key=name)
 
@@ -151,7 +156,7 @@ def is_index_page(name: str) -> bool:
     return _INDEX.fullmatch(name.lower()) is not None
 
 
-def _orders(host: str, contents: Sequence[Sequence[SplitUrl]]) -> Iterator[Rule]:
+def _orders(host: str, contents: Sequence[Sequence[SplitUrl]], least: int) -> Iterator[Rule]:
     """Yield the rule that sorts keys, if the same keys come in several orders."""
     differ = 0
     for urls in contents:
@@ -160,5 +165,5 @@ def _orders(host: str, contents: Sequence[Sequence[SplitUrl]]) -> Iterator[Rule]
         for url in urls:
             orders[frozenset(shared)].add(tuple(key for key in url.order if key in shared))
         differ += any(len(found) > 1 for found in orders.values())
-    if differ >= LEAST_CONTENTS:
+    if differ >= least:
         yield Rule(shape=Shape.SORT_KEYS, host=host)

@@ -4,13 +4,16 @@ For each site (`fetched`) it finds the rules that may hold (`candidates`), and t
 compared by what they say (`harvest/prints`). If a session id is in the URL and also in every link of the page, they are
 compared without it. So pages whose path others have as well are read from the archive.
 
+Rules that may hold, but too few pages say so, are returned beside them.
+
 Invariant: the crawl may run meanwhile; only the file of rules is written.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.own_marks import marks_of
@@ -22,7 +25,15 @@ from fyke.disk.files import write_whole
 from fyke.harvest.prints import number_of, whole_prints
 from fyke.rewrite.candidates import at_paths, candidates, contents_of, is_index_page, values
 from fyke.rewrite.fetched import AnsweredPage, places, sites
-from fyke.rewrite.learning import LEAST_SUPPORT, Content, SameContents, accepted, hosts_that_merge
+from fyke.rewrite.learning import (
+    FEW_SUPPORT,
+    LEAST_SUPPORT,
+    Content,
+    SameContents,
+    accepted,
+    hosts_that_merge,
+    short_of_support,
+)
 from fyke.rewrite.likeness import PrintsOfSite, usual_words, without
 from fyke.rewrite.mirrors import mirrors
 from fyke.rewrite.standing import by_standing
@@ -31,22 +42,33 @@ from fyke.search.archived import ArchiveReader
 MOST_READ = 20_000  # pages of a site from the archive
 
 
-def learn(folder: Path, progress: Tell) -> list[Rule]:
-    """Learn the rules of the crawl in `folder`, write them to its file and return them; `progress` hears of each site.
+class LearnedRules(NamedTuple):
+    """Rules that hold, and others that may hold, but too few pages say so: each with their number as its `support`."""
+
+    rules: list[Rule]
+    short: list[Rule]
+
+
+def learn(folder: Path, progress: Tell) -> LearnedRules:
+    """Learn the rules of the crawl in `folder`, and write those that hold to its file; `progress` hears of each site.
 
     Raises NotACrawl, StateDamaged, DiskFull, DirectoryError.
     """
     CrawlDirectory(folder).config()
     rules: list[Rule] = []
+    short: list[Rule] = []
     with ArchiveReader(folder) as reader:
         for number, (name, pages) in enumerate(sites(folder), 1):
             progress(f"site {number:,}: {name}", 0, 0)
-            rules += rules_of_site(name, _printed(pages, reader))
+            contents = _printed(pages, reader)
+            found = rules_of_site(name, contents)
+            rules += found
+            short += short_of_site(contents, found)
         rules.sort(key=lambda rule: main_name(rule.host))
         progress("copies of hosts", 0, 0)
         rules += mirrors(lambda: places(folder), lambda page: _said_by(page, reader), partial(by_standing, folder))
     write_whole(folder / FILE, render(rules).encode())
-    return rules
+    return LearnedRules(rules, short)
 
 
 def _printed(pages: Sequence[AnsweredPage], reader: ArchiveReader) -> list[Content]:
@@ -104,6 +126,17 @@ def rules_of_site(name: str, pages: Sequence[Content]) -> list[Rule]:
         apart = [host for host in of_host if host not in {main, *merged}]
         return rules + [rule for host in apart for rule in _of_host(host, of_host[host], [])]
     return _of_host(main, pages, [])
+
+
+def short_of_site(pages: Sequence[Content], rules: Sequence[Rule]) -> Iterator[Rule]:
+    """Yield the rules that may hold for `pages` of a site beside its `rules`, but too few of them say so."""
+    of_host: dict[str, list[Content]] = defaultdict(list)
+    for page in pages:
+        of_host[split(page.url).host].append(page)
+    for host, some in sorted(of_host.items()):
+        contents = contents_of((page.url, page.content) for page in some)
+        likely = candidates(host, [page.url for page in some], contents, FEW_SUPPORT)
+        yield from short_of_support(likely, rules, some)
 
 
 def _main_host(name: str, pages: Mapping[str, int]) -> str:

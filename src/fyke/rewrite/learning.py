@@ -28,6 +28,7 @@ from fyke.core.urls import key_of
 from fyke.rewrite.likeness import Outline, different
 
 LEAST_SUPPORT = 10  # contents
+FEW_SUPPORT = 2  # contents; one may be chance
 LEAST_HALF = 4  # of its contents, in each half
 MOST_CONTRADICTED = 0.02
 PART_CONTRADICTED = 0.05  # of the support in one half, plus two
@@ -207,6 +208,18 @@ def accepted(candidates: Sequence[Rule], pages: Sequence[Content]) -> list[Rule]
             ]
         del rules[worths.index(min(worths))]
     return []
+
+
+def short_of_support(likely: Iterable[Rule], rules: Sequence[Rule], pages: Sequence[Content]) -> Iterator[Rule]:
+    """Yield those of the `likely` rules, besides the accepted `rules`, that `pages` do not contradict, but too few of
+    their contents support: each with their number, from `FEW_SUPPORT` on."""
+    names = {rule.name for rule in rules}
+    for rule in likely:
+        if rule.name not in names:
+            groups = RewrittenGroups([*rules, rule], pages)
+            found = groups.evidence(rule, groups.several)
+            if not found.contradictions and FEW_SUPPORT <= len(found.agreeing) < 2 * LEAST_SUPPORT:
+                yield rule.model_copy(update={"support": len(found.agreeing)})
 
 
 def _worth(first: Evidence, second: Evidence) -> float:
