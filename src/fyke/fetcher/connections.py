@@ -17,9 +17,9 @@ from collections import Counter, deque
 
 from fyke.core.errors import ConfigurationError
 from fyke.fetcher.host import Host
+from fyke.fetcher.turns import SLOW_S
 from fyke.fetcher.workbench import Workbench
 
-SLOW_S = 1.0
 OTHERS_SHARE = 3  # other places for each fast one
 NEWCOMERS_SHARE = 0.75  # of the fast places, for hosts that did not prove fast
 LEAST_OTHER_FILES = 64
