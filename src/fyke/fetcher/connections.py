@@ -124,6 +124,16 @@ class Connections:
         ends = (began + SLOW_S for places in (self._fast, self._others) for began in places.values())
         return next((end for end in ends if end > now), None)
 
+    def doubled(self, before: float, now: float) -> list[tuple[Host, float]]:
+        """Return the hosts of slow requests that have been under way for a further power of two seconds since `before`,
+        each with the seconds."""
+        times = ((host, now - began, before - began) for host, began in self._others.items())
+        return [
+            (host, held_s)
+            for host, held_s, held_before_s in times
+            if held_s >= SLOW_S and int(held_s).bit_length() > int(max(0.0, held_before_s)).bit_length()
+        ]
+
     def sort_out(self, now: float, waiting: int) -> list[Host]:
         """Move hosts that took too long out of the fast places. Returns those whose requests must be cut, so that there
         is room for the others and for one of `waiting` newcomers."""

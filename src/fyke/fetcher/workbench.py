@@ -302,7 +302,11 @@ class Workbench:
         """Take out the visits that `host` does not come to soon: all if it sleeps, otherwise those that are too
         many."""
         self.apply_hours(host, now)
-        room = soon_visits(host.rests_until - now, MOST_VISITS)
+        return self.take_beyond(host, host.rests_until - now)
+
+    def take_beyond(self, host: Host, rest_s: float) -> list[Visit]:
+        """Take out the visits that `host` would not come to soon if it rested `rest_s` after each, as `take_late`."""
+        room = soon_visits(rest_s, MOST_VISITS)
         if len(host.visits) <= 2 * room:  # twice the room, so that a small surplus does not go to and fro
             return []
         kept, gone = list[Visit](), list[Visit]()
