@@ -17,9 +17,9 @@ from collections import Counter, deque
 
 from fyke.core.errors import ConfigurationError
 from fyke.fetcher.host import Host
+from fyke.fetcher.turns import SLOW_S
 from fyke.fetcher.workbench import Workbench
 
-SLOW_S = 1.0
 OTHERS_SHARE = 3  # other places for each fast one
 NEWCOMERS_SHARE = 0.75  # of the fast places, for hosts that did not prove fast
 LEAST_OTHER_FILES = 64
@@ -123,6 +123,16 @@ class Connections:
         """Return when the next request will become slow; None if none will."""
         ends = (began + SLOW_S for places in (self._fast, self._others) for began in places.values())
         return next((end for end in ends if end > now), None)
+
+    def doubled(self, before: float, now: float) -> list[tuple[Host, float]]:
+        """Return the hosts of slow requests that have been under way for a further power of two seconds since `before`,
+        each with the seconds."""
+        times = ((host, now - began, before - began) for host, began in self._others.items())
+        return [
+            (host, held_s)
+            for host, held_s, held_before_s in times
+            if held_s >= SLOW_S and int(held_s).bit_length() > int(max(0.0, held_before_s)).bit_length()
+        ]
 
     def sort_out(self, now: float, waiting: int) -> list[Host]:
         """Move hosts that took too long out of the fast places. Returns those whose requests must be cut, so that there

@@ -146,14 +146,25 @@ class FaultDesk:
     def put_off(self, host: Host, chosen: Callable[[Host, float], Sequence[Visit]], now: float) -> None:
         """Give back the visits that `host` does not come to soon, as `chosen` by the workbench."""
         visits = chosen(host, now)
+        self._put_off(host, visits, host.rests_until, now)
+
+    def _put_off(self, host: Host, visits: Sequence[Visit], until: float, now: float) -> None:
         for visit in visits:
             if visit.purpose is Purpose.ROBOTS:
-                self._rules.rest_until(visit, max(host.rests_until, visit.not_before), now)
+                self._rules.rest_until(visit, max(until, visit.not_before), now)
             else:
-                self._returns.put_off(visit, host.rests_until)
+                self._returns.put_off(visit, until)
         if visits:
             self._returns.tell()
             self._bench.leave(host, now)
+
+    def put_off_slow(self, host: Host, held_s: float, now: float) -> None:
+        """Give back the visits that the request to `host` keeps waiting, under way for `held_s`: those of the host, and
+        of others at its address. It is thought to take as long again."""
+        rest_s = max(self._bench.delays.of_host(host, held_s), held_s)
+        self._put_off(host, self._bench.take_beyond(host, rest_s), now + rest_s, now)
+        for other in list(host.address.waiting) if host.address is not None and host.address.busy else ():
+            self._put_off(other, self._bench.take_beyond(other, held_s), now + held_s, now)
 
     def wait_for_rules(self, host: Host, visit: Visit, robots: RobotsRecord) -> None:
         """Put `visit` off until its origin's robots.txt is asked for again, or end it if that failed too often. Other

@@ -36,7 +36,7 @@ MOST_RULES = 4096  # origins that may wait for their rules at a time
 STARTS = 128  # hosts served in a turn of the loop: each costs a note of its rest, and perhaps a look into the host book
 STOOD_STILL_S = 2.0  # between looks at the clock; longer means that the process was stopped, or the machine asleep
 HELD_BACK_S = 0.25  # between looks whether a host must still wait
-LOOK_AHEAD_S = 1.0  # between searches for names to refresh; each takes at most `fetch.connections`
+LOOK_AHEAD_S = 1.0  # between looks at slow requests, and at names to refresh, at most `fetch.connections` of them
 
 
 class Fetcher:
@@ -63,7 +63,7 @@ class Fetcher:
         )
         self._alarm: asyncio.TimerHandle | None = None
         self._pumps_soon = self._aborted = False
-        self._look_ahead_at = 0.0
+        self._looked_ahead_at = self._look_ahead_at = 0.0
         self._looked_at = self._awake_since = self._clock.now()
         self.stood_still_s = 0.0  # in all
         self.in_flight = 0
@@ -201,8 +201,7 @@ class Fetcher:
             return
         now = self._look_at_clock()
         if now >= self._look_ahead_at and not (self.stopping or self.held):
-            self._look_ahead_at = now + LOOK_AHEAD_S
-            self._hosts.look_ahead(now, self._config.fetch.connections)
+            self._look_ahead(now)
         self._rules.go_on(now)
         self._places.fit(self._rooms.room(len(self.bench)))
         for slow in self._places.sort_out(now, self._admission.newcomers):
@@ -219,6 +218,13 @@ class Fetcher:
             while hosts:
                 self._faults.put_off(hosts.pop(), self.bench.take_late, now)
         self._set_alarm(now)
+
+    def _look_ahead(self, now: float) -> None:
+        """Have names looked up before they are needed, and give back visits that slow requests keep waiting."""
+        for host, held_s in self._places.doubled(self._looked_ahead_at, now):
+            self._faults.put_off_slow(host, held_s, now)
+        self._looked_ahead_at, self._look_ahead_at = now, now + LOOK_AHEAD_S
+        self._hosts.look_ahead(now, self._config.fetch.connections)
 
     def _look_at_clock(self) -> float:
         """Return the time. If it jumped, we stood still: requests under way may have failed by our fault."""

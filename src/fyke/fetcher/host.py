@@ -14,6 +14,7 @@ from math import inf
 from fyke.core.urls import has_default_port
 from fyke.core.visits import Visit
 from fyke.fetcher.robots import RobotsRecord
+from fyke.fetcher.turns import AddressTurns
 
 MOST_ANSWERING = 8  # answering origins that are remembered of a host
 
@@ -26,7 +27,7 @@ class Address:
     due: float = 0.0
     busy: bool = False
     hosts: int = 0
-    waiting: deque["Host"] = field(default_factory=deque)
+    waiting: AddressTurns = field(default_factory=AddressTurns)
     members: dict[int, int] = field(default_factory=dict)  # number of hosts, by domain
     budgets: dict[int, int] = field(default_factory=dict)  # by domain
     budget_total: int = 0

@@ -4,8 +4,9 @@ Visits wait here in one FIFO a host. A host may be asked when its delay has pass
 it shares its server's address, that address must be free too. The caller asks `next(now)`, fetches one visit of the
 host that is returned, and calls `finished`.
 
-How long they rest is said by `delays`. An address with a delay is asked one thing at a time, and rests from the end of
-the request. If it rested from the start, a delayed packet could shorten the gap that the server sees.
+How long they rest is said by `delays`, and whose turn it is at an address by `turns`. An address with a delay is asked
+one thing at a time, and rests from the end of the request. If it rested from the start, a delayed packet could shorten
+the gap that the server sees.
 
 Invariant: every host that has visits and is not busy, parked or queued at its address is in the heap exactly once. No
 clock is read here.
@@ -132,19 +133,28 @@ class Workbench:
         address = host.address
         if address is None or not self._config.address_delay_s:
             return host
+        leaves_until = address.waiting.leaves_until(host.domain_key)
+        if leaves_until > now:
+            self._wait(host, leaves_until, now)
+            return None
         if address.busy or address.due > now or address.waiting:
-            wait_s = len(address.waiting) * self.delays.of_address(address)
+            wait_s = address.waiting.before(host.domain_key) * self.delays.of_address(address)
             if wait_s > SOON_S:  # too many share it: this host sleeps until the others had their turn
-                host.due = now + wait_s
-                self.crowded.append(host)
-                self.enqueue(host)
+                self._wait(host, now + wait_s, now)
                 return None
             host.queued = True
-            address.waiting.append(host)
+            address.waiting.put(host)
             if len(address.waiting) == 1 and not address.busy:
                 self._push(address.due, address)
             return None
         return host
+
+    def _wait(self, host: Host, until: float, now: float) -> None:
+        """Let `host` rest until others had their turn at its address."""
+        host.due = max(host.due, until)
+        if until - now > SOON_S:
+            self.crowded.append(host)
+        self.enqueue(host)
 
     def _turn_of_address(self, address: Address, now: float) -> Host | None:
         if address.busy:
@@ -153,8 +163,11 @@ class Workbench:
             self._push(address.due, address)
             return None
         while address.waiting:
-            host = address.waiting.popleft()
+            host = address.waiting.take()
             host.queued = False
+            if (leaves_until := address.waiting.leaves_until(host.domain_key)) > now:
+                self._wait(host, leaves_until, now)
+                continue
             if host.visits and host.address is address and not (host.busy or host.parked) and host.rests_until <= now:
                 if address.waiting:
                     self._push(max(now, address.due), address)
@@ -219,6 +232,7 @@ class Workbench:
             address.busy = False
             own_s = self.delays.own_s(host.name)
             address.due = now + (self.delays.of_address(address) if own_s is None else own_s)
+            address.waiting.held(host.domain_key, now, duration_s)
             if address.waiting:
                 self._push(address.due, address)
         if host.visits or host.due - now <= FORGET_AFTER_S:
@@ -288,7 +302,11 @@ class Workbench:
         """Take out the visits that `host` does not come to soon: all if it sleeps, otherwise those that are too
         many."""
         self.apply_hours(host, now)
-        room = soon_visits(host.rests_until - now, MOST_VISITS)
+        return self.take_beyond(host, host.rests_until - now)
+
+    def take_beyond(self, host: Host, rest_s: float) -> list[Visit]:
+        """Take out the visits that `host` would not come to soon if it rested `rest_s` after each, as `take_late`."""
+        room = soon_visits(rest_s, MOST_VISITS)
         if len(host.visits) <= 2 * room:  # twice the room, so that a small surplus does not go to and fro
             return []
         kept, gone = list[Visit](), list[Visit]()
@@ -343,6 +361,8 @@ class Workbench:
         gone = [text for text, address in self._addresses.items() if not address.hosts and address.due <= now]
         for text in gone:
             del self._addresses[text]
+        for address in self._addresses.values():
+            address.waiting.prune(now)
         heap, self._heap = self._heap, []
         for turn in heap:
             entity = turn[2]

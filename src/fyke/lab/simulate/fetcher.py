@@ -192,6 +192,8 @@ class VirtualFetcher:
             bench.start(host)
             hosts.append(host)
             visits.append(visit)
+        while bench.crowded:
+            self._give_back(bench.crowded.pop(), now)
         if visits:
             self._begin(now, hosts, visits)
         if now >= self._prune_at:
