@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from fyke.core.rewrite_rules import Rule
 from fyke.core.rewriting import Rewriter
 from fyke.lab.simweb.dust import Dust, Session
-from fyke.rewrite.learner import rules_of_site, short_of_site
+from fyke.rewrite.learner import restless_pages, rules_of_site, short_of_site
 from fyke.rewrite.learning import FEW_SUPPORT, LEAST_SUPPORT, Content
 from fyke.rewrite.likeness import outline
 from rewrite.dust_sites import AUCTION, FORUM, LIBRARY, SHOP, STORE, hub_of
@@ -208,3 +208,34 @@ def test_a_rule_that_nothing_contradicts_is_learned_or_said_to_be_short_of_suppo
         assert short == {} and count >= LEAST_SUPPORT
     else:
         assert short == ({pattern: count} if count >= FEW_SUPPORT else {}) and count < 2 * LEAST_SUPPORT
+
+
+@given(
+    restless=st.integers(0, 3 * LEAST_SUPPORT), still=st.integers(0, 30), lists=st.integers(0, 30),
+    urls=st.integers(2, 4),
+)  # fmt: skip
+@settings(max_examples=50, deadline=None)
+def test_pages_that_change_at_every_request_are_named_if_they_hide_rules(
+    restless: int, still: int, lists: int, urls: int
+) -> None:
+    """And no page that stays the same, and no list that goes on at other URLs."""
+
+    def said(path: str, ref: int, content: int, words: list[str]) -> Content:
+        return Content(f"http://a.test/{path}?ref={ref}", content, outline(words))
+
+    def words_of(path: str) -> list[str]:
+        return [f"{path}x{n}" for n in range(60)]
+
+    pages = [
+        said(f"r{n}", ref, 10_000 + 10 * n + ref, [*words_of(f"r{n}"), "served", f"{n} {ref}"])
+        for n in range(restless)
+        for ref in range(urls)
+    ]
+    pages += [said(f"s{n}", ref, 1 + n, words_of(f"s{n}")) for n in range(still) for ref in range(urls)]
+    pages += [
+        said(f"l{n}", ref, 20_000 + 10 * n + ref, words_of(f"l{n}x{ref}")) for n in range(lists) for ref in range(urls)
+    ]
+    named = list(restless_pages(pages, rules_of_site("a.test", pages)))
+    paths = {url.partition("?")[0] for pair in named for url in pair}
+    expected = {f"http://a.test/r{n}" for n in range(restless)} if restless >= LEAST_SUPPORT else set()
+    assert paths == expected and all(first != second for first, second in named)

@@ -61,10 +61,11 @@ def rewrite(directory: Folder, as_json: AsJson = False) -> None:
     A crawl uses them only with fyke crawl --rewrite DIR/rewrite.toml.
     """
     with rooms.progress.Progress(Reporter(stderr=True), "reading pages") as progress:
-        rules, short = rooms.learner.learn(directory, progress.tell)
+        rules, short, restless = rooms.learner.learn(directory, progress.tell)
     if as_json:
         found = {"rules": rules, "short_of_support": short}
-        print_json({of: [rule.model_dump(mode="json", exclude_defaults=True) for rule in found[of]] for of in found})
+        told = {of: [rule.model_dump(mode="json", exclude_defaults=True) for rule in found[of]] for of in found}
+        print_json({**told, "restless": restless})
         return
     for rule in rules:
         say(f"{rule.name}: {rule.support:,} contents, {rule.contradictions:,} contradictions")
@@ -73,6 +74,11 @@ def rewrite(directory: Folder, as_json: AsJson = False) -> None:
         each = ", ".join(f"{rule.name} ({rule.support})" for rule in short[:SHORT_NAMED])
         more = f", and {len(short) - SHORT_NAMED:,} more" if len(short) > SHORT_NAMED else ""
         say(f"Left out, because too few pages were fetched that say so (10 or more are needed): {each}{more}")
+    if restless:
+        say(
+            f"{rooms.quantities.counted(len(restless), 'page')} may say something else at every request, such as the"
+            f" time, so that no rule is learned from them: look at {restless[0][0]} and {restless[0][1]}"
+        )
 
 
 @app.command()

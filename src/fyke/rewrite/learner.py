@@ -4,7 +4,8 @@ For each site (`fetched`) it finds the rules that may hold (`candidates`), and t
 compared by what they say (`harvest/prints`). If a session id is in the URL and also in every link of the page, they are
 compared without it. So pages whose path others have as well are read from the archive.
 
-Rules that may hold, but too few pages say so, are returned beside them.
+Rules that may hold, but too few pages say so, are returned beside them. So are pages that say much the same under
+several URLs, but never the same: their text may change at every request, and nothing is learned from them.
 
 Invariant: the crawl may run meanwhile; only the file of rules is written.
 """
@@ -34,7 +35,7 @@ from fyke.rewrite.learning import (
     hosts_that_merge,
     short_of_support,
 )
-from fyke.rewrite.likeness import PrintsOfSite, usual_words, without
+from fyke.rewrite.likeness import PrintsOfSite, different, usual_words, without
 from fyke.rewrite.mirrors import mirrors
 from fyke.rewrite.standing import by_standing
 from fyke.search.archived import ArchiveReader
@@ -43,10 +44,12 @@ MOST_READ = 20_000  # pages of a site from the archive
 
 
 class LearnedRules(NamedTuple):
-    """Rules that hold, and others that may hold, but too few pages say so: each with their number as its `support`."""
+    """Rules that hold; others that may hold, but too few pages say so, each with their number as its `support`; two
+    URLs each of pages whose text may change at every request."""
 
     rules: list[Rule]
     short: list[Rule]
+    restless: list[tuple[str, str]]
 
 
 def learn(folder: Path, progress: Tell) -> LearnedRules:
@@ -57,6 +60,7 @@ def learn(folder: Path, progress: Tell) -> LearnedRules:
     CrawlDirectory(folder).config()
     rules: list[Rule] = []
     short: list[Rule] = []
+    restless: list[tuple[str, str]] = []
     with ArchiveReader(folder) as reader:
         for number, (name, pages) in enumerate(sites(folder), 1):
             progress(f"site {number:,}: {name}", 0, 0)
@@ -64,11 +68,12 @@ def learn(folder: Path, progress: Tell) -> LearnedRules:
             found = rules_of_site(name, contents)
             rules += found
             short += short_of_site(contents, found)
+            restless += restless_pages(contents, found)
         rules.sort(key=lambda rule: main_name(rule.host))
         progress("copies of hosts", 0, 0)
         rules += mirrors(lambda: places(folder), lambda page: _said_by(page, reader), partial(by_standing, folder))
     write_whole(folder / FILE, render(rules).encode())
-    return LearnedRules(rules, short)
+    return LearnedRules(rules, short, restless)
 
 
 def _printed(pages: Sequence[AnsweredPage], reader: ArchiveReader) -> list[Content]:
@@ -137,6 +142,23 @@ def short_of_site(pages: Sequence[Content], rules: Sequence[Rule]) -> Iterator[R
         contents = contents_of((page.url, page.content) for page in some)
         likely = candidates(host, [page.url for page in some], contents, FEW_SUPPORT)
         yield from short_of_support(likely, rules, some)
+
+
+def restless_pages(pages: Sequence[Content], rules: Sequence[Rule]) -> Iterator[tuple[str, str]]:
+    """Yield two URLs of each path of a site whose URLs, as `rules` leave them, say much the same, but never the same;
+    nothing if there are fewer than `LEAST_SUPPORT` such paths."""
+    rewriter = Rewriter(rules)
+    at: dict[str, dict[str, Content]] = defaultdict(dict)
+    for page in _without_header(pages, rules):
+        if page.content and page.outline is not None:
+            at[_path(page.url)].setdefault(rewriter.rewrite(page.url).url, page)
+    found = []
+    for some in map(list, map(dict.values, at.values())):
+        outlines = [page.outline for page in some if page.outline is not None]
+        if len({page.content for page in some}) == len(some) > 1 and different(outlines) == 1:
+            found.append((some[0].url, some[1].url))
+    if len(found) >= LEAST_SUPPORT:
+        yield from found
 
 
 def _main_host(name: str, pages: Mapping[str, int]) -> str:
