@@ -28,9 +28,9 @@ from fyke.core.errors import ConfigurationError
 from fyke.core.hours import HostHours
 from fyke.core.plugins import named, schemes_of
 from fyke.core.rewrite_rules import rewrite_rules_of
-from fyke.core.rewriting import Rewriter
+from fyke.core.rewriting import Rewriter, exceptions
 from fyke.core.seeds import seed_of
-from fyke.core.urls import Locator, locate, robots_url, split
+from fyke.core.urls import Locator, key_of, locate, robots_url, split
 from fyke.core.visits import SAME_TEXT
 from fyke.disk.checkpoint import look
 from fyke.disk.drum import Drum
@@ -140,15 +140,19 @@ def _aside(config: Config, at: Locator, directory: CrawlDirectory) -> tuple[str,
     except ConfigurationError as error:
         return "", [f"the rules that rewrite links cannot be read: {error}"]
     by = saved["revoked"]
+    exceptional = set().union(*(exceptions(state.get("rewriting") or {}) for state in directory.states))
     made = Rewriter(rule for rule in rules if rule.name not in by).rewrite(at.url.decode())
     revoked = Rewriter(rule for rule in rules if rule.name in by).rewrite(at.url.decode()).rules
     facts = [f"the rewrite rule {rule.name} is revoked: {by[rule.name]} contradicted it" for rule in revoked]
+    if at.key in exceptional:
+        facts.append("it is an exception to rewrite rules: URLs that they would make into it had other contents")
     if not made.rules:
         return "", facts
     names = ", ".join(rule.name for rule in made.rules)
+    if key_of(made.url) in exceptional:
+        return "", [*facts, f"links to it stay as they are: {made.url} is an exception to the rules {names}"]
     facts.append(f"links to it are rewritten to {made.url} by the rules {names}")
-    store, _ = look(shard)
-    with Drum(store, "aside", saved["met"], aux=URLS) as met:
+    with Drum(look(shard)[0], "aside", saved["met"], aux=URLS) as met:
         known, _ = met.get(at.key)
     return (f"put aside: rewritten to {made.url} (ask fyke why about that URL)" if known else ""), facts
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from crawl.runs import archived, begin, crawl, fyke, wait_until
 from crawl.runs import settings as settings_file
+from crawl.small_site import small_site
 from frontier.shard import Shard
 from fyke.archive.directory import CrawlDirectory, saved_state
 from fyke.archive.division import Division
@@ -445,6 +446,32 @@ def test_several_agents_lose_nothing(tmp_path: Path) -> None:
         last = crawl(into, config, *arguments)
         assert last.status == 0, last.errors
         assert {page.url for page in walked(site)} <= {url.replace(f":{web.port}", "") for url in archived(into)}
+
+
+def test_pages_that_are_exceptions_are_named(tmp_path: Path) -> None:
+    """By `why` of each of their URLs; the summary and `status` count them."""
+    into, head = tmp_path / "c", {"Content-Type": "text/html"}
+    changing = ["/hub", *(f"/hub?sid={n}" for n in range(2 * MOST_CONTRADICTIONS))]
+    others = [f"/o{n}{sid}" for n in range(20) for sid in ("", "?sid=1")]
+    with small_site(1) as site:
+        for n, path in enumerate(changing):
+            site.answers[path] = 200, head, f"<p>{' '.join(f'word{n}of{k}' for k in range(50))}".encode()
+        for path in others:
+            said = " ".join(f"{path.partition('?')[0]}of{k}" for k in range(50))
+            site.answers[path] = 200, head, f"<p>{said}".encode()
+        links = "".join(f'<a href="{path}">more</a>' for path in [*changing, *others])
+        site.answers["/"] = 200, head, links.encode()
+        (tmp_path / "rules.toml").write_text(render([Rule(shape=Shape.DROP_KEY, host="127.0.0.1", key="sid")]))
+        run = crawl(into, settings_file(tmp_path), site.url, "--rewrite", str(tmp_path / "rules.toml"))
+        assert run.status == 0 and run.summary["rewrite_exceptions"] == 1, run.errors
+        assert not run.summary["revoked"] and all(site.asked[path] == 1 for path in changing)
+        told = "1  pages that are exceptions to rewrite rules"
+        assert told in run.errors and told in fyke("status", str(into)).stdout
+        for path in [*changing, *others]:
+            facts = " ".join(why(CrawlDirectory(into), f"{site.url}{path[1:]}").facts)
+            assert ("it is an exception to rewrite rules" in facts) == (path == "/hub")
+            assert (f"stay as they are: {site.url}hub is an exception to the rules" in facts) == ("/hub?" in path)
+            assert ("are rewritten to" in facts) == ("/o" in path and "?" in path)
 
 
 def test_a_site_too_small_for_rules_says_so(tmp_path: Path) -> None:

@@ -7,20 +7,25 @@ import subprocess
 import sys
 import tracemalloc
 import zipfile
-from collections import Counter
+from collections import Counter, defaultdict
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
+from urllib.parse import urljoin
 
 import duckdb
 import pytest
 from fastwarc.warc import ArchiveIterator
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from export.crawls import exported, lines
 from fyke.archive.reading import read_table
 from fyke.search.language import LanguageGuesser
-from search.archives import Answer, archive
+from search.archives import Answer, archive, html
+
+HOMES = ["http://a.example/", "http://a.example/a", "http://b.example/a", "http://b.example/long/way?x=1"]
 
 
 def test_parquet(crawl_of_the_web: Path, tmp_path: Path) -> None:
@@ -70,6 +75,33 @@ def test_of_long_texts_a_few_are_in_memory(tmp_path: Path, name: str) -> None:
     written = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
     entries = [json.loads(line) for line in written.splitlines()]
     assert [entry["text"][:9] for entry in entries] == [f"{number} {text}"[:9] for number in range(40)]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    visits=st.lists(st.tuples(st.sampled_from(HOMES), st.integers(0, 2)), min_size=1, max_size=14),
+    named=st.tuples(*3 * [st.sampled_from(["", "/a", *HOMES, "http://elsewhere.example/"])]),
+)
+def test_of_exact_copies_the_one_that_they_name_is_exported_else_the_first(
+    visits: list[tuple[str, int]], named: tuple[str, str, str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Whatever was there before: what counts is the newest visit to each page."""
+    folder = tmp_path_factory.mktemp("copies")
+    links = [f'<link rel="canonical" href="{address}">' if address else "" for address in named]
+    archive(folder / "crawl", [(url, html(f"Body {n}", f"Words of body {n}.", head=links[n])) for url, n in visits])
+    found = [
+        (entry["title"], entry["url"]) for entry in lines(exported(folder / "crawl", "jsonl", folder / "out.jsonl"))
+    ]
+    newest = {url: (at, number) for at, (url, number) in enumerate(visits)}
+    there: dict[int, list[str]] = defaultdict(list)
+    for url, (_, number) in sorted(newest.items(), key=lambda item: item[1]):
+        there[number].append(url)
+    first = {number: next(url for url, n in visits if n == number) for number in there}
+    expected = set()
+    for number, urls in there.items():
+        wanted = urljoin(first[number], named[number]) if named[number] else ""
+        expected.add((f"Body {number}", wanted if wanted in urls else urls[0]))
+    assert set(found) == expected and len(found) == len(expected)
 
 
 def test_all_brings_copies_and_noindex(crawl_of_the_web: Path, tmp_path: Path) -> None:

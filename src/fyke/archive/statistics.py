@@ -58,6 +58,7 @@ class CrawlStatistics:
     left_out: dict[str, int] = field(default_factory=dict)  # links that are not followed, by the rule that forbids them
     rewritten: dict[str, int] = field(default_factory=dict)  # URLs put aside, by the rule that rewrites them
     revoked: dict[str, int] = field(default_factory=dict)  # revoked rewrite rules, with their numbers of contradictions
+    rewrite_exceptions: int = 0  # pages into which rewrite rules make no URL any more
     archive_bytes: int = 0
     memory_bytes: int = 0
     plugin_failures: dict[str, int] = field(default_factory=dict)

@@ -195,8 +195,9 @@ def export(
     csv       the table of pages, without text
 
     HTML pages, plain text and documents (fyke[documents]) have a text. jsonl and markdown hold only pages with a text:
-    the last answer of each URL, one of several exact copies (the first), and no page that says noindex. parquet has a
-    row for every visit, without the text of exact copies. The other formats hold everything.
+    the last answer of each URL, one of several exact copies (the URL that they name as canonical, or else the first),
+    and no page that says noindex. parquet has a row for every visit, without the text of exact copies. The other
+    formats hold everything.
 
     If there is an index, near_of in jsonl and parquet is the key of the first page that said nearly the same. For each
     text once, leave out rows that have a near_of.

@@ -6,17 +6,23 @@ Invariants: a rewritten URL is canonical; rewriting is idempotent; only a rule o
 no rule changes the scheme or the port.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, takewhile
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fyke.core.errors import ConfigurationError
 from fyke.core.rewrite_rules import Rule, Shape
 from fyke.core.urls import canonical, key_of
 
 _SCHEMES = ("http:", "https:")
+MOST_CONTRADICTIONS = 3  # of one page; then URLs that rules would make into it stay as they are
 MOST_MOVES = 16  # rules that change the host, one after the other
+
+
+def exceptions(saved: Mapping[str, Any]) -> set[int]:
+    """Return the keys of pages that are exceptions to the rules, in the checkpoint of a crawl's rewriting."""
+    return {int(key) for key, count in saved.get("contradicted", {}).items() if count >= MOST_CONTRADICTIONS}
 
 
 class Rewritten(NamedTuple):

@@ -80,6 +80,7 @@ class Counts:
             left_out=self._left_out(frontier.over_quota),
             rewritten={} if self.rewriting is None else dict(self.rewriting.used),
             revoked={} if self.rewriting is None else self.rewriting.contradictions,
+            rewrite_exceptions=0 if self.rewriting is None else self.rewriting.exceptions,
             archive_bytes=self.archive.size_bytes,
             memory_bytes=self.memory.read(now),
             plugin_failures=dict(self._plugin_failures()),

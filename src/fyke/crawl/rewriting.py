@@ -33,7 +33,7 @@ from fyke.core.batches import EMPTY, NO_KEYS, URLS, Kind, Mask, keep, numbers, t
 from fyke.core.messages import OK, Links, code_of
 from fyke.core.outcomes import Outcome
 from fyke.core.rewrite_rules import Rule, identity
-from fyke.core.rewriting import Rewriter, Rewritten
+from fyke.core.rewriting import MOST_CONTRADICTIONS, Rewriter, Rewritten
 from fyke.core.slices import Steps, whole
 from fyke.core.sorting import among
 from fyke.core.urls import key_of, locate
@@ -47,7 +47,6 @@ from fyke.frontier.filters import Filters
 ONE_IN = 100
 COUNTED_BYTES = 1 << 18  # of URLs put aside, up to which each is counted by its rules; of more, a sample
 MOST_TRIALS = 4096  # at a time
-MOST_CONTRADICTIONS = 3  # of one page
 REVIEW_BYTES = 1 << 17  # of URLs in the queue, looked at in a turn: an aim, by the sizes of those before
 REVIEW_ROWS = 64, 4096  # rows looked at in a turn: at first and at least, and at most
 MANY_FAILED = 1024  # failed pages for which the queue is gone through in spite of other work
@@ -325,6 +324,11 @@ class Rewriting:
     def contradictions(self) -> dict[str, int]:
         """The rules that were revoked, by name, and how often each was contradicted."""
         return {name: self.verdicts.of(name)["contradicted"] for name in self.revoked}
+
+    @property
+    def exceptions(self) -> int:
+        """Number of pages that are exceptions to the rules."""
+        return sum(count >= MOST_CONTRADICTIONS for count in self._contradicted.values())
 
     def state(self) -> dict[str, Any]:
         """Return everything a restart needs."""

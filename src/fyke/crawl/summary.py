@@ -113,6 +113,8 @@ def rewriting(now: CrawlStatistics) -> Iterator[str]:
         yield f"  {count:>9,}  URLs put aside by the rewrite rule {rule}"
     for rule, count in now.revoked.items():
         yield f"  {count:>9,}  contradictions of the rewrite rule {rule}, which is revoked"
+    if now.rewrite_exceptions:
+        yield f"  {now.rewrite_exceptions:>9,}  pages that are exceptions to rewrite rules (fyke why URL)"
 
 
 def _nothing_more(summary: Summary, path: Path) -> str:

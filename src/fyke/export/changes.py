@@ -5,8 +5,9 @@ result: new and changed pages come with their text, gone ones are to be deleted.
 content, a redirect or "gone" says what the page is; the newest such row before the date says what it was. A page has
 changed if its bytes are others, or if they were read in another charset. It is gone if it has no content any more, also
 if it now redirects or asks not to be indexed. A visit that found it as it was may find that its header asks so.
-With a `Selection`, only what that takes is content, now and before the date; of exact copies, the first. So a copy is
-new when the page before it goes. Invariant: as in `selection`; two changes of a page are one.
+With a `Selection`, only what that takes is content, now and before the date; of exact copies, one. So a copy is new
+when the page that stood for it goes, and gone when the page comes that they name as their own. Invariant: as in
+`selection`; two changes of a page are one.
 """
 
 from datetime import datetime
@@ -30,7 +31,7 @@ from fyke.export.selection import (
     decides_state,
     finds_as_before,
     holds_content,
-    keep_first,
+    keep_one,
     readable,
 )
 from fyke.export.source import Source
@@ -101,7 +102,7 @@ def _firsts(source: Source, buckets: Buckets, scratch: Path, when: str) -> Chose
             rows = np.sort(some, order=["key", "row"])
             states = _states(rows if when == "now" else rows[rows["before"]])
             chosen[states["row"][states["content"]].astype(np.int64)] = True
-        keep_first(source, chosen, scratch)
+        keep_one(source, chosen, scratch)
 
     rows = source.until.pages
     firsts: Chosen = column_once(scratch / f"{when}-{rows}", np.bool_, rows, fill)

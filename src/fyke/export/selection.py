@@ -4,19 +4,21 @@ Asked by the formats that hold text. A row can be read if the page came whole, i
 the archive. From these rows a `Selection` leaves out three kinds:
 
 - pages that ask not to be indexed;
-- exact copies of an earlier page (the same bytes, by fingerprint);
+- exact copies of another page (the same bytes, by fingerprint): the one stays that they name as their own address
+  (`<link rel=canonical>`), or else the first;
 - rows that a later answer has replaced: other content, a redirect, or that the page is gone.
 
 A later visit that found a page as it was may still find that its header now asks not to index it.
 
-Invariant: the result is a function of the rows and the settings, a file of a byte a row; memory holds one range of
-keys.
+Invariant: the result is a function of the rows, of what copies name, and of the settings, a file of a byte a row;
+memory holds one range of keys.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +26,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fyke.core.outcomes import Outcome
-from fyke.core.pages import HTML_TYPES
+from fyke.core.pages import HTML_TYPES, Page
 from fyke.disk.ranges import Buckets, ranges_for
 from fyke.export.source import Source
 from fyke.export.staging import column_once
-from fyke.search.extract import PLAIN_TYPES
+from fyke.search.archived import COLUMNS as ARCHIVED
+from fyke.search.archived import ArchiveReader
+from fyke.search.extract import CANONICAL, PLAIN_TYPES, canonical_of
 
 RANGE_ROWS = 1 << 20
 
@@ -36,7 +40,8 @@ _COLUMNS = ["key", "outcome", "media_type", "noindex", "fingerprint", "warc_file
 _DECIDING = pa.array([Outcome.OK, Outcome.TOO_LARGE, Outcome.REDIRECTED, Outcome.GONE], pa.string())
 _CONTENT = pa.array([Outcome.OK, Outcome.TOO_LARGE], pa.string())
 _READABLE = pa.array(sorted(HTML_TYPES | PLAIN_TYPES))
-_ROW = np.dtype([("key", "<u8"), ("row", "<u8")])
+_COPY = np.dtype([("fingerprint", "<u8"), ("row", "<u8"), ("key", "<u8"), ("other", "?")])
+_READ = 1  # marks a row whose page is to be read
 _STATE = np.dtype([("key", "<u8"), ("row", "<u8"), ("decides", "?"), ("hides", "?")])
 
 Chosen = npt.NDArray[np.bool_]
@@ -63,7 +68,7 @@ def select(source: Source, rule: Selection, scratch: Path) -> Chosen:
             for at, batch in _placed(source, _COLUMNS):
                 chosen[at] &= readable(batch, rule)
         if not rule.with_copies:
-            keep_first(source, chosen, scratch)
+            keep_one(source, chosen, scratch)
         if rule.since is not None:
             for at, batch in _placed(source, ["fetched_at"]):
                 chosen[at] &= fetched_since(batch.column(0), rule.since)
@@ -135,16 +140,67 @@ def _keep_last(source: Source, chosen: Chosen, rule: Selection, scratch: Path) -
     buckets.close()
 
 
-def keep_first(source: Source, chosen: Chosen, scratch: Path) -> None:
-    """Keep the first of the chosen rows with the same fingerprint."""
-    buckets = Buckets(scratch, "fingerprint", _ROW, ranges_for(source.until.pages, RANGE_ROWS))
-    for at, batch in _placed(source, ["fingerprint"]):
-        prints = batch.column("fingerprint").to_numpy()
-        wanted = chosen[at] & (prints != 0)
-        rows = np.empty(int(wanted.sum()), _ROW)
-        rows["key"], rows["row"] = prints[wanted], at.start + np.flatnonzero(wanted)
-        buckets.add(rows["key"].copy(), rows)
+def keep_one(source: Source, chosen: Chosen, scratch: Path) -> None:
+    """Keep one of the chosen rows with the same fingerprint: that of the page which they name, or else the first."""
+    named = _named(source, scratch)
+    buckets = Buckets(scratch, "fingerprint", _COPY, ranges_for(source.until.pages, RANGE_ROWS))
+    for at, batch in _placed(source, ["key", "fingerprint"]):
+        rows = _copies(batch, chosen[at], at.start)
+        rows["other"] = rows["key"] != named[rows["row"].astype(np.intp)]
+        buckets.add(rows["fingerprint"].copy(), rows)
     for some in buckets:
-        rows = np.sort(some, order=["key", "row"])
-        chosen[rows["row"][1:][rows["key"][1:] == rows["key"][:-1]]] = False
+        rows = np.sort(some, order=["fingerprint", "other", "row"])
+        chosen[rows["row"][1:][rows["fingerprint"][1:] == rows["fingerprint"][:-1]]] = False
     buckets.close()
+
+
+def _copies(batch: pa.RecordBatch, wanted: Chosen, begin: int) -> npt.NDArray[np.void]:
+    """Return the `wanted` rows of `batch`, whose first is row `begin`, that have a fingerprint: _COPY[n]."""
+    prints = batch.column("fingerprint").to_numpy()
+    places = np.flatnonzero(wanted & (prints != 0))
+    rows = np.zeros(len(places), _COPY)
+    rows["fingerprint"], rows["row"] = prints[places], begin + places
+    rows["key"] = batch.column("key").to_numpy()[places]
+    return rows
+
+
+def _named(source: Source, scratch: Path) -> npt.NDArray[np.uint64]:
+    """Return the key of the page that each row with the content of several pages names as its own, or 0: uint64[rows].
+
+    A file below `scratch` that is made once. Of each content one page is read.
+    """
+
+    def fill(column: npt.NDArray[np.uint64]) -> None:
+        buckets = Buckets(scratch, "copies", _COPY, ranges_for(source.until.pages, RANGE_ROWS))
+        for at, batch in _placed(source, _COLUMNS):
+            rows = _copies(batch, readable(batch, Selection(with_noindex=True)), at.start)
+            buckets.add(rows["fingerprint"].copy(), rows)
+        for some in buckets:
+            rows, firsts, group = _grouped(some)
+            several = np.zeros(len(firsts), np.bool_)
+            several[group[rows["key"] != rows["key"][firsts][group]]] = True
+            column[rows["row"][firsts][several]] = _READ
+        with ArchiveReader(source.path, source.product) as reader:
+            for at, batch in _placed(source, ARCHIVED):
+                for place in np.flatnonzero(column[at] == _READ).tolist():
+                    column[at.start + place] = _named_by(reader.read(batch.slice(place, 1).to_pylist()[0]))
+        for some in buckets:
+            rows, firsts, group = _grouped(some)
+            column[rows["row"]] = column[rows["row"][firsts]][group]
+        buckets.close()
+
+    rows = source.until.pages
+    named: npt.NDArray[np.uint64] = column_once(scratch / f"named-{rows}", np.uint64, rows, fill)
+    return named
+
+
+def _grouped(some: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return `some` (_COPY) sorted by content, where each content begins, and the number of the content of each row."""
+    rows = np.sort(some, order=["fingerprint", "row"])
+    begins = np.append(True, rows["fingerprint"][1:] != rows["fingerprint"][:-1])[: len(rows)]
+    return rows, np.flatnonzero(begins), np.cumsum(begins) - 1
+
+
+def _named_by(page: Page | None) -> int:
+    root = page.tree.root if page is not None and page.media_type in HTML_TYPES else None
+    return 0 if page is None or root is None else canonical_of(page, root.css(CANONICAL))

@@ -31,6 +31,7 @@ from fyke.search.teasers import teased
 
 PLAIN_TYPES = frozenset({"text/plain", "text/markdown", "text/x-rst", *DOCUMENT_TYPES})
 
+CANONICAL = "link[rel~=canonical i]"
 TITLE_CHARS = 300
 DESCRIPTION_CHARS = 500
 ANCHOR_CHARS = 120
@@ -116,7 +117,7 @@ class TextExtractor:
         metas = [node.attributes for node in find("meta", root)]
         declared = (root.attributes.get("lang") or "") if root.attributes else ""
         date_s = self._date(page, stated_dates(root, find))
-        address = _canonical(page, find("link[rel~=canonical i]", root))
+        address = canonical_of(page, find(CANONICAL, root))
         anchors = () if page.nofollow else tuple(self._anchors(page, find("a[href],area[href]", root)))
         del root
         page.drop_tree()  # before another is made
@@ -195,7 +196,9 @@ def _meta(metas: list[dict[str, str | None]], names: tuple[str, ...]) -> str:
     return ""
 
 
-def _canonical(page: Page, links: list[LexborNode]) -> int:
+def canonical_of(page: Page, links: list[LexborNode]) -> int:
+    """Return the key of the address that the first of `links` (`CANONICAL` selects them) names as that of `page`; 0 for
+    none."""
     for node in links[:1]:
         (href,) = with_queries_encoded([node.attributes.get("href") or ""], page.links.base, page.charset)
         url = canonical(href, page.links.base)
