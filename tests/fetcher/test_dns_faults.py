@@ -7,7 +7,7 @@ import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -496,3 +496,34 @@ async def test_no_more_wait_than_may_and_all_come_to_an_end(monkeypatch: pytest.
         ended = {name[:4]: one.result().outcome for name, one in zip(names, asked, strict=True)}
     assert most <= 8
     assert ended == {"good": Outcome.OK, "sile": Outcome.DNS_FAILED}
+
+
+SAYS = ["addresses", "nothing", "no such name", "fails", "is silent"]
+
+
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize(("fours", "sixes"), [*product(SAYS, SAYS)])
+async def test_a_name_is_without_an_address_only_if_the_dns_says_so_of_each_kind(
+    fours: str, sixes: str, both: bool
+) -> None:
+    """A failure says nothing, whatever is said of the other kind."""
+
+    def answering(query: DNSRecord) -> list[bytes]:
+        kind = QTYPE[query.q.qtype]
+        says, reply = (fours if kind == "A" else sixes), query.reply()
+        if says == "is silent":
+            return []
+        if says == "addresses":
+            data = A(PUBLIC) if kind == "A" else AAAA("2606:2800:220:1::1")
+            reply.add_answer(RR("a.test", query.q.qtype, rdata=data, ttl=60))
+        reply.header.rcode = {"no such name": RCODE.NXDOMAIN, "fails": RCODE.SERVFAIL}.get(says, RCODE.NOERROR)
+        return [reply.pack()]
+
+    async with asking(Server(answering), timeout_s=0.05, tries=1) as servers:
+        found = await servers.ask("a.test", both=both)
+    asked = [fours, sixes] if both or fours == "nothing" else [fours]
+    failed = any(says in asked for says in ("fails", "is silent"))
+    if "addresses" in asked:
+        assert found.outcome is Outcome.OK and len(found.addresses) == asked.count("addresses")
+    else:
+        assert found.outcome is (Outcome.DNS_FAILED if failed else Outcome.NO_SUCH_NAME)

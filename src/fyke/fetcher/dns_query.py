@@ -76,6 +76,8 @@ class NameServers:
             fours, reply = reply, await self._follow(name, dns.AAAA)
             if fours.addresses:
                 reply = DnsReply(Outcome.OK, reply.addresses + fours.addresses, min(reply.ttl_s, fours.ttl_s))
+            elif fours.outcome is Outcome.DNS_FAILED and not reply.addresses:
+                reply = fours
         if reply.outcome is Outcome.OK and not reply.addresses:
             return DnsReply(Outcome.NO_SUCH_NAME, ttl_s=reply.ttl_s, detail=f"{name} has no address")
         return reply
