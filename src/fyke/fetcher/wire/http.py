@@ -310,9 +310,11 @@ def outcome_of(code: int, exchange: Exchange) -> Outcome:
 def last_outcome(exchange: Exchange) -> Outcome:
     """Return the outcome of a page that is not asked for again. If its body did not come whole, and some of it came,
     the head decides: an error is one; of another page we have the beginning. An answer that would not be taken if it
-    were whole is not taken."""
-    if exchange.outcome.answered or exchange.truncated not in ("disconnect", "time") or not exchange.head:
+    were whole is not taken. Protocols without heads say no to a page before its body."""
+    if exchange.outcome.answered or exchange.truncated not in ("disconnect", "time"):
         return exchange.outcome
+    if not exchange.head:
+        return Outcome.INCOMPLETE if exchange.effective_protocol else exchange.outcome
     if 200 <= exchange.status < 300:
         by_head = Outcome.BAD_ANSWER if exchange.status == 206 and _part_of(exchange) else Outcome.OK
     else:
