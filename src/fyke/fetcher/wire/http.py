@@ -11,7 +11,8 @@ does not tell the two faults apart.
 A head that asks for patience or leads on (`BY_HEAD`) counts whatever becomes of the body. A body that breaks off behind
 such a head, or is too long, is archived as truncated, and `detail` says why. Any other page whose body breaks off or
 stalls is asked for again. If the last try does so too, what came is archived, and the head says what it was
-(`last_outcome`); so it is if the rest of a body follows no protocol.
+(`last_outcome`); so it is if the rest of a body follows no protocol. If the last try brings nothing, what came
+before is used (`fyke.fetcher.beginnings`).
 
 - A 3xx with a Location is REDIRECTED. Without one it is OK (300 may carry a list of choices).
 - A 304 is UNCHANGED if the request asked for it (`condition_of`), otherwise a BAD_ANSWER.
