@@ -62,6 +62,7 @@ ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 _NO_LENGTH = "Invalid Content-Length"  # libcurl's words, as a test knows
 _VALIDATOR = re.compile(r"(?!\*)[!-~](?:[ -~]{0,250}[!-~])?")
+_CODED_TAG = re.compile(r'((?:W/)?"[^"]+)-(?:gzip|br|zstd)"')
 _BLANK = re.compile(rb"\n\r*\n")
 _INTERIM = re.compile(rb"HTTP/\S{1,8} 1(?!01)")
 _FETCHED = re.compile(rb"HTTP/\S{1,8} 2")
@@ -212,7 +213,8 @@ def condition_of(visit: Visit) -> str:
     """Return the header field that asks for a page only if it differs from our copy; empty if none can.
 
     An ETag decides alone (RFC 9110, 13.2.2). A server's value is sent back as it is, unless it is no plain text of one
-    line, or begins with an asterisk, which stands for any page.
+    line, or begins with an asterisk, which stands for any page. Apache adds the coding to the tag of what it packs, and
+    compares the tag without ("DeflateAlterETag" in its manual), so both are sent.
     """
     earlier = visit.earlier
     if earlier is None or earlier.original is None:
@@ -220,7 +222,8 @@ def condition_of(visit: Visit) -> str:
     for field, name in (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified")):
         value = next(iter(headers_of(earlier.head, name)), "")
         if _VALIDATOR.fullmatch(value):
-            return f"{field}: {value}"
+            coded = _CODED_TAG.fullmatch(value) if name == "etag" else None
+            return f'{field}: {value}, {coded[1]}"' if coded else f"{field}: {value}"
     return ""
 
 
