@@ -132,9 +132,11 @@ class FaultPolicy:
 def is_of_page(exchange: Exchange) -> bool:
     """Return whether the fault says nothing of the server's other pages, because a whole head came: for an answer that
     is odd, for a page whose body broke off, for a stream that flowed until its time was over, or for a stream of
-    events, which may be silent for long. Other slow answers hold us up on purpose, or will for the next page too."""
-    if exchange.outcome is Outcome.BROKEN_OFF:  # some of it came
-        return exchange.truncated == "disconnect" and exchange.visit.purpose is Purpose.PAGE
+    events, which may be silent for long. Other slow answers hold us up on purpose, or will for the next page too. Files
+    of protocols without heads may break off as well."""
+    if exchange.outcome is Outcome.BROKEN_OFF:
+        begun = exchange.truncated == "disconnect" and bool(exchange.head or exchange.effective_protocol)
+        return begun and exchange.visit.purpose is Purpose.PAGE
     if not exchange.head or exchange.outcome not in _WITH_HEAD:
         return False
     if exchange.outcome is Outcome.BAD_ANSWER:
