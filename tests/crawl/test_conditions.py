@@ -141,3 +141,32 @@ def test_new_links_in_the_head_of_a_304_are_followed_as_those_of_a_200(tmp_path:
             rows = read_table(into, "pages", ["url", "outcome", "links"]).to_pylist()[-len(asked) :]
             assert {row["links"] for row in rows if row["outcome"] == "unchanged"} == {0}
     assert_mended_as_it_was(into)
+
+
+CODED = "gzip", "br"
+
+
+@pytest.mark.parametrize("weak", ["", "W/"])
+def test_a_tag_that_names_a_coding_matches_at_a_server_that_compares_it_without(tmp_path: Path, weak: str) -> None:
+    """Apache adds the coding to the tag of what it packs, and compares the file's own ("DeflateAlterETag")."""
+    into, config, dice = tmp_path / "crawl", settings(tmp_path), Random(weak)
+    tags = {f"/p{page}": f"{dice.randbytes(4).hex()}-{dice.choice(['', '-gzip', 'x'])}" for page in range(PAGES)}
+    suffix = {path: dice.choice(["", *(f"-{coding}" for coding in CODED)]) for path in tags}
+    changed: set[str] = set()
+
+    def answer(path: str, header: dict[str, str]) -> Answer:
+        if path not in tags:
+            return 200, HTML, b"".join(b"<a href=%b>to</a>" % name.encode() for name in tags if path == "/")
+        own = f'"{tags[path]}{"2" if path in changed else ""}"'
+        if own in [one.strip().removeprefix("W/") for one in header.get("if-none-match", "").split(",")]:
+            return 304, {"ETag": own}, b""
+        tag = f'{weak}{own[:-1]}{suffix[path]}"'
+        return 200, HTML | {"ETag": tag}, f"<title>{path}</title><p>{path in changed}".encode()
+
+    with web_server(answer) as url:
+        assert crawl(into, config, url).status == 0
+        changed |= set(dice.sample(sorted(tags), PAGES // 3))
+        assert crawl(into, config, "--again").status == 0
+    rows = read_table(into, "pages", ["url", "status"]).to_pylist()
+    last = {f"/{row['url'].removeprefix(url)}": row["status"] for row in rows}
+    assert {path: last[path] for path in tags} == {path: 200 if path in changed else 304 for path in tags}

@@ -7,7 +7,7 @@ import re
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -120,14 +120,15 @@ def leaves(pages: range = range(PAGES)) -> dict[int, list[str]]:
     return {page: [path.decode() for path in LINK.findall(beginning(page)[2])] for page in pages}
 
 
-def records_of_broken(into: Path, site: str, word: str) -> dict[str, bytes]:
-    """The bodies of the records of pages that did not come whole, one of each, truncated for this reason."""
+def records_of_broken(into: Path, site: str, word: str, pages: Iterable[int] = range(PAGES)) -> dict[str, bytes]:
+    """The bodies of the records of `pages` that did not come whole, one of each, truncated for this reason."""
+    names = {f"broken/{page}" for page in pages}
     kept: dict[str, bytes] = {}
     for path in sorted((into / "warc").glob("*.warc.gz")):
         with path.open("rb") as file:
             for record in ArchiveIterator(file, check_digests="raise"):
                 url = record.rec_headers.get_header("WARC-Target-URI", "").removeprefix(site)
-                if record.rec_type == "response" and url.startswith("broken/"):
+                if record.rec_type == "response" and url in names:
                     assert record.rec_headers["WARC-Truncated"] == word
                     assert url not in kept
                     kept[url] = record.raw_stream.read()
@@ -287,4 +288,50 @@ def test_the_head_says_what_becomes_of_an_answer_that_breaks_off(tmp_path: Path)
         assert rows[f"{2 * at + 1}"]["outcome"] == empty
     followed = {f"leaf/{status}" for (status, _), outcome in ENDS.items() if outcome == "incomplete"}
     assert {path for path in rows if path.startswith("leaf/")} == followed | {"leaf/1-1"}
+    assert fyke("check", str(into)).returncode == 0
+
+
+LAST = {  # what the last try brings, and the outcome
+    "nothing": "incomplete",
+    "less": "incomplete",
+    "all": "ok",
+    "missing": "client_error",
+    "an error": "server_error",
+}
+
+
+def test_if_the_last_try_brings_nothing_the_newest_beginning_is_kept(tmp_path: Path) -> None:
+    """Whatever the server says at last is believed."""
+    asked: Counter[str] = Counter()
+    last = {f"/broken/{page}": random.Random(page).choice(list(LAST)) for page in range(PAGES)}
+
+    def answer(path: str, _: dict[str, str]) -> Answer:
+        asked[path] += 1
+        if path not in last:
+            return 200, HTML, "".join(f'<a href="{to}">b</a>' for to in last if path == "/").encode()
+        fields, sent, _ = beginning(int(path[8:]))
+        if asked[path] < TRIES - 1 or (asked[path] >= TRIES and last[path] == "less"):
+            sent = sent[: (len(sent) + 1) // 2]
+        elif asked[path] >= TRIES and last[path] == "nothing":
+            raise OSError  # no byte is sent
+        elif asked[path] >= TRIES and last[path] != "all":
+            return 404 if last[path] == "missing" else 500, HTML, b"no"
+        elif asked[path] >= TRIES:
+            return 200, HTML, body_of(int(path[8:]))
+        return 200, {**HTML, **fields, "Connection": "close"}, sent
+
+    into = tmp_path / "there"
+    with web_server(answer) as url:
+        run = crawl(into, settings(tmp_path, politeness=POLITENESS), url)
+    assert run.status == 0 and run.summary["ending"] == "finished", run.errors
+    rows = {f"/{row['url'].removeprefix(url)}": row for row in read_table(into, "pages").to_pylist()}
+    kept = records_of_broken(
+        into, url, "disconnect", (int(path[8:]) for path in last if LAST[last[path]] == "incomplete")
+    )
+    for path, said in last.items():
+        assert rows[path]["outcome"] == LAST[said] and asked[path] >= TRIES, rows[path]
+        sent = beginning(int(path[8:]))[1]
+        if said in ("nothing", "less"):
+            assert kept[path[1:]] == (sent if said == "nothing" else sent[: (len(sent) + 1) // 2])
+        assert ("the last try brought nothing: broken_off" in rows[path]["detail"]) is (said == "nothing")
     assert fyke("check", str(into)).returncode == 0

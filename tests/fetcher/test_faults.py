@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fyke.core.config import PolitenessSection
 from fyke.core.outcomes import Outcome
-from fyke.core.visits import Exchange, Visit
-from fyke.fetcher.faults import FAULTS, MAX_RETRY_AFTER_S, FaultPolicy, Wait, retry_after
+from fyke.core.visits import Exchange, Purpose, Visit, visit_to
+from fyke.fetcher.faults import FAULTS, MAX_RETRY_AFTER_S, FaultPolicy, Wait, is_of_page, retry_after
 
 NOW = 1_700_000_000.0
 
@@ -147,3 +147,18 @@ def test_what_is_asked_for_makes_no_rest_shorter(outcome):
     usual_s = policy.wait_s(outcome, 3, 1, None)
     assert policy.wait_s(outcome, 3, 1, 0.0) == usual_s
     assert policy.wait_s(outcome, 3, 1, 80000.0) == max(usual_s, 80000.0)
+
+
+@pytest.mark.parametrize("truncated", ["", "disconnect"])
+@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\n\r\n"])
+@pytest.mark.parametrize("protocol", ["", "http/1.1", "ftp", "gopher"])
+@pytest.mark.parametrize("purpose", list(Purpose))
+def test_what_broke_off_is_a_fault_of_the_page_if_it_had_begun(
+    truncated: str, head: bytes, protocol: str, purpose: Purpose
+) -> None:
+    """A head that was none begins no page."""
+    visit = visit_to("http://there.test/", purpose=purpose)
+    exchange = Exchange(visit, Outcome.BROKEN_OFF, 0.0, 1.0, head=head, truncated=truncated)
+    exchange.effective_protocol = protocol
+    begun = truncated and (head or protocol) and purpose is Purpose.PAGE
+    assert is_of_page(exchange) is bool(begun)

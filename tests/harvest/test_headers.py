@@ -11,7 +11,7 @@ from fyke.core.outcomes import Outcome
 from fyke.core.pages import Page
 from fyke.core.urls import canonical, split
 from fyke.core.visits import Exchange, Visit
-from fyke.harvest.headers import MOST_TARGETS, directives, refresh_target
+from fyke.harvest.headers import MOST_TARGETS, PAGE_RELS, directives, refresh_target
 
 Read = Callable[..., Page]
 
@@ -58,6 +58,14 @@ def test_whatever_a_header_says_the_page_is_read(read: Read, fields: list[str], 
     status, outcome = answered
     page = read("", fields="\n".join(fields), status=status, outcome=outcome, requisites=True)
     assert all(link.startswith("http") for link in page.links.pages)
+
+
+@pytest.mark.parametrize("quote", ['"', "'", ""])
+def test_a_relation_may_stand_in_quotes_of_either_kind(read: Read, quote: str) -> None:
+    for rel in sorted(PAGE_RELS):
+        for others in ("{}", "x {}", "{} x") if quote else ("{}",):
+            page = read("", fields=f"Link: <y>; title=a; rel={quote}{others.format(rel)}{quote}; a='b', <z>; rel=x")
+            assert page.links.pages == ["http://example.com/dir/y"], rel
 
 
 def test_a_link_of_an_empty_relation_has_none(read: Read) -> None:

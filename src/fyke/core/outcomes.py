@@ -36,7 +36,7 @@ class Outcome(StrEnum):
     UNSUPPORTED = "unsupported"  # no protocol module for the scheme
     PLUGIN_FAILED = "plugin_failed"  # a plug-in raised: only this page is lost to it
     MEDIA_REFUSED = "media_refused"  # longer than `media_bytes` of a [[site]] table allows; only archived
-    INCOMPLETE = "incomplete"  # no try brought the whole body; what came at last is archived as truncated
+    INCOMPLETE = "incomplete"  # no try brought the whole body; the newest beginning is archived as truncated
 
     @property
     def answered(self) -> bool:

@@ -132,19 +132,21 @@ class FaultPolicy:
 def is_of_page(exchange: Exchange) -> bool:
     """Return whether the fault says nothing of the server's other pages, because a whole head came: for an answer that
     is odd, for a page whose body broke off, for a stream that flowed until its time was over, or for a stream of
-    events, which may be silent for long. Other slow answers hold us up on purpose, or will for the next page too."""
+    events, which may be silent for long. Other slow answers hold us up on purpose, or will for the next page too. Files
+    of protocols without heads may break off as well."""
+    if exchange.outcome is Outcome.BROKEN_OFF:
+        begun = exchange.truncated == "disconnect" and bool(exchange.head or exchange.effective_protocol)
+        return begun and exchange.visit.purpose is Purpose.PAGE
     if not exchange.head or exchange.outcome not in _WITH_HEAD:
         return False
     if exchange.outcome is Outcome.BAD_ANSWER:
         return True
-    if exchange.outcome is Outcome.BROKEN_OFF:
-        return exchange.truncated == "disconnect" and exchange.visit.purpose is Purpose.PAGE
     flowed = exchange.body.size >= FLOWING_BYTES_S * exchange.duration_s
     is_stream = _EVENTS.match(exchange.header("content-type")) is not None
     return exchange.status == 200 and (is_stream or (flowed and exchange.outcome is Outcome.TIMED_OUT))
 
 
-_WITH_HEAD = (Outcome.BAD_ANSWER, Outcome.BROKEN_OFF, Outcome.TIMED_OUT, Outcome.STALLED)
+_WITH_HEAD = (Outcome.BAD_ANSWER, Outcome.TIMED_OUT, Outcome.STALLED)
 _EVENTS = re.compile(r"text/event-stream\s*(?:;|$)", re.IGNORECASE)
 _SECONDS = re.compile(r"\+?(\d+(?:\.\d*)?)\s*(?:s|seconds?)?", re.IGNORECASE)
 

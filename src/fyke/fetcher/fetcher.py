@@ -368,7 +368,7 @@ class Fetcher:
             self._hosts.move_on(host)
         visit.rest_s = max(0.0, host.due - now)
         if again_s is not None:
-            exchange.body.close()
+            self._returns.hold(exchange)
         else:
             self._faults.finish(exchange)
         self._faults.settle(host, now)

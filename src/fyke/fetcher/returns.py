@@ -15,6 +15,7 @@ from fyke.core.messages import Rules
 from fyke.core.outcomes import Outcome
 from fyke.core.urls import Locator
 from fyke.core.visits import Exchange, Purpose, Visit, batch_of
+from fyke.fetcher.beginnings import Beginnings
 
 MOST_UNTAKEN = 512  # exchanges at which no more requests begin
 MOST_UNREAD = 64  # pages among them, the same: until they are read nobody knows which are of traps
@@ -40,6 +41,7 @@ class Returns:
         self._unread = 0  # pages among them that were asked for
         self._put_off: list[tuple[Visit, float]] = []
         self._strayed: list[pa.RecordBatch] = []
+        self._beginnings = Beginnings()
 
     def __len__(self) -> int:
         """Return how many visits wait to be taken, without strayed ones."""
@@ -59,15 +61,20 @@ class Returns:
     def empty(self) -> bool:
         return not (self._exchanges or self._put_off or self._strayed)
 
+    def hold(self, exchange: Exchange) -> None:
+        """Take what came of a page that is visited again: its beginning, in case that no later try brings anything."""
+        self._beginnings.hold(exchange)
+
     def put(self, exchange: Exchange) -> None:
         """Put in what came of a request."""
-        self._exchanges.append(exchange)
+        self._exchanges.append(self._beginnings.instead_of(exchange))
         self._unread += exchange.visit.purpose is Purpose.PAGE
         self._news.set()
 
     def end(self, visit: Visit, outcome: Outcome, detail: str) -> None:
         """End `visit` without a request."""
-        self._exchanges.append(Exchange(visit, outcome, self._clock.now(), 0.0, detail=detail))
+        ended = Exchange(visit, outcome, self._clock.now(), 0.0, detail=detail)
+        self._exchanges.append(self._beginnings.instead_of(ended))
         self._news.set()
 
     def put_off(self, visit: Visit, until: float) -> None:

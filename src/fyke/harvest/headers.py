@@ -31,7 +31,7 @@ REQUISITE_RELS = frozenset(
     }
 )  # fmt: skip
 _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[^,;="\s]+\s*(?:=\s*(?:"[^"]*"|[^,;"]*))?)*)')
-_REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^,;"\s]*))', re.IGNORECASE)
+_REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|'([^',;\"]*)'|([^,;\"\s]*))", re.IGNORECASE)
 _REFRESH = re.compile(r"\s*[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*=\s*)?(\"[^\"]*|'[^']*|.*)", re.IGNORECASE | re.DOTALL)
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 BETWEEN = re.compile("[,;]")  # directives, beside blanks
@@ -119,7 +119,7 @@ def _read_links(page: Page, requisites: bool) -> None:
     matches = chain.from_iterable(_LINK.finditer(value) for value in page.exchange.headers("link"))
     for target, parameters in (match.groups() for match in islice(matches, MOST_TARGETS)):
         rel = _REL.search(parameters)
-        means = rel_of(rel[1] or rel[2] or "") if rel else Rel(False, False, False)
+        means = rel_of(rel[1] or rel[2] or rel[3] or "") if rel else Rel(False, False, False)
         if means.page:
             (page.links.nofollow if means.nofollow else page.links.pages).extend(_resolved(target, page.url))
         elif means.requisite and requisites:

@@ -6,8 +6,8 @@ somebody else's, so their ports are refused (`_is_for_data`).
 
 The reply code is the status. 421 (too many users) is THROTTLED, other 4xx are the server's passing trouble
 (SERVER_ERROR), 5xx are final (CLIENT_ERROR): nearly the reverse of HTTP (RFC 959, 4.2.1). libcurl's view, not the
-reply, decides whether a transfer went well. In listings, which FTP sends as text, libcurl turns CRLF into LF; files are
-kept byte for byte.
+reply, decides whether a transfer went well. A file of which some came has broken off, whatever the reply to that. In
+listings, which FTP sends as text, libcurl turns CRLF into LF; files are kept byte for byte.
 """
 
 import re
@@ -56,9 +56,10 @@ class Ftp:
         """Set status and outcome of an answer; control lines are not kept."""
         exchange.effective_protocol = "ftp"
         exchange.status = code = curl.getinfo(pycurl.RESPONSE_CODE)
-        if exchange.outcome is Outcome.CONNECT_FAILED and (refused := _refused(lines)):
-            exchange.outcome, exchange.detail = Outcome.BAD_ANSWER, refused
-        if code == 421 or (code >= 400 and exchange.outcome in _REFUSALS):
+        if exchange.outcome is Outcome.CONNECT_FAILED and (wrong := _refused(lines)):
+            exchange.outcome, exchange.detail = Outcome.BAD_ANSWER, wrong
+        refused = code >= 400 and exchange.outcome in _REFUSALS and not exchange.truncated
+        if code == 421 or refused:
             exchange.outcome = _outcome(code)
             exchange.detail = lines[-1].decode("latin-1").strip() if lines else exchange.detail
             exchange.truncated = ""

@@ -11,7 +11,8 @@ does not tell the two faults apart.
 A head that asks for patience or leads on (`BY_HEAD`) counts whatever becomes of the body. A body that breaks off behind
 such a head, or is too long, is archived as truncated, and `detail` says why. Any other page whose body breaks off or
 stalls is asked for again. If the last try does so too, what came is archived, and the head says what it was
-(`last_outcome`); so it is if the rest of a body follows no protocol.
+(`last_outcome`); so it is if the rest of a body follows no protocol. If the last try brings nothing, what came
+before is used (`fyke.fetcher.beginnings`).
 
 - A 3xx with a Location is REDIRECTED. Without one it is OK (300 may carry a list of choices).
 - A 304 is UNCHANGED if the request asked for it (`condition_of`), otherwise a BAD_ANSWER.
@@ -61,6 +62,7 @@ ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 _NO_LENGTH = "Invalid Content-Length"  # libcurl's words, as a test knows
 _VALIDATOR = re.compile(r"(?!\*)[!-~](?:[ -~]{0,250}[!-~])?")
+_CODED_TAG = re.compile(r'((?:W/)?"[^"]+)-(?:gzip|br|zstd)"')
 _BLANK = re.compile(rb"\n\r*\n")
 _INTERIM = re.compile(rb"HTTP/\S{1,8} 1(?!01)")
 _FETCHED = re.compile(rb"HTTP/\S{1,8} 2")
@@ -211,7 +213,8 @@ def condition_of(visit: Visit) -> str:
     """Return the header field that asks for a page only if it differs from our copy; empty if none can.
 
     An ETag decides alone (RFC 9110, 13.2.2). A server's value is sent back as it is, unless it is no plain text of one
-    line, or begins with an asterisk, which stands for any page.
+    line, or begins with an asterisk, which stands for any page. Apache adds the coding to the tag of what it packs, and
+    compares the tag without ("DeflateAlterETag" in its manual), so both are sent.
     """
     earlier = visit.earlier
     if earlier is None or earlier.original is None:
@@ -219,7 +222,8 @@ def condition_of(visit: Visit) -> str:
     for field, name in (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified")):
         value = next(iter(headers_of(earlier.head, name)), "")
         if _VALIDATOR.fullmatch(value):
-            return f"{field}: {value}"
+            coded = _CODED_TAG.fullmatch(value) if name == "etag" else None
+            return f'{field}: {value}, {coded[1]}"' if coded else f"{field}: {value}"
     return ""
 
 
@@ -310,9 +314,11 @@ def outcome_of(code: int, exchange: Exchange) -> Outcome:
 def last_outcome(exchange: Exchange) -> Outcome:
     """Return the outcome of a page that is not asked for again. If its body did not come whole, and some of it came,
     the head decides: an error is one; of another page we have the beginning. An answer that would not be taken if it
-    were whole is not taken."""
-    if exchange.outcome.answered or exchange.truncated not in ("disconnect", "time") or not exchange.head:
+    were whole is not taken. Protocols without heads say no to a page before its body."""
+    if exchange.outcome.answered or exchange.truncated not in ("disconnect", "time"):
         return exchange.outcome
+    if not exchange.head:
+        return Outcome.INCOMPLETE if exchange.effective_protocol else exchange.outcome
     if 200 <= exchange.status < 300:
         by_head = Outcome.BAD_ANSWER if exchange.status == 206 and _part_of(exchange) else Outcome.OK
     else:
