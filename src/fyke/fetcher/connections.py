@@ -124,14 +124,15 @@ class Connections:
         ends = (began + SLOW_S for places in (self._fast, self._others) for began in places.values())
         return next((end for end in ends if end > now), None)
 
-    def doubled(self, before: float, now: float) -> list[tuple[Host, float]]:
+    def doubled(self, before: float, now: float, awake_since: float) -> list[tuple[Host, float]]:
         """Return the hosts of slow requests that have been under way for a further power of two seconds since `before`,
-        each with the seconds."""
-        times = ((host, now - began, before - began) for host, began in self._others.items())
+        each with the seconds. The process stood still until `awake_since`."""
+        begins = ((host, max(began, awake_since)) for host, began in self._others.items())
+        times = ((host, now - began, max(0.0, before - began)) for host, began in begins)
         return [
             (host, held_s)
             for host, held_s, held_before_s in times
-            if held_s >= SLOW_S and int(held_s).bit_length() > int(max(0.0, held_before_s)).bit_length()
+            if held_s >= SLOW_S and int(held_s).bit_length() > int(held_before_s).bit_length()
         ]
 
     def sort_out(self, now: float, waiting: int) -> list[Host]:

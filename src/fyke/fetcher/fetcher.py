@@ -221,7 +221,7 @@ class Fetcher:
 
     def _look_ahead(self, now: float) -> None:
         """Have names looked up before they are needed, and give back visits that slow requests keep waiting."""
-        for host, held_s in self._places.doubled(self._looked_ahead_at, now):
+        for host, held_s in self._places.doubled(self._looked_ahead_at, now, self._awake_since):
             self._faults.put_off_slow(host, held_s, now)
         self._looked_ahead_at, self._look_ahead_at = now, now + LOOK_AHEAD_S
         self._hosts.look_ahead(now, self._config.fetch.connections)
@@ -351,7 +351,7 @@ class Fetcher:
             exchange.body.close()
             if not self.stopping:
                 self.bench.add(host, exchange.visit, first=True)
-            self.bench.finished(host, now, now - exchange.started_at)
+            self.bench.finished(host, now, now - exchange.started_at, awake_s=now - self._awake_since)
             self._hosts.note_rest(host, now, address)
             self._pump_soon()
             return
@@ -361,7 +361,7 @@ class Fetcher:
             visit.tries += 1
             visit.not_before = now + again_s
             self.bench.add(host, visit)
-        self.bench.finished(host, now, exchange.duration_s, wait_s)
+        self.bench.finished(host, now, exchange.duration_s, wait_s, now - self._awake_since)
         self._faults.learn_rules(host, exchange, now)
         self._hosts.note_rest(host, now, address)
         if exchange.outcome is Outcome.CONNECT_FAILED:

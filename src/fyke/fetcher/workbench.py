@@ -13,6 +13,7 @@ clock is read here.
 """
 
 import heapq
+import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -222,8 +223,11 @@ class Workbench:
             host.queued = True
             self._push(host.rests_until, host)
 
-    def finished(self, host: Host, now: float, duration_s: float, wait_s: float = 0.0) -> None:
-        """End the request to `host`, which took `duration_s`. The host rests for at least `wait_s`."""
+    def finished(
+        self, host: Host, now: float, duration_s: float, wait_s: float = 0.0, awake_s: float = math.inf
+    ) -> None:
+        """End the request to `host`, which took `duration_s`. The host rests for at least `wait_s`. The process has not
+        stood still for `awake_s`."""
         self.busy -= 1
         host.busy = False
         host.due = now + max(wait_s, self.delays.of_host(host, duration_s))
@@ -232,7 +236,7 @@ class Workbench:
             address.busy = False
             own_s = self.delays.own_s(host.name)
             address.due = now + (self.delays.of_address(address) if own_s is None else own_s)
-            address.waiting.held(host.domain_key, now, duration_s)
+            address.waiting.held(host.domain_key, now, min(duration_s, awake_s))
             if address.waiting:
                 self._push(address.due, address)
         if host.visits or host.due - now <= FORGET_AFTER_S:
