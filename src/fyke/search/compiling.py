@@ -10,7 +10,7 @@ The searcher calls it for each index it answers from.
 - A word that no page has is left out if others remain, so that it changes nothing. Phrases are not.
 - Fillers, the words around what is asked ("how do I"), are left out if others remain, by the languages of the pages.
 - Three in five of the important words must be there, and of the parts of each (`2024-06-15`). A word in every fourth
-  page is not important if there are others.
+  page is not important if there are others; but one important word is enough where three in five of all words are.
 - A run of characters without blanks may be a sentence, as in Japanese. Two in five of its pairs of neighbours are
   enough, because half of them belong to two words.
 - Two neighbours may be there as one word ("data types").
@@ -149,8 +149,10 @@ class Compiler:
         important, others = self._sorted_out(self._telling(asked))
         parts = [(Engine.Must, query) for _, query in musts] + [(Engine.Should, query) for query in others]
         if important:
-            needed = ceil(NEEDED * len(important)) if few else 1
+            needed = ceil(NEEDED * len(important)) if few and not others else 1
             parts.append((Engine.Must, _some_of(important, needed)))
+            if few and others:
+                parts.append((Engine.Must, _enough(important, others)))
         if few:
             parts += [(Engine.Should, query) for query in self._near([clause for clause, _ in asked])]
         parts += [(Engine.MustNot, query) for _, query in nots]
@@ -321,6 +323,12 @@ def _best_of(queries: list[tantivy.Query]) -> tantivy.Query | None:
 
 def _any_of(queries: list[tantivy.Query]) -> tantivy.Query | None:
     return _some_of(queries, 1) if queries else None
+
+
+def _enough(important: list[tantivy.Query], others: list[tantivy.Query]) -> tantivy.Query:
+    """Return a query, without a score, for pages that have enough of the important words, or of all words."""
+    each = important, important + others
+    return tantivy.Query.const_score_query(_some_of([_some_of(q, ceil(NEEDED * len(q))) for q in each], 1), 0.0)
 
 
 def _some_of(queries: list[tantivy.Query], least: int) -> tantivy.Query:
