@@ -62,9 +62,17 @@ def test_a_word_that_no_page_has_is_named(folder: Path) -> None:
 
 
 def test_nothing_found(folder: Path) -> None:
-    done = fyke("search", str(folder), "plumz")
-    assert (done.returncode, done.stdout) == (1, "Nothing found\nDid you mean: plum\n")
+    done = fyke("search", str(folder), "+plumz")
+    assert (done.returncode, done.stdout) == (1, "Nothing found\nNo page has plumz\nDid you mean: +plum\n")
     assert fyke("search", str(folder), "--json", "qqqq").returncode == 1
+
+
+def test_what_is_misspelt_is_answered_as_it_was_meant(folder: Path) -> None:
+    done = fyke("search", str(folder), "plumz")
+    assert done.returncode == 0 and done.stdout.startswith("Plum")
+    assert done.stdout.endswith("\nNo page has plumz\nThese are for: plum\n")
+    told = json.loads(fyke("search", str(folder), "--json", "plumz").stdout)
+    assert (told["unknown"], told["suggestion"], told["is_respelt"]) == (["plumz"], "plum", True)
 
 
 def test_mistakes(tmp_path: Path) -> None:

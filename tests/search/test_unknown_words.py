@@ -4,7 +4,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fyke.search.compiling import FEW_WORDS
@@ -115,3 +115,32 @@ def test_a_word_of_one_index_is_known_in_all(tmp_path: Path) -> None:
 def test_a_misspelt_word_is_left_out_and_respelt(searcher: Searcher) -> None:
     results = searcher.search("harvezt basket")
     assert (results.total, results.unknown, results.suggestion) == (PAGES, ("harvezt",), "harvest basket")
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    right=st.lists(st.sampled_from([word for word in WORDS if len(word) > 5]), min_size=1, max_size=3, unique=True),
+    which=st.integers(0, 2),
+    at=st.integers(1, 4),
+    edit=st.sampled_from(["swap", "drop", "double", "other"]),
+)
+def test_a_word_that_no_page_has_is_read_as_one_that_is_spelt_alike(
+    searcher: Searcher, right: list[str], which: int, at: int, edit: str
+) -> None:
+    """The answer is that of the better spelling, and says so."""
+    word = right[which % len(right)]
+    typed = (
+        word[:at]
+        + {
+            "swap": word[at + 1] + word[at] + word[at + 2 :],
+            "drop": word[at + 1 :],
+            "double": word[at] + word[at:],
+            "other": "q" + word[at + 1 :],
+        }[edit]
+    )
+    assume(not searcher.search(typed, limit=0).total or searcher.search(typed, limit=0).is_respelt)
+    results = searcher.search(" ".join(typed if one == word else one for one in right), limit=PAGES)
+    meant = searcher.search(" ".join(right), limit=PAGES)
+    assert meant.unknown == () and not meant.is_respelt
+    assert results.is_respelt and results.suggestion == " ".join(right) and results.unknown == (typed,)
+    assert (results.total, results.hits) == (meant.total, meant.hits)

@@ -102,9 +102,11 @@ def test_groups_and_filters(plums: Path) -> None:
 
 def test_suggestion_keeps_filters(plums: Path) -> None:
     with client(plums) as ask:
-        page = ask.get("/", params={"q": "plumz", "lang": "en"}).text
-        link = re.search(r'Did you mean <a href="([^"]+)"', page)
-        assert link is not None and link[1].replace("&amp;", "&") == "/?q=plum&lang=en"
+        for query, begin, better in (("+plumz", "Did you mean", "%2Bplum"), ("plumz", "These are for", "plum")):
+            page = ask.get("/", params={"q": query, "lang": "en"}).text
+            link = re.search(rf'{begin} <a href="([^"]+)"', page)
+            assert link is not None and link[1].replace("&amp;", "&") == f"/?q={better}&lang=en"
+            assert ('<li class="hit">' in page) == (query == "plumz")
 
 
 def test_a_word_that_no_page_has_is_named(plums: Path) -> None:

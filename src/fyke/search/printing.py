@@ -25,7 +25,8 @@ def show(results: Results, console: Console) -> None:
     if results.unsaid:
         _line(console, f"No page has {clean(', '.join(results.unsaid))}", "")
     if results.suggestion:
-        _line(console, f"Did you mean: {clean(results.suggestion)}", "bold")
+        begin = "These are for" if results.is_respelt else "Did you mean"
+        _line(console, f"{begin}: {clean(results.suggestion)}", "bold")
 
 
 def _show_hit(hit: Hit, console: Console) -> None:

@@ -40,12 +40,13 @@ class Results:
     hits: tuple[Hit, ...]
     unknown: tuple[str, ...]
     suggestion: str | None  # a better spelling of the query, if one finds more
+    is_respelt: bool  # the hits are for the suggestion, because no page has what was typed
     took_ms: float
 
     @property
     def unsaid(self) -> tuple[str, ...]:
-        """The unknown words, unless they are all that was asked: then nothing was found, which says as much."""
-        return () if self.unknown == (self.query.strip(),) else self.unknown
+        """The unknown words, unless they are all that was asked and nothing was found, which says as much."""
+        return () if self.unknown == (self.query.strip(),) and not self.is_respelt else self.unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,13 @@
             print(link.url, "calls it", link.words)
 
 If the pages are of several sites (hosts), an answer lists at most two of each and says how many more there are; a query
-with `site:` lists them all. Of pages that say nearly the same, it lists the best; `near:` lists all like a page.
+with `site:` lists them all. Of pages that say nearly the same, it lists the best; `near:` lists all like a page. If no
+page has a word, but several have one that is spelt alike, the answer is for that one, and says so.
 
 Invariant: an answer is of one state of each index. Several threads may call it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import log
 from pathlib import Path
@@ -31,7 +32,7 @@ from fyke.core.errors import FykeError
 from fyke.core.urls import canonical, key_of
 from fyke.search.answering import Answer
 from fyke.search.compiling import Compiler, Statistics
-from fyke.search.grammar import SearchQuery, Words, parse
+from fyke.search.grammar import Clause, SearchQuery, Words, parse
 from fyke.search.inlinks import inlinks
 from fyke.search.live_index import Shard, View
 from fyke.search.repeated import shown
@@ -101,14 +102,23 @@ class Searcher(Closing):
         views = self._views()
         statistics = Statistics([view.engine for view in views], self._analysis)
         asked = parse(query)
-        question, unknown, compiled = self._compiled(views, statistics, asked)
+        question, unmet, compiled = self._compiled(views, statistics, asked)
+        misspelt = [words for clause in unmet if clause.may_miss for words in _words_of(clause)]
+        suggestion = self._respelt(views, statistics, misspelt, query)
+        is_respelt = suggestion is not None
+        if suggestion is not None:
+            question, _, compiled = self._compiled(views, statistics, parse(suggestion))
         grouped = not (question.names_sites or question.names_clusters)
         answer = Answer(views, compiled, grouped=grouped, whole_clusters=question.names_clusters)
         highlight = Highlighter(self._analysis, self._weights(question, statistics))
         hits = tuple(answer.hits(max(0, offset), max(0, limit), highlight, lambda found: False))
+        unknown = [words for clause in unmet for words in _words_of(clause)]
         enough = 0 if unknown else answer.total
-        suggestion = self._suggestion(views, statistics, asked, enough) if enough < FEW else None
-        return Results(query, answer.total, hits, unknown, suggestion, round((perf_counter() - begun) * 1e3, 3))
+        if not is_respelt and enough < FEW:
+            suggestion = self._suggestion(views, statistics, asked, enough)
+        named = tuple(words.typed for words in sorted(unknown, key=lambda words: words.begin))
+        took_ms = round((perf_counter() - begun) * 1e3, 3)
+        return Results(query, answer.total, hits, named, suggestion, is_respelt, took_ms)
 
     def _similar(self, key: int, limit: int) -> tuple[Hit, ...]:
         views = self._views()
@@ -133,16 +143,15 @@ class Searcher(Closing):
 
     def _compiled(
         self, views: list[View], statistics: Statistics, asked: SearchQuery
-    ) -> tuple[SearchQuery, tuple[str, ...], list[tantivy.Query]]:
-        """Return `asked` without words that no page has, if others remain; what no page has; a query of each index."""
+    ) -> tuple[SearchQuery, set[Clause], list[tantivy.Query]]:
+        """Return `asked` without words that no page has, if others remain; what no page meets; a query of each
+        index."""
         compilers = [Compiler(view.schema, self._analysis, statistics, number) for number, view in enumerate(views)]
         unmet = set(asked.clauses).intersection(*(compiler.unmet(asked) for compiler in compilers))
         known = asked.without(clause for clause in unmet if clause.may_miss)
         asks = [words for words in known.words() if not words.where and not statistics.is_filler(words)]
         question = known if asks else asked
-        unknown = [part for clause in unmet for part in clause.parts if isinstance(part, Words)]
-        named = tuple(words.typed for words in sorted(unknown, key=lambda words: words.begin))
-        return question, named, [compiler.compile(question) for compiler in compilers]
+        return question, unmet, [compiler.compile(question) for compiler in compilers]
 
     def _weights(self, question: SearchQuery, statistics: Statistics) -> dict[str, float]:
         """Return the words to be marked, each with its rarity. If some are rare, common ones are left out."""
@@ -154,25 +163,29 @@ class Searcher(Closing):
 
     def _suggestion(self, views: list[View], statistics: Statistics, question: SearchQuery, total: int) -> str | None:
         """Return the query with its rare words spelt better, if that finds more than `total`."""
-        text = question.text
-        for words in sorted(question.words(), key=lambda words: -words.begin):
-            text = self._respelt(views, statistics, words, text)
-        if text == question.text:
+        text = self._respelt(views, statistics, question.words(), question.text)
+        if text is None:
             return None
         better = parse(text)
         answer = Answer(views, self._compiled(views, statistics, better)[2], grouped=False)
         return text if answer.count() > total else None
 
-    def _respelt(self, views: list[View], statistics: Statistics, words: Words, text: str) -> str:
-        """Return `text`, the query, with those of `words` respelt that few pages have."""
-        for word in words.text.split():
-            terms = self._analysis.words(word)
-            if len(terms) == 1 and statistics.frequency("text", terms[0]) < FEW:
-                better = better_word(terms[0], [view.engine for view in views])
-                end = words.begin + len(words.text)
-                if better:
-                    text = text[: words.begin] + text[words.begin : end].replace(word, better) + text[end:]
-        return text
+    def _respelt(self, views: list[View], statistics: Statistics, all_words: Iterable[Words], query: str) -> str | None:
+        """Return `query` with those of its words respelt that few pages have; None if nothing is like them."""
+        text = query
+        for words in sorted(all_words, key=lambda words: -words.begin):
+            for word in words.text.split():
+                terms = self._analysis.words(word)
+                if len(terms) == 1 and statistics.frequency("text", terms[0]) < FEW:
+                    better = better_word(terms[0], [view.engine for view in views])
+                    end = words.begin + len(words.text)
+                    if better:
+                        text = text[: words.begin] + text[words.begin : end].replace(word, better) + text[end:]
+        return text if text != query else None
+
+
+def _words_of(clause: Clause) -> list[Words]:
+    return [part for part in clause.parts if isinstance(part, Words)]
 
 
 def _like(view: View, page: tantivy.Document) -> tantivy.Query:
