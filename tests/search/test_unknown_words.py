@@ -144,3 +144,17 @@ def test_a_word_that_no_page_has_is_read_as_one_that_is_spelt_alike(
     assert meant.unknown == () and not meant.is_respelt
     assert results.is_respelt and results.suggestion == " ".join(right) and results.unknown == (typed,)
     assert (results.total, results.hits) == (meant.total, meant.hits)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    pair=st.sampled_from([("harvest", "basket"), *(("some", word) for word in WORDS), *((w, "and") for w in WORDS)]),
+    other=st.sampled_from(["", *WORDS[:4]]),
+)
+def test_neighbours_typed_as_one_word_are_read_as_two(searcher: Searcher, pair: tuple[str, str], other: str) -> None:
+    joined = "".join(pair)
+    meant = f"{' '.join(pair)} {other}".strip()
+    assume(searcher.search(f'"{" ".join(pair)}"', limit=0).total)  # somebody says so
+    results, expected = searcher.search(f"{joined} {other}".strip(), limit=PAGES), searcher.search(meant, limit=PAGES)
+    assert (results.unknown, results.suggestion, results.is_respelt) == ((joined,), meant, True)
+    assert (results.total, results.hits) == (expected.total, expected.hits)

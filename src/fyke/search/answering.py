@@ -71,7 +71,7 @@ class Answer:
     def count(self) -> int:
         """Count pages that match; one in several indexes counts in each."""
         results = [view.engine.search(query, 1) for view, query in zip(self._views, self._compiled, strict=True)]
-        return sum(map(_count, results))
+        return sum(map(count_of, results))
 
     def _listed(self, wanted: int, skip: Callable[[Ranked], bool]) -> list[Ranked]:
         """Return the first `wanted` pages, one of a cluster of near-duplicates and at most `PER_SITE` of a site."""
@@ -90,7 +90,7 @@ class Answer:
         for number, (view, query) in enumerate(zip(self._views, self._compiled, strict=True)):
             result = view.engine.search(query, window, weight_by_field="weight")
             found += _found(view, number, result.hits)
-            total = _count(result)
+            total = count_of(result)
             self.total += total
             exhausted = exhausted and total <= window
         found.sort(key=_order)
@@ -142,7 +142,7 @@ class Answer:
         count = -1  # without itself
         order: dict[str, tuple[float, int]] = {}
         for view, result in self._matching("near", found.near, MOST_LIKE_IT + 1):
-            count += _count(result)
+            count += count_of(result)
             for score, address in result.hits:
                 page = view.engine.doc(address)
                 if (key := _first(page, "key")) != found.key:
@@ -151,7 +151,7 @@ class Answer:
 
     def _more_from_site(self, found: Ranked) -> int:
         """Count pages of the host that match beyond those listed."""
-        return max(0, sum(_count(result) for _, result in self._matching("host", found.host, 1)) - PER_SITE)
+        return max(0, sum(count_of(result) for _, result in self._matching("host", found.host, 1)) - PER_SITE)
 
     def _matching(self, field: str, value: int, most: int) -> Iterator[tuple[View, tantivy.SearchResult]]:
         """Yield of each index the best pages, at most so many, that match and have `value` in `field`."""
@@ -199,7 +199,8 @@ def _found(view: View, number: int, hits: Sequence[tuple[Any, tantivy.DocAddress
         yield Ranked(float(score), key, host, fingerprint, near, number, address)
 
 
-def _count(result: tantivy.SearchResult) -> int:
+def count_of(result: tantivy.SearchResult) -> int:
+    """Return how many pages a search found."""
     return int(getattr(result, "count", 0) or 0)  # the stub lacks it
 
 

@@ -37,9 +37,9 @@ from fyke.search.inlinks import inlinks
 from fyke.search.live_index import Shard, View
 from fyke.search.repeated import shown
 from fyke.search.results import Hit, InLink, Results
-from fyke.search.schema import Analysis, is_panic, prepared
+from fyke.search.schema import Analysis, is_panic, prepared, schema
 from fyke.search.snippets import Highlighter
-from fyke.search.spelling import better_word
+from fyke.search.spelling import better_spelling
 
 FEW = 3  # with fewer found, a better spelling is looked for
 SIMILAR_TEXT_CHARS = 20_000
@@ -177,7 +177,7 @@ class Searcher(Closing):
             for word in words.text.split():
                 terms = self._analysis.words(word)
                 if len(terms) == 1 and statistics.frequency("text", terms[0]) < FEW:
-                    better = better_word(terms[0], [view.engine for view in views])
+                    better = better_spelling(terms[0], [view.engine for view in views], schema())
                     end = words.begin + len(words.text)
                     if better:
                         text = text[: words.begin] + text[words.begin : end].replace(word, better) + text[end:]

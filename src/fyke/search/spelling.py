@@ -2,20 +2,44 @@
 
 The searcher calls it when little was found. Candidates are the frequent words that begin with the first letter, or with
 the second in case the first is wrong. The best is near (an edit distance of two at most) and frequent; one edit weighs
-as much as a word twenty times as frequent. Invariant: a suggestion is a word of the index.
+as much as a word twenty times as frequent. Two words that were typed as one, and stand side by side in the pages, come
+before a word that is two edits away. Invariant: a suggestion is a word of the index, or two neighbours in it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import log
 
 import tantivy
 
+from fyke.search.answering import count_of
+
 EDIT_COST = log(20)
 MAX_DISTANCE = 2
+LEAST_PART = 2  # letters of each of two words that were typed as one
 LONG_WORD = 6  # in a shorter one, two wrong letters make another word
 LEAST_PAGES = 2
 TERMS = 20_000  # of a letter, the most frequent
 TIMES_AS_FREQUENT = 3  # a suggestion must be, at least
+
+
+def better_spelling(word: str, searchers: Sequence[tantivy.Searcher], schema: tantivy.Schema) -> str | None:
+    """Return what `word` may have been meant to be: a word, or two with a blank; None if there is nothing like it."""
+    better = better_word(word, searchers)
+    if better is not None and distance(word, better, 1) == 1:
+        return better
+    return two_words(word, searchers, schema) or better
+
+
+def two_words(word: str, searchers: Sequence[tantivy.Searcher], schema: tantivy.Schema) -> str | None:
+    """Return the two words, with a blank, of which `word` is made and that stand side by side in most pages; None if
+    they do so in none."""
+    most, found = 0, None
+    for at in range(LEAST_PART, len(word) - LEAST_PART + 1):
+        query = tantivy.Query.phrase_query(schema, "text", [word[:at], word[at:]])
+        count = sum(count_of(searcher.search(query, 1)) for searcher in searchers)
+        if count > most:
+            most, found = count, f"{word[:at]} {word[at:]}"
+    return found
 
 
 def better_word(word: str, searchers: Iterable[tantivy.Searcher]) -> str | None:
