@@ -117,6 +117,16 @@ def test_no_cell_is_a_formula_whatever_separates_cells(table: Path, separator: s
     assert len(cells) > 48 and not [cell for cell in text if re.match(f"[\u200b\xad]*[{re.escape(SIGNS)}]", cell)]
 
 
+def test_no_cell_has_a_control_character(tmp_path: Path) -> None:
+    """Neither those of ASCII nor those of eight bits, which some terminals obey as well."""
+    made = Archive(tmp_path / "crawl")
+    for code in (*range(1, 32), *range(127, 160)):
+        made.visit(f"http://a.example/{code}", Answer(f"<title>a{chr(code)}b</title><p>{code}</p>{BODY}"))
+    made.close()
+    text = exported(made.folder, "csv", tmp_path / "x.csv").read_text(encoding="utf-8")
+    assert text.count("\n") == 65 and not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
+
+
 @given(st.text(max_size=300), st.text(alphabet="abc.-[]:0123_", max_size=30))
 def test_names_of_any_url(path: str, host: str) -> None:
     url = canonical(f"http://{host or 'x'}/{path}") or canonical(f"http://x.example/{path}")

@@ -42,7 +42,7 @@ _UNSEEN = re.sub(r"\\[uU]0*([0-9a-f]+)", r"\\x{\1}", HIDDEN)
 _SIGN = r"=+\-@＝＋－＠"
 _FORMULA = rf"^([\x{{ad}}{_UNSEEN}]*[{_SIGN}\t\r])"
 _FORMULA_WITHIN = rf'([;\t\r\n]"*)([\x{{ad}}{_UNSEEN}]*[{_SIGN}])'
-_CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f]"
+_CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 
 
 class _TextExport(ABC):
