@@ -90,6 +90,43 @@ def test_lines_and_cells(hostile: Path, tmp_path: Path) -> None:
     assert sum(title.startswith("'") for title in titles) == 7, "the last is one by itself"
 
 
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The table of pages whose URLs and titles begin a formula behind what may separate cells."""
+    folder = tmp_path_factory.mktemp("table")
+    made = Archive(folder / "crawl")
+    starts = (f"{quote}{unseen}{sign}" for quote in ("", '"', '""') for unseen in ("", "\u200b\xad") for sign in SIGNS)
+    for number, start in enumerate(starts):
+        formula = f"{start}cmd|' /C calc'!A0"
+        url = canonical(f"http://a.example/{number};{start}1;")
+        assert url
+        made.visit(url, Answer(f"<title>x;{formula};;{formula};\t{formula}</title><p>{BODY}</p>"))
+    made.close()
+    return exported(made.folder, "csv", folder / "x.csv")
+
+
+SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_no_cell_is_a_formula_whatever_separates_cells(table: Path, separator: str) -> None:
+    """A spreadsheet may take semicolons for separators, even if the file has commas."""
+    with table.open(newline="", encoding="utf-8") as file:
+        cells = [cell for row in csv.reader(file, delimiter=separator) for cell in row]
+    text = [cell for cell in cells if not re.fullmatch(r"-?[\d.]+", cell)]
+    assert len(cells) > 48 and not [cell for cell in text if re.match(f"[\u200b\xad]*[{re.escape(SIGNS)}]", cell)]
+
+
+def test_no_cell_has_a_control_character(tmp_path: Path) -> None:
+    """Neither those of ASCII nor those of eight bits, which some terminals obey as well."""
+    made = Archive(tmp_path / "crawl")
+    for code in (*range(1, 32), *range(127, 160)):
+        made.visit(f"http://a.example/{code}", Answer(f"<title>a{chr(code)}b</title><p>{code}</p>{BODY}"))
+    made.close()
+    text = exported(made.folder, "csv", tmp_path / "x.csv").read_text(encoding="utf-8")
+    assert text.count("\n") == 65 and not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", text)
+
+
 @given(st.text(max_size=300), st.text(alphabet="abc.-[]:0123_", max_size=30))
 def test_names_of_any_url(path: str, host: str) -> None:
     url = canonical(f"http://{host or 'x'}/{path}") or canonical(f"http://x.example/{path}")

@@ -205,8 +205,9 @@ def export(
     With --changes there is a line for each page that is new, changed or gone since DATE, and says which. New and
     changed pages come as they are now. A page is gone after a 404 or 410 at two visits in a row, or if it now
     redirects, is empty, or says noindex. In jsonl, changes are those of what jsonl holds without --changes: a copy is
-    new when the page before it goes, and a page is gone when it becomes a copy. In csv an apostrophe precedes a cell
-    that a spreadsheet would take for a formula.
+    new when the page before it goes, and a page is gone when it becomes a copy. In csv an apostrophe precedes what
+    a spreadsheet would take for a formula: at the begin of a cell, and behind a semicolon or tab in it, which separates
+    cells in some countries. The other formats have URLs and titles as they are.
 
     If it is killed, the same command goes on. PATH appears when all of it is written.
 

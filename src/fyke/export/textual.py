@@ -3,7 +3,8 @@
 Made by `fyke.export.job`. A part is `PART_ROWS` rows of the pages table; parts follow each other in one file. Of a part
 with long texts, `TOGETHER_BYTES` are in memory.
 Invariant: a line of JSON is one object, whatever the page; a cell of CSV never begins as a formula would, so a
-spreadsheet shows a stranger's text and does not run it.
+spreadsheet shows a stranger's text and does not run it. This also holds where a spreadsheet takes semicolons or tabs
+for separators, as in countries that write commas in numbers: there a semicolon in a title begins a cell.
 """
 
 import io
@@ -38,8 +39,10 @@ _FACTS = ("host", "domain", "depth", "media_type", "content_bytes", "digest", "d
 _COLUMNS = [*COLUMNS, "key", "fingerprint", *_FACTS]
 # A sign that begins a formula, also in full width, after invisible characters.
 _UNSEEN = re.sub(r"\\[uU]0*([0-9a-f]+)", r"\\x{\1}", HIDDEN)
-_FORMULA = rf"^([\x{{ad}}{_UNSEEN}]*[=+\-@＝＋－＠\t\r])"
-_CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f]"
+_SIGN = r"=+\-@＝＋－＠"
+_FORMULA = rf"^([\x{{ad}}{_UNSEEN}]*[{_SIGN}\t\r])"
+_FORMULA_WITHIN = rf'([;\t\r\n]"*)([\x{{ad}}{_UNSEEN}]*[{_SIGN}])'
+_CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 
 
 class _TextExport(ABC):
@@ -185,4 +188,6 @@ def _cell(column: pa.Array) -> pa.Array:
         column = column.cast(pa.string())
     if not pa.types.is_string(column.type):
         return column
-    return pc.replace_substring_regex(pc.replace_substring_regex(column, _CONTROL, ""), _FORMULA, r"'\1")
+    for found, instead in ((_CONTROL, ""), (_FORMULA, r"'\1"), (_FORMULA_WITHIN, r"\1'\2")):
+        column = pc.replace_substring_regex(column, found, instead)
+    return column
