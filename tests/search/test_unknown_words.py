@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fyke.search.compiling import FEW_WORDS
+from fyke.search.grammar import MAX_CLAUSES
 from fyke.search.searcher import Searcher
 from search.archives import archive, html, indexed, searched, urls
 from search.webs import WORDS
@@ -158,3 +159,10 @@ def test_neighbours_typed_as_one_word_are_read_as_two(searcher: Searcher, pair: 
     results, expected = searcher.search(f"{joined} {other}".strip(), limit=PAGES), searcher.search(meant, limit=PAGES)
     assert (results.unknown, results.suggestion, results.is_respelt) == ((joined,), meant, True)
     assert (results.total, results.hits) == (expected.total, expected.hits)
+
+
+@pytest.mark.parametrize("words", [MAX_CLAUSES // 2, MAX_CLAUSES // 2 + 1, MAX_CLAUSES])
+def test_a_query_that_would_have_too_many_words_is_answered_as_typed(searcher: Searcher, words: int) -> None:
+    results = searcher.search(" ".join(["harvestbasket"] * words))
+    assert results.is_respelt == (2 * words <= MAX_CLAUSES)
+    assert results.total == (PAGES if results.is_respelt else 0)

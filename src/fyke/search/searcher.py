@@ -20,7 +20,7 @@ Invariant: an answer is of one state of each index. Several threads may call it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import log
 from pathlib import Path
 from time import perf_counter
@@ -28,7 +28,7 @@ from time import perf_counter
 import tantivy
 
 from fyke.core.closing import Closing
-from fyke.core.errors import FykeError
+from fyke.core.errors import BadQuery, FykeError
 from fyke.core.urls import canonical, key_of
 from fyke.search.answering import Answer
 from fyke.search.compiling import Compiler, Statistics
@@ -104,21 +104,20 @@ class Searcher(Closing):
         asked = parse(query)
         question, unmet, compiled = self._compiled(views, statistics, asked)
         misspelt = [words for clause in unmet if clause.may_miss for words in _words_of(clause)]
-        suggestion = self._respelt(views, statistics, misspelt, query)
-        is_respelt = suggestion is not None
-        if suggestion is not None:
-            question, _, compiled = self._compiled(views, statistics, parse(suggestion))
+        better = self._respelt(views, statistics, misspelt, query)
+        if better is not None:
+            question, _, compiled = self._compiled(views, statistics, better)
         grouped = not (question.names_sites or question.names_clusters)
         answer = Answer(views, compiled, grouped=grouped, whole_clusters=question.names_clusters)
         highlight = Highlighter(self._analysis, self._weights(question, statistics))
         hits = tuple(answer.hits(max(0, offset), max(0, limit), highlight, lambda found: False))
         unknown = [words for clause in unmet for words in _words_of(clause)]
         enough = 0 if unknown else answer.total
-        if not is_respelt and enough < FEW:
-            suggestion = self._suggestion(views, statistics, asked, enough)
+        suggested = self._suggestion(views, statistics, asked, enough) if better is None and enough < FEW else better
+        suggestion = None if suggested is None else suggested.text
         named = tuple(words.typed for words in sorted(unknown, key=lambda words: words.begin))
         took_ms = round((perf_counter() - begun) * 1e3, 3)
-        return Results(query, answer.total, hits, named, suggestion, is_respelt, took_ms)
+        return Results(query, answer.total, hits, named, suggestion, better is not None, took_ms)
 
     def _similar(self, key: int, limit: int) -> tuple[Hit, ...]:
         views = self._views()
@@ -161,17 +160,21 @@ class Searcher(Closing):
         found = {term: statistics.frequency("text", term) for term in terms}
         return {term: log(1 + statistics.pages / (1 + count)) for term, count in found.items()}
 
-    def _suggestion(self, views: list[View], statistics: Statistics, question: SearchQuery, total: int) -> str | None:
+    def _suggestion(
+        self, views: list[View], statistics: Statistics, question: SearchQuery, total: int
+    ) -> SearchQuery | None:
         """Return the query with its rare words spelt better, if that finds more than `total`."""
-        text = self._respelt(views, statistics, question.words(), question.text)
-        if text is None:
+        better = self._respelt(views, statistics, question.words(), question.text)
+        if better is None:
             return None
-        better = parse(text)
         answer = Answer(views, self._compiled(views, statistics, better)[2], grouped=False)
-        return text if answer.count() > total else None
+        return better if answer.count() > total else None
 
-    def _respelt(self, views: list[View], statistics: Statistics, all_words: Iterable[Words], query: str) -> str | None:
-        """Return `query` with those of its words respelt that few pages have; None if nothing is like them."""
+    def _respelt(
+        self, views: list[View], statistics: Statistics, all_words: Iterable[Words], query: str
+    ) -> SearchQuery | None:
+        """Return `query` with those of its words respelt that few pages have; None if nothing is like them, or there
+        would be too many words."""
         text = query
         for words in sorted(all_words, key=lambda words: -words.begin):
             for word in words.text.split():
@@ -181,7 +184,9 @@ class Searcher(Closing):
                     end = words.begin + len(words.text)
                     if better:
                         text = text[: words.begin] + text[words.begin : end].replace(word, better) + text[end:]
-        return text if text != query else None
+        with suppress(BadQuery):
+            return parse(text) if text != query else None
+        return None
 
 
 def _words_of(clause: Clause) -> list[Words]:
