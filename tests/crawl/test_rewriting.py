@@ -481,9 +481,21 @@ def test_a_site_too_small_for_rules_says_so(tmp_path: Path) -> None:
     done = fyke("rewrite", str(tmp_path / "c"))
     first, second = done.stdout.splitlines()
     assert done.returncode == 0 and first.startswith(f"{tmp_path / 'c'}: 0 rules in ")
-    assert second.startswith("Left out, because too few pages were fetched that say so (10 or more are needed): drop-")
+    assert second.startswith("Left out, because too few pages were fetched that say so (10 to 20 are needed): drop-")
     found = json.loads(fyke("rewrite", str(tmp_path / "c"), "--json").stdout)
     assert not found["rules"] and all(0 < rule["support"] < 20 for rule in found["short_of_support"])
+
+
+def test_a_site_whose_pages_change_at_every_request_is_named(tmp_path: Path) -> None:
+    site = replace(SHOP, noise=("clock",), missing=0, aliases=())
+    with dust_web(site) as web:
+        assert crawl(tmp_path / "c", run_settings(tmp_path, web, checkpoint_s=10.0), web.seed).status == 0
+    *_, told = fyke("rewrite", str(tmp_path / "c")).stdout.splitlines()
+    found = json.loads(fyke("rewrite", str(tmp_path / "c"), "--json").stdout)
+    (restless,) = found["restless"]
+    first, second = restless["example"]
+    assert told.startswith(f"{restless['pages']} pages may say something else at every request")
+    assert told.endswith(f"look at {first} and {second}") and first != second and not found["rules"]
 
 
 def test_rules_that_are_not_there_are_one_line(tmp_path: Path) -> None:

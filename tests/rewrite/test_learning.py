@@ -235,7 +235,10 @@ def test_pages_that_change_at_every_request_are_named_if_they_hide_rules(
     pages += [
         said(f"l{n}", ref, 20_000 + 10 * n + ref, words_of(f"l{n}x{ref}")) for n in range(lists) for ref in range(urls)
     ]
-    named = list(restless_pages(pages, rules_of_site("a.test", pages)))
-    paths = {url.partition("?")[0] for pair in named for url in pair}
-    expected = {f"http://a.test/r{n}" for n in range(restless)} if restless >= LEAST_SUPPORT else set()
-    assert paths == expected and all(first != second for first, second in named)
+    found = restless_pages(pages, rules_of_site("a.test", pages))
+    if restless < LEAST_SUPPORT:
+        assert found is None
+    else:
+        assert found is not None and found.pages == restless
+        (path, first), (same, second) = (url.split("?") for url in found.example)
+        assert path == same and path.startswith("http://a.test/r") and first != second

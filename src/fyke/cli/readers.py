@@ -65,7 +65,7 @@ def rewrite(directory: Folder, as_json: AsJson = False) -> None:
     if as_json:
         found = {"rules": rules, "short_of_support": short}
         told = {of: [rule.model_dump(mode="json", exclude_defaults=True) for rule in found[of]] for of in found}
-        print_json({**told, "restless": restless})
+        print_json({**told, "restless": [site._asdict() for site in restless]})
         return
     for rule in rules:
         say(f"{rule.name}: {rule.support:,} contents, {rule.contradictions:,} contradictions")
@@ -73,12 +73,11 @@ def rewrite(directory: Folder, as_json: AsJson = False) -> None:
     if short:
         each = ", ".join(f"{rule.name} ({rule.support})" for rule in short[:SHORT_NAMED])
         more = f", and {len(short) - SHORT_NAMED:,} more" if len(short) > SHORT_NAMED else ""
-        say(f"Left out, because too few pages were fetched that say so (10 or more are needed): {each}{more}")
+        say(f"Left out, because too few pages were fetched that say so (10 to 20 are needed): {each}{more}")
     if restless:
-        say(
-            f"{rooms.quantities.counted(len(restless), 'page')} may say something else at every request, such as the"
-            f" time, so that no rule is learned from them: look at {restless[0][0]} and {restless[0][1]}"
-        )
+        count = rooms.quantities.counted(sum(site.pages for site in restless), "page")
+        look = " and ".join(restless[0].example)
+        say(f"{count} may say something else at every request, such as the time, and teach no rule: look at {look}")
 
 
 @app.command()
@@ -94,8 +93,9 @@ def search(
 
     Words, "phrases", +must, -not, this OR that, site:example.org/docs/, inurl:x, intitle:x, lang:en, after:2024-01-31,
     before:2025, near:URL. Quote the query for the shell. Three in five of the important words must be in a page, in its
-    title or address, or in links to it. A word that no page has is left out, and named. A page's date is the one
-    that it states, or its server, or else that of the fetch.
+    title or address, or in links to it. A word that no page has is named. It is read as a word of the
+    pages that is spelt alike, or as two neighbours in them, or else left out; +word is not.
+    A page's date is the one that it states, or its server, or else that of the fetch.
     If several pages say nearly the same, only the best is listed; near: with the address of one lists them all.
     If pages of several hosts are searched, two of each host are listed, whatever --limit says; site: lists them all.
     The first 200,000 characters of a page are searched.

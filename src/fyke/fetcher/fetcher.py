@@ -63,7 +63,7 @@ class Fetcher:
         )
         self._alarm: asyncio.TimerHandle | None = None
         self._pumps_soon = self._aborted = False
-        self._looked_ahead_at = self._look_ahead_at = 0.0
+        self._looked_ahead_at = 0.0
         self._looked_at = self._awake_since = self._clock.now()
         self.stood_still_s = 0.0  # in all
         self.in_flight = 0
@@ -200,7 +200,7 @@ class Fetcher:
         if self._aborted:
             return
         now = self._look_at_clock()
-        if now >= self._look_ahead_at and not (self.stopping or self.held):
+        if now >= self._looked_ahead_at + LOOK_AHEAD_S and not (self.stopping or self.held):
             self._look_ahead(now)
         self._rules.go_on(now)
         self._places.fit(self._rooms.room(len(self.bench)))
@@ -223,7 +223,7 @@ class Fetcher:
         """Have names looked up before they are needed, and give back visits that slow requests keep waiting."""
         for host, held_s in self._places.doubled(self._looked_ahead_at, now, self._awake_since):
             self._faults.put_off_slow(host, held_s, now)
-        self._looked_ahead_at, self._look_ahead_at = now, now + LOOK_AHEAD_S
+        self._looked_ahead_at = now
         self._hosts.look_ahead(now, self._config.fetch.connections)
 
     def _look_at_clock(self) -> float:

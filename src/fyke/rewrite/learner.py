@@ -43,13 +43,20 @@ from fyke.search.archived import ArchiveReader
 MOST_READ = 20_000  # pages of a site from the archive
 
 
+class RestlessPages(NamedTuple):
+    """The pages of a site whose text may change at every request: their number, and two URLs of one."""
+
+    pages: int
+    example: tuple[str, str]
+
+
 class LearnedRules(NamedTuple):
-    """Rules that hold; others that may hold, but too few pages say so, each with their number as its `support`; two
-    URLs each of pages whose text may change at every request."""
+    """Rules that hold; others that may hold, but too few pages say so, each with their number as its `support`; sites
+    with pages from which nothing is learned."""
 
     rules: list[Rule]
     short: list[Rule]
-    restless: list[tuple[str, str]]
+    restless: list[RestlessPages]
 
 
 def learn(folder: Path, progress: Tell) -> LearnedRules:
@@ -60,7 +67,7 @@ def learn(folder: Path, progress: Tell) -> LearnedRules:
     CrawlDirectory(folder).config()
     rules: list[Rule] = []
     short: list[Rule] = []
-    restless: list[tuple[str, str]] = []
+    restless: list[RestlessPages] = []
     with ArchiveReader(folder) as reader:
         for number, (name, pages) in enumerate(sites(folder), 1):
             progress(f"site {number:,}: {name}", 0, 0)
@@ -68,7 +75,7 @@ def learn(folder: Path, progress: Tell) -> LearnedRules:
             found = rules_of_site(name, contents)
             rules += found
             short += short_of_site(contents, found)
-            restless += restless_pages(contents, found)
+            restless += filter(None, [restless_pages(contents, found)])
         rules.sort(key=lambda rule: main_name(rule.host))
         progress("copies of hosts", 0, 0)
         rules += mirrors(lambda: places(folder), lambda page: _said_by(page, reader), partial(by_standing, folder))
@@ -144,9 +151,9 @@ def short_of_site(pages: Sequence[Content], rules: Sequence[Rule]) -> Iterator[R
         yield from short_of_support(likely, rules, some)
 
 
-def restless_pages(pages: Sequence[Content], rules: Sequence[Rule]) -> Iterator[tuple[str, str]]:
-    """Yield two URLs of each path of a site whose URLs, as `rules` leave them, say much the same, but never the same;
-    nothing if there are fewer than `LEAST_SUPPORT` such paths."""
+def restless_pages(pages: Sequence[Content], rules: Sequence[Rule]) -> RestlessPages | None:
+    """Return what is known of the paths of a site whose URLs, as `rules` leave them, say much the same, but never the
+    same; None if there are fewer than `LEAST_SUPPORT` such paths."""
     rewriter = Rewriter(rules)
     at: dict[str, dict[str, Content]] = defaultdict(dict)
     for page in _without_header(pages, rules):
@@ -157,8 +164,7 @@ def restless_pages(pages: Sequence[Content], rules: Sequence[Rule]) -> Iterator[
         outlines = [page.outline for page in some if page.outline is not None]
         if len({page.content for page in some}) == len(some) > 1 and different(outlines) == 1:
             found.append((some[0].url, some[1].url))
-    if len(found) >= LEAST_SUPPORT:
-        yield from found
+    return RestlessPages(len(found), found[0]) if len(found) >= LEAST_SUPPORT else None
 
 
 def _main_host(name: str, pages: Mapping[str, int]) -> str:

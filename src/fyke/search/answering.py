@@ -117,8 +117,10 @@ class Answer:
     def _original(self, found: Ranked) -> Ranked:
         """Return what stands for `found` among the pages of its cluster: the best whose address names no other language
         than that of its text, and of that page the plain address, without a query."""
+        if not found.near:
+            return found
         url, untranslated = self._told(found)
-        if not found.near or not (untranslated or _plain(url) != url):
+        if not untranslated and _plain(url) == url:
             return found
         others: list[Ranked] = []
         for number, (view, result) in enumerate(self._matching("near", found.near, MOST_COPIES)):

@@ -7,7 +7,8 @@ The searcher calls it for each index it answers from.
   score counts in full and the others a quarter (`TIE`), so that a page with all words comes before one with a single
   word everywhere. A sum would let one word of the title outweigh the others. Repeating the title in the text, as BM25F
   does (Robertson and Zaragoza 2009, section 3.6), is lost in a long page.
-- A word that no page has is left out if others remain, so that it changes nothing. Phrases are not.
+- A word that no page has, and nothing is spelt like, is left out if others remain, so that it changes nothing. Phrases
+  are not.
 - Fillers, the words around what is asked ("how do I"), are left out if others remain, by the languages of the pages.
 - Three in five of the important words must be there, and of the parts of each (`2024-06-15`). A word in every fourth
   page is not important if there are others; but one important word is enough where three in five of all words are.

@@ -113,7 +113,10 @@ class Searcher(Closing):
         hits = tuple(answer.hits(max(0, offset), max(0, limit), highlight, lambda found: False))
         unknown = [words for clause in unmet for words in _words_of(clause)]
         enough = 0 if unknown else answer.total
-        suggested = self._suggestion(views, statistics, asked, enough) if better is None and enough < FEW else better
+        suggested = better
+        if better is None and enough < FEW:
+            rest = [words for words in asked.words() if words not in misspelt]  # nothing is like the others
+            suggested = self._suggestion(views, statistics, rest, query, enough)
         suggestion = None if suggested is None else suggested.text
         named = tuple(words.typed for words in sorted(unknown, key=lambda words: words.begin))
         took_ms = round((perf_counter() - begun) * 1e3, 3)
@@ -161,22 +164,22 @@ class Searcher(Closing):
         return {term: log(1 + statistics.pages / (1 + count)) for term, count in found.items()}
 
     def _suggestion(
-        self, views: list[View], statistics: Statistics, question: SearchQuery, total: int
+        self, views: list[View], statistics: Statistics, some: Iterable[Words], query: str, total: int
     ) -> SearchQuery | None:
-        """Return the query with its rare words spelt better, if that finds more than `total`."""
-        better = self._respelt(views, statistics, question.words(), question.text)
+        """Return `query` with the rare ones of `some` of its words spelt better, if that finds more than `total`."""
+        better = self._respelt(views, statistics, some, query)
         if better is None:
             return None
         answer = Answer(views, self._compiled(views, statistics, better)[2], grouped=False)
         return better if answer.count() > total else None
 
     def _respelt(
-        self, views: list[View], statistics: Statistics, all_words: Iterable[Words], query: str
+        self, views: list[View], statistics: Statistics, some: Iterable[Words], query: str
     ) -> SearchQuery | None:
-        """Return `query` with those of its words respelt that few pages have; None if nothing is like them, or there
-        would be too many words."""
+        """Return `query` with those of `some` of its words respelt that few pages have; None if nothing is like them,
+        or there would be too many words."""
         text = query
-        for words in sorted(all_words, key=lambda words: -words.begin):
+        for words in sorted(some, key=lambda words: -words.begin):
             for word in words.text.split():
                 terms = self._analysis.words(word)
                 if len(terms) == 1 and statistics.frequency("text", terms[0]) < FEW:

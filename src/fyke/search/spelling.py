@@ -1,9 +1,10 @@
 """Did you mean? A better spelling, out of the words that the pages themselves use.
 
-The searcher calls it when little was found. Candidates are the frequent words that begin with the first letter, or with
-the second in case the first is wrong. The best is near (an edit distance of two at most) and frequent; one edit weighs
-as much as a word twenty times as frequent. Two words that were typed as one, and stand side by side in the pages, come
-before a word that is two edits away. Invariant: a suggestion is a word of the index, or two neighbours in it.
+The searcher calls it for words that no page has, and when little was found. Candidates are the frequent words that
+begin with the first letter, or with the second in case the first is wrong. The best is near (an edit distance of two at
+most) and frequent; one edit weighs as much as a word twenty times as frequent. Two words that were typed as one, and
+stand side by side in the pages, come before a word that is two edits away. Invariant: a suggestion is a word of the
+index, or two neighbours in it.
 """
 
 from collections.abc import Iterable, Sequence
