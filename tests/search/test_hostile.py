@@ -5,15 +5,16 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
 from fyke.core.outcomes import Outcome
+from fyke.core.pages import HTML_TYPES
 from fyke.core.visits import Exchange, visit_to
 from fyke.harvest import Parser
 from fyke.search.dates import date_of
-from fyke.search.extract import TITLE_CHARS, TextExtractor
+from fyke.search.extract import PLAIN_TYPES, TITLE_CHARS, TextExtractor
 from fyke.search.printing import clean, show
 from search.archives import Answer, archive, html, searched, urls
 
@@ -77,12 +78,24 @@ def test_the_terminal_is_not_steered(folder: Path) -> None:
     assert "\x1b" not in clean("\x1b[1m\x9b\u202e")
 
 
-@settings(max_examples=80, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=80,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(body=st.binary(max_size=300) | st.text(max_size=200).map(lambda text: f"<title>{text}</title>{text}".encode()))
+@example(b"\x1f\x8b\x08")
+@example(b"PK\x03\x04")
+@example(b"\x89PNG\r\n\x1a\n")
 def test_any_bytes_are_read(body: bytes) -> None:
+    """As text, unless they begin as files of another kind do."""
     exchange = Exchange(visit_to("http://a.example/"), Outcome.OK, 1e9, 0.1, status=200, head=HEAD)
-    found = TextExtractor().extract(Parser().parse(exchange, body))
-    assert found is not None
+    page = Parser().parse(exchange, body)
+    found = TextExtractor().extract(page)
+    assert (found is None) == (page.media_type not in HTML_TYPES | PLAIN_TYPES)
+    if found is None:
+        return
     for text in (found.title, found.headings, found.description, found.text):
         text.encode()
         assert clean(text).split() == text.split()
