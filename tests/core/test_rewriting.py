@@ -35,6 +35,8 @@ plain_rules = st.one_of(
     st.builds(Rule, shape=st.just(Shape.DROP_PARAMETER), host=hosts, key=st.sampled_from(["sid", "b"])),
     st.builds(Rule, shape=st.just(Shape.DROP_SEGMENT), host=hosts, place=st.integers(0, 2),
               prefix=st.sampled_from(["", "s-"]), length=st.sampled_from([(8, 9), (9, 20)])),
+    st.builds(Rule, shape=st.just(Shape.DROP_SEGMENT), host=hosts, place=st.integers(-3, 2),
+              key=st.sampled_from(["a", "print", "index.html"]), view=st.booleans()),
 )  # fmt: skip
 moves = (
     st.tuples(st.integers(0, 5), st.integers(0, 5))

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ from fyke.crawl.verdicts import FIRST_TRIALS
 from fyke.disk.store import Store
 from fyke.explain import why
 from fyke.frontier.filters import filters_for
-from fyke.lab.simweb.dust import NOTHING, Dust, Session
+from fyke.lab.simweb.dust import NOTHING, Dust, Session, View
 from fyke.lab.simweb.dust_server import DustWeb, dust_web
 from fyke.rewrite.learner import rules_of_site
 from fyke.rewrite.learning import Content
@@ -51,6 +52,10 @@ SMALL = Dust(
     seed=5, host="small.sim", aliases=("www.small.sim",), articles=30, folders=12, things=40, links_per_page=4,
     session=Session("query", "sid"), sessions=1, ignored=(("print", ("1",)), ("utm", ("a", "b"))), index="index.html",
     shuffled=True, missing=4,
+)  # fmt: skip
+PAPER = Dust(
+    seed=71, host="paper.sim", articles=90, folders=6, things=60, links_per_page=9, matter=("day", "part"), missing=4,
+    views=(View("first", "print"), View("last", "amp"), View("query", "plain")), ignored=(("utm", ("a", "b")),),
 )  # fmt: skip
 DECOY = Rule(shape=Shape.DROP_KEY, host=SMALL.host, key="part")
 
@@ -107,7 +112,8 @@ def step(shard: Shard[Rewriting, Walk], site: Dust) -> bool:
     walk.fetched[url] += 1
     visit, name = visit_to(url), page_of(site, url)
     outcome = Outcome.CLIENT_ERROR if name is None else Outcome.OK
-    body = b"" if name is None else site.body(name, site.session_of(url), len(walk.fetched))
+    view, _ = site.seen("/" + url.split("/", 3)[3])
+    body = b"" if name is None else site.body(name, site.session_of(url), len(walk.fetched), view)
     page = Page(Exchange(visit, outcome, 0.0, 0.0), "text/html", body, fingerprint=key_of(body))
     found = [locate(f"http:{link}") for link in site.links(name, site.session_of(url))] if name is not None else []
     if found:
@@ -229,6 +235,47 @@ def test_a_page_that_changes_and_has_many_urls_revokes_no_rule(tmp_path: Path, s
     shard.save()
     shard.restart()
     assert not shard.stage._are_wanted(url_batch([locate(f"http://{site.host}/a0.html")]))[0]
+    shard.close()
+
+
+def test_a_suspect_rule_of_which_nothing_is_aside_ends_the_search(tmp_path: Path) -> None:
+    """Each time it is looked for, and also after a restart."""
+    shard = shard_of(tmp_path, right(), SMALL)
+    shard.save()
+    while step(shard, SMALL):
+        pass
+    for _ in range(2):
+        shard.stage.verdicts.suspicion["drop-key seldom on small.sim"] = 1.6
+        assert sum(1 for _ in takewhile(bool, (step(shard, SMALL) for _ in range(1000)))) < 100
+        shard.save()
+        shard.restart()
+    shard.close()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Rule(shape=Shape.DROP_KEY, host=PAPER.host, key="day"),
+        Rule(shape=Shape.DROP_SEGMENT, host=PAPER.host, key="folder3", place=0),
+    ],
+)
+def test_a_rule_for_views_is_kept_where_pages_hold_them_and_revoked_where_not(tmp_path: Path, wrong: Rule) -> None:
+    views = [Rule(shape=Shape.DROP_SEGMENT, host=PAPER.host, key="print", place=0, view=True),
+             Rule(shape=Shape.DROP_SEGMENT, host=PAPER.host, key="amp", place=-1, view=True),
+             Rule(shape=Shape.DROP_KEY, host=PAPER.host, key="plain", view=True)]  # fmt: skip
+    wrong = wrong.model_copy(update={"view": True})
+    shard = shard_of(tmp_path, [*views, wrong], PAPER)
+    shard.save()
+    turns = 0
+    while step(shard, PAPER):
+        turns += 1
+        if turns % 40 == 0 and turns < 1000:
+            shard.save()
+            shard.restart()  # what pages hold is forgotten
+    assert set(shard.stage.revoked) <= {wrong.name}
+    assert pages_of(PAPER, list(shard.model.fetched)) >= set(PAPER.pages())
+    seen = [PAPER.seen("/" + url.split("/", 3)[3])[0] for url in shard.model.fetched]
+    assert sum(view is not None for view in seen) <= 0.3 * sum(shard.stage.used.values())
     shard.close()
 
 
@@ -390,6 +437,25 @@ def test_a_crawl_that_is_killed_keeps_counts_and_revocations(tmp_path: Path) -> 
         last = crawl(into, config, *arguments)
         assert last.status == 0, last.errors
         assert {page.url for page in small()} <= {url.replace(f":{web.port}", "") for url in archived(into)}
+
+
+@pytest.mark.parametrize("site", [PAPER, replace(PAPER, seed=72, shuffled=True, host="www.paper.sim")])
+def test_a_crawl_with_learned_rules_for_views_fetches_hardly_any(tmp_path: Path, site: Dust) -> None:
+    with dust_web(site) as web:
+        config = run_settings(tmp_path, web, checkpoint_s=10.0)
+        plain, with_rules = tmp_path / "plain", tmp_path / "with"
+        assert crawl(plain, config, web.seed).status == 0
+        distinct = len(site.pages()) + site.missing
+        assert sum(web.fetched.values()) > 2.5 * distinct
+        told = fyke("rewrite", str(plain), "--json")
+        assert told.returncode == 0, told.stderr
+        views = {rule["key"] for rule in json.loads(told.stdout)["rules"] if rule.get("view")}
+        assert views == {view.name for view in site.views}
+        web.asked.clear()
+        run = crawl(with_rules, config, web.seed, "--rewrite", str(plain / "rewrite.toml"))
+        assert run.status == 0, run.errors
+        assert not web.missed and not run.summary["revoked"]
+        assert sum(web.fetched.values()) <= 1.2 * distinct  # some are tried, by their keys
 
 
 def pages_of_web(web: DustWeb, urls: Sequence[str]) -> set[str | None]:

@@ -83,6 +83,7 @@ PRINTED = pa.schema(
         ("outcome", pa.uint8()),  # as in ENDED
         ("content", pa.uint64()),  # the page's number (`harvest/prints`); 0 without a page
         ("prints", pa.list_(pa.uint64())),  # all its numbers, if rules would change its URL
+        ("held", pa.list_(pa.uint64())),  # what it holds (`harvest/containment`), if its host has rules for views
     ]
 )
 NONE_ENDED = pa.RecordBatch.from_pylist([], ENDED)

@@ -29,9 +29,11 @@ _HEAD = """\
 # sort-keys: the order of the keys of the query does not matter.
 # index-page: remove the last segment `key` from the path, if no query is left.
 # drop-parameter: remove ;key=... from segments of the path.
-# drop-segment: remove segment `place` (from 0) from the path, if it is `prefix`, then `length` (least, most) letters
-#   and digits with a digit among them, then `suffix`.
+# drop-segment: remove segment `place` (from 0; from the end if negative) from the path, if it is `key`; or if it is
+#   `prefix`, then `length` (least, most) letters and digits with a digit among them, then `suffix`.
 # host: pages of `host` are at the host `to`.
+# view = true: the pages are not the same, but what the rule makes holds all that the other says and leads to: print
+#   views, pages for small screens.
 # support: number of contents that were found under several URLs which the rule makes one; contradictions: number of
 # times that the contents of such URLs differed. example: a URL before and after the rule. against: two URLs that the
 # rule makes one, although their contents differed. Look at them: if they are two pages, the rule would lose one; if
@@ -65,7 +67,8 @@ class Rule(BaseModel):
     key: str = ""
     value: str | None = None
     path: str = ""
-    place: Count = 0
+    view: bool = False
+    place: int = 0
     prefix: str = ""
     suffix: str = ""
     length: tuple[Count, Count] = (0, 0)
@@ -81,13 +84,15 @@ class Rule(BaseModel):
             raise ValueError(f"host = {self.host!r} is not a host: write its name as it stands in URLs")
         if self.shape is Shape.HOST and (not _is_host(self.to) or self.to == self.host):
             raise ValueError(f"to = {self.to!r} is not the name of another host")
-        if self.shape in _NEEDS_KEY and (not self.key or any(sign in self.key for sign in "/?#&;=")):
+        if (self.shape in _NEEDS_KEY and not self.key) or any(sign in self.key for sign in "/?#&;="):
             raise ValueError(f"key = {self.key!r} is not a key: write it as it stands in URLs")
         if self.path and (self.shape is not Shape.DROP_KEY or not _is_path(self.path)):
             raise ValueError(f"path = {self.path!r} is only for drop-key: write it as in URLs, without the first slash")
         whole = "/" not in self.prefix + self.suffix and LEAST_TOKEN <= self.length[0] <= self.length[1]
-        if self.shape is Shape.DROP_SEGMENT and not whole:
-            raise ValueError(f"write length = [least, most], from {LEAST_TOKEN}; prefix and suffix without /")
+        if self.shape is Shape.DROP_SEGMENT and not self.key and not (whole and self.place >= 0):
+            raise ValueError(
+                f"write key, or place from 0 and length = [least, most] from {LEAST_TOKEN}; prefix and suffix without /"
+            )
         return self
 
     @property
@@ -96,7 +101,8 @@ class Rule(BaseModel):
         what = {
             Shape.DROP_KEY: (self.key if self.value is None else f"{self.key}={self.value}")
             + (f" at /{self.path}" if self.path else ""),
-            Shape.DROP_SEGMENT: f"{self.place} {self.prefix}[{self.length[0]}-{self.length[1]}]{self.suffix}",
+            Shape.DROP_SEGMENT: f"{self.place} "
+            + (self.key or f"{self.prefix}[{self.length[0]}-{self.length[1]}]{self.suffix}"),
             Shape.HOST: f"{self.host} to {self.to}",
         }.get(self.shape, self.key)
         where = "" if self.shape is Shape.HOST else f"on {self.host}"

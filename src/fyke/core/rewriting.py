@@ -132,11 +132,12 @@ class _RewritesOfHost:
         if self._parameters:
             segments = [self._without_parameters(segment, used) for segment in segments]
         while (found := self._token(segments)) is not None and len(segments) > 1:
-            end = found.place + 1
-            if len(self._segments) == 1:  # one rule drops all like segments at once: there may be hundreds
+            place = found.place % len(segments)
+            end = place + 1
+            if len(self._segments) == 1 and place == found.place:  # it drops a run at once: there may be hundreds
                 run = takewhile(lambda segment: is_token(segment, found), islice(segments, end, None))
                 end += min(sum(1 for _ in run), len(segments) - 2)
-            del segments[found.place : end]
+            del segments[place:end]
             _note(found, used)
         return "/".join(segments)
 
@@ -163,7 +164,7 @@ class _RewritesOfHost:
     def _token(self, segments: Sequence[str]) -> Rule | None:
         """Return the first rule that drops one of `segments`."""
         for rule in self._segments:
-            if rule.place < len(segments) and is_token(segments[rule.place], rule):
+            if -len(segments) <= rule.place < len(segments) and is_token(segments[rule.place], rule):
                 return rule
         return None
 
@@ -193,6 +194,8 @@ def _note(rule: Rule, used: list[Rule]) -> None:
 
 def is_token(segment: str, rule: Rule) -> bool:
     """Return whether `rule`, of the shape `drop-segment`, drops `segment` of a path."""
+    if rule.key:
+        return segment == rule.key
     if not (segment.startswith(rule.prefix) and segment.endswith(rule.suffix)):
         return False
     token = segment[len(rule.prefix) : len(segment) - len(rule.suffix)]

@@ -14,6 +14,7 @@ from fyke.core.rewrite_rules import Rule
 from fyke.core.rewriting import Rewriter
 from fyke.core.urls import key_of, locate
 from fyke.core.visits import Visit
+from fyke.harvest.containment import held_by
 from fyke.harvest.prints import number_of, prints_of
 
 
@@ -22,6 +23,7 @@ class Printing:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._rewriter = Rewriter(rules)
+        self._views = {key_of(host) for rule in self._rewriter.rules if rule.view for host in (rule.host, rule.to)}
         self._told: dict[int, dict[int, None]] = {}  # by host: domains whose URLs lead there
         for host, becomes in self._rewriter.hosts.items():
             for each in (host, *becomes):
@@ -36,11 +38,20 @@ class Printing:
         domains = list(self._told.get(visit.host, ()))
         if not domains:
             return None
-        code, content, prints = code_of(outcome), 0, list[int]()
+        code, content, prints, held = code_of(outcome), 0, list[int](), list[int]()
         if code == OK and page.fingerprint:
             content = number_of(page.content, page.media_type)
             if self._rewriter.rewrite(visit.url).rules:
                 prints = [page.fingerprint, *prints_of(page.content, page.media_type, visit.url)]
-        rows = ([visit.key] * len(domains), domains, *([value] * len(domains) for value in (code, content, prints)))
+            if visit.host in self._views:
+                held = held_by(page.content, page.media_type, visit.url, self._rewritten).tolist()
+        rows = (
+            [visit.key] * len(domains),
+            domains,
+            *([value] * len(domains) for value in (code, content, prints, held)),
+        )
         arrays = [pa.array(column, field.type) for column, field in zip(rows, PRINTED, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=PRINTED)
+
+    def _rewritten(self, url: str) -> str:
+        return self._rewriter.rewrite(url).url

@@ -7,6 +7,8 @@ A rewritten URL is *put aside*: it waits in a queue on disk, so that it stays kn
   the change. More URLs of these rules are then tried, also from the queue, until each rule is cleared or revoked
   (`verdicts`). Contradictions of one page count once, because it may change at every request, and a front page has many
   URLs. After `MOST_CONTRADICTIONS` it is an *exception*: URLs that rules would make into it stay as they are.
+- A rule for views is contradicted by a page that does not hold what the other says (`harvest/containment`). So it is
+  tried where what the URL would become was fetched lately, or was not yet.
 - If a URL that a rule made is no page, a URL it was made from is fetched to see whether that is one.
 - If a rule is revoked, a page is an exception, or the file has other rules than before, the queue is gone through, and
   URLs that no rule puts aside any more go on as they were met.
@@ -19,7 +21,8 @@ does this with the links to its own domains, and tries the rules on them.
 
 Invariants: a URL that was met is on its way to the frontier or aside. The rules in use would rewrite a URL that is
 aside, or it is about to be looked at. The same checkpoint and pages give the same results. Bounded: memory holds
-`MOST_TRIALS` trials, as many contradicted pages, the keys of pages that failed lately, and what the drums take.
+`MOST_TRIALS` trials, as many contradicted pages, the keys of pages that failed lately, and what `contents` and the
+drums take.
 """
 
 from collections import Counter, defaultdict
@@ -37,9 +40,9 @@ from fyke.core.rewriting import MOST_CONTRADICTIONS, Rewriter, Rewritten
 from fyke.core.slices import Steps, whole
 from fyke.core.sorting import among
 from fyke.core.urls import key_of, locate
+from fyke.crawl.contents import Contents
 from fyke.crawl.verdicts import Verdicts
 from fyke.disk.drum import Drum
-from fyke.disk.late import LateDrum
 from fyke.disk.queue import DiskQueue
 from fyke.disk.store import Store
 from fyke.frontier.filters import Filters
@@ -51,7 +54,6 @@ REVIEW_BYTES = 1 << 17  # of URLs in the queue, looked at in a turn: an aim, by 
 REVIEW_ROWS = 64, 4096  # rows looked at in a turn: at first and at least, and at most
 MANY_FAILED = 1024  # failed pages for which the queue is gone through in spite of other work
 MOST_FAILED = 1 << 16
-CONTENT_BYTES = 400  # of memory for each content before the drum has it: two Python integers in a dictionary
 PLACES = 1 << 20
 _NO_PAGE = frozenset(
     map(
@@ -169,10 +171,14 @@ class Rewriting:
         if key in self._trials:
             return True
         few = any(self.verdicts.wants_trial(rule.name) for rule in made.rules)
-        if len(self._trials) >= MOST_TRIALS or not (few or key % ONE_IN == 0):
+        if len(self._trials) >= MOST_TRIALS or not ((few or key % ONE_IN == 0) and self._would_tell(made)):
             return False
         self._try(key, url, made)
         return True
+
+    def _would_tell(self, made: Rewritten) -> bool:
+        """Return whether a trial of what rules `made` would say something."""
+        return not any(rule.view for rule in made.rules) or self._contents.can_be_compared(key_of(made.url))
 
     def _try(self, key: int, url: str, made: Rewritten) -> None:
         trial = self._trials[key] = Trial(url, key_of(made.url), None, [rule.name for rule in made.rules])
@@ -209,14 +215,14 @@ class Rewriting:
 
     def note_prints(self, printed: pa.RecordBatch) -> None:
         """Note what pages say that visits brought (schema `PRINTED`)."""
-        columns = (printed.column(name).to_pylist() for name in ("key", "outcome", "content", "prints"))
-        for key, outcome, content, prints in zip(*columns, strict=True):
+        columns = (printed.column(name).to_pylist() for name in ("key", "outcome", "content", "prints", "held"))
+        for key, outcome, content, prints, held in zip(*columns, strict=True):
             if not (outcome in _NO_PAGE or (outcome == OK and content)):
                 self._drop(key)
                 continue
             if outcome in _NO_PAGE and self._may_be_made(key):
                 self._failed.add(key)
-            self._contents.enter(key, content)
+            self._contents.enter(key, content, held)
             if key in self._trials:
                 self._trials[key] = self._trials[key]._replace(prints=prints)
                 self._judge(key)
@@ -242,9 +248,12 @@ class Rewriting:
         if not trial.prints or not made.rules or key_of(made.url) != trial.target:
             return  # no page, or other rules: this says nothing
         names = [rule.name for rule in made.rules]
-        if content not in trial.prints and not self._is_first_contradiction(trial.target):
+        agreed: bool | None = content in trial.prints
+        if not agreed and content and any(rule.view for rule in made.rules):
+            agreed = self._contents.is_part(key, trial.target)
+        if agreed is None or (not agreed and not self._is_first_contradiction(trial.target)):
             return
-        wrong = self.verdicts.count(names, agreed=content in trial.prints)
+        wrong = self.verdicts.count(names, agreed=agreed)
         if wrong:
             self.verdicts.acquit(names)
             self.merge_aside()  # count by the rules that put them aside
@@ -279,13 +288,15 @@ class Rewriting:
             self.merge_aside()
             self._looked_for, self._failed = self._looked_for | self._failed, set()
             self._left = len(self._aside)
+        if not self._left:
+            self._spent |= self._sought & self.verdicts.in_want()
+            self._sought = set()
         if not self._left and idle and self._in_want():
             self.merge_aside()
             self._sought, self._left = self._in_want(), len(self._aside)
         if not self._left:
             self._looked_for.clear()
-            self._spent |= self._sought & self.verdicts.in_want()
-            self._sought, self._changed = set(), False
+            self._changed = False
             return NONE, NONE
         batch = self._aside.get(min(self._left, self._review_rows))
         assert batch is not None
@@ -307,7 +318,9 @@ class Rewriting:
         for row in np.flatnonzero(~free).tolist():
             target = int(u64(moved, "key")[row])
             sought = any(rule.name in self._sought and self.verdicts.wants_trial(rule.name) for rule in made[row].rules)
-            if (sought or target in self._looked_for) and len(self._trials) < MOST_TRIALS:
+            if ((sought and self._would_tell(made[row])) or target in self._looked_for) and len(
+                self._trials
+            ) < MOST_TRIALS:
                 self._looked_for.discard(target)
                 key = int(u64(urls, "key")[row])
                 if key not in self._trials:
@@ -360,26 +373,6 @@ def is_settled(saved: Mapping[str, Any], rules: Sequence[Rule]) -> bool:
     return not saved or saved["identity"] == identity(
         [one for one in rules if one.use and one.name not in saved["revoked"]]
     )
-
-
-class Contents(LateDrum):
-    """Contents of pages by key, as last fetched; 0 for a URL that is no page."""
-
-    def __init__(self, store: Store, memory_bytes: int, saved: dict[str, Any] | None) -> None:
-        super().__init__(
-            store, "rewrite-contents", saved, value=np.uint64, memory_bytes=memory_bytes, entry_bytes=CONTENT_BYTES
-        )
-
-    def enter(self, key: int, content: int) -> None:
-        self._new[key] = content
-        self._make_room()
-
-    def of(self, key: int) -> tuple[bool, int]:
-        """Return whether the page with `key` was fetched, and its content."""
-        if key in self._new:
-            return True, self._new[key]
-        found, content = self._drum.get(key)
-        return found, int(content) if found else 0
 
 
 def _moved(urls: pa.RecordBatch, targets: Sequence[str]) -> pa.RecordBatch:

@@ -19,7 +19,7 @@ LEAST_CONTENTS = 10  # in which a key must differ
 MOST_CANDIDATES = 24  # of a shape
 MOST_URLS = 64  # read of a content
 MOST_PARTS = 64  # read of a URL: segments, parameters, keys
-_SIGNS = "/?#&;="
+SIGNS = "/?#&;="
 _INDEX = re.compile(r"(?:index|default|home|main|welcome)\.[0-9A-Za-z]{2,5}")
 _TOKEN = re.compile(r"([^0-9A-Za-z]*(?:[A-Za-z]{1,16}[^0-9A-Za-z]{1,3})?)([0-9A-Za-z]+)([^0-9A-Za-z]{0,3})")
 
@@ -84,7 +84,7 @@ def _differing(
             there[key] += 1
             differ[key] += len({named(url).get(key) for url in urls}) > 1
     likely = [key for key, count in differ.most_common(MOST_CANDIDATES) if key and 2 * count >= there[key]]
-    return [key for key in likely if differ[key] >= least and not set(key) & set(_SIGNS)]
+    return [key for key in likely if differ[key] >= least and not set(key) & set(SIGNS)]
 
 
 def values(host: str, dropped: Container[str], contents: Sequence[Sequence[SplitUrl]]) -> Iterator[Rule]:
@@ -94,7 +94,7 @@ def values(host: str, dropped: Container[str], contents: Sequence[Sequence[Split
     for urls in contents:
         for key in set(chain.from_iterable(url.query for url in urls)).difference({""}):
             found = {url.query.get(key) for url in urls}
-            if len(found) == 2 and None in found and key not in dropped and not set(key) & set(_SIGNS):
+            if len(found) == 2 and None in found and key not in dropped and not set(key) & set(SIGNS):
                 differ.update((key, value) for value in found if value is not None)
     for (key, value), count in differ.most_common(MOST_CANDIDATES):
         if count >= LEAST_CONTENTS:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from fyke.archive.directory import CrawlDirectory
 from fyke.core.own_marks import marks_of
+from fyke.core.pages import Page
 from fyke.core.rewrite_rules import FILE, Rule, Shape, render
 from fyke.core.rewriting import Rewriter
 from fyke.core.telling import Tell
@@ -38,6 +39,7 @@ from fyke.rewrite.learning import (
 from fyke.rewrite.likeness import PrintsOfSite, different, usual_words, without
 from fyke.rewrite.mirrors import mirrors
 from fyke.rewrite.standing import by_standing
+from fyke.rewrite.views import views
 from fyke.search.archived import ArchiveReader
 
 MOST_READ = 20_000  # pages of a site from the archive
@@ -73,8 +75,9 @@ def learn(folder: Path, progress: Tell) -> LearnedRules:
             progress(f"site {number:,}: {name}", 0, 0)
             contents = _printed(pages, reader)
             found = rules_of_site(name, contents)
-            rules += found
-            short += short_of_site(contents, found)
+            seen = list(views(pages, found, partial(_read, reader)))
+            rules += [*found, *(view for view in seen if view.support >= LEAST_SUPPORT)]
+            short += [*short_of_site(contents, found), *(view for view in seen if view.support < LEAST_SUPPORT)]
             restless += filter(None, [restless_pages(contents, found)])
         rules.sort(key=lambda rule: main_name(rule.host))
         progress("copies of hosts", 0, 0)
@@ -107,8 +110,12 @@ def _printed(pages: Sequence[AnsweredPage], reader: ArchiveReader) -> list[Conte
 
 def _said_by(page: AnsweredPage, reader: ArchiveReader) -> int:
     """Return the number of what `page` says; 0 if it cannot be read."""
-    found = reader.read(page.row) if page.row["warc_file"] else None
+    found = _read(reader, page)
     return 0 if found is None else number_of(found.content, page.row["media_type"])
+
+
+def _read(reader: ArchiveReader, page: AnsweredPage) -> Page | None:
+    return reader.read(page.row) if page.row["warc_file"] else None
 
 
 def _path(url: str) -> str:

@@ -26,6 +26,14 @@ class Session(NamedTuple):
     after: str = ""
 
 
+class View(NamedTuple):
+    """How URLs name a view, which shows the text of a page without its links: by a `first` or `last` segment `name` of
+    the path, or by a key (`query`)."""
+
+    where: str
+    name: str
+
+
 @dataclass(frozen=True)
 class Dust:
     """A site.
@@ -33,6 +41,7 @@ class Dust:
     - `matter`: keys that select a page. A thing is `/item?KEY=n&KEY=m`, with a number each.
     - `ignored`: keys that select nothing, with the values that links give them.
     - `usual`: a key that names a page's usual form by one value, and other pages by others.
+    - `views`: ways to see a page without its links. One is the same page, as long as nobody asks which.
     """
 
     seed: int
@@ -51,6 +60,7 @@ class Dust:
     usual: tuple[str, str, str] | None = None  # key, its usual value, another
     changing_share: float = 0.0  # share of pages with another text at every request
     noise: tuple[str, ...] = ()  # what changes at every request on every page: token, advert, menu, clock
+    views: tuple[View, ...] = ()
     missing: int = 20  # links to things that do not exist
     links_per_page: int = 8  # links of a page to other pages
 
@@ -73,7 +83,7 @@ class Dust:
         """Return the true name of the page at `target` (with its first slash) of `host`, or None."""
         if host not in (self.host, *self.aliases):
             return None
-        path, _, query = target[1:].partition("?")
+        path, _, query = self.seen(target)[1][1:].partition("?")
         path = self._without_session(path)
         if self.index and path.rpartition("/")[2] == self.index:
             path = path[: -len(self.index)]
@@ -91,6 +101,21 @@ class Dust:
         if name in self._names:
             return name
         return NOTHING if path == "item" else None
+
+    def seen(self, target: str) -> tuple[View | None, str]:
+        """Return the view that `target` (with its first slash) names, and the target of its page."""
+        path, mark, query = target[1:].partition("?")
+        for view in self.views:
+            before, after = f"{view.name}/", f"/{view.name}"
+            if view.where == "first" and path.startswith(before):
+                return view, f"/{path.removeprefix(before)}{mark}{query}"
+            if view.where == "last" and path.endswith(after):
+                return view, f"/{path.removesuffix(after)}{mark}{query}"
+            pairs = query.split("&")
+            if view.where == "query" and f"{view.name}=1" in pairs:
+                pairs.remove(f"{view.name}=1")
+                return view, f"/{path}?{'&'.join(pairs)}" if pairs else f"/{path}"
+        return None, target
 
     @property
     def _names(self) -> frozenset[str]:
@@ -159,11 +184,17 @@ class Dust:
             path += f";{self.session.key}={session}"
         if session and self.session and self.session.where == "segment":
             path = f"{self.session.before}{session}{self.session.after}/{path}"
+        view = dice.choice(self.views) if self.views and dice.random() < 0.4 else None
+        if view is not None and path and not path.endswith("/"):
+            path = f"{view.name}/{path}" if view.where == "first" else path
+            path = f"{path}/{view.name}" if view.where == "last" else path
+            pairs += [f"{view.name}=1"] if view.where == "query" else []
         hosts = (self.host, *self.aliases)
         return f"//{hosts[dice.randrange(len(hosts))]}/{path}" + ("?" if pairs else "") + "&".join(pairs)
 
-    def body(self, name: str, session: str, count: int) -> bytes:
-        """Return the page `name` in a `session`; `count` changes the parts that change at every request."""
+    def body(self, name: str, session: str, count: int, view: View | None = None) -> bytes:
+        """Return the page `name` in a `session`, or a `view` of it; `count` changes the parts that change at every
+        request."""
         if name == NOTHING:
             return b"<title>Nothing here</title><p>There is no such thing.</p><a href=/>home</a>"
         dice = self._chance("body", name)
@@ -172,6 +203,8 @@ class Dust:
         made_up = f"{self._chance('noise', (count, name)).getrandbits(60):x}"
         now += "".join(_NOISE[kind].format(made_up, count) for kind in self.noise)
         anchors = "".join(f'<a href="{url.replace("&", "&amp;")}">more</a> ' for url in self.links(name, session))
+        if view is not None:
+            anchors = f"<p>To {view.name} this page: //{self.host}/{name} <a href='/{name}'>back</a></p>"
         return f"<html><title>{name or 'home'}</title><p>{text}</p>{now}{anchors}</html>".encode()
 
 

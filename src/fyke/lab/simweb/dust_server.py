@@ -76,7 +76,8 @@ def _handler(web: DustWeb) -> type[BaseHTTPRequestHandler]:
             host = self.headers["Host"].partition(":")[0]
             name = site.page_of(host, self.path)
             count = web.note(host, self.path)
-            body = b"not found" if name is None else site.body(name, site.session_of(self.path), count)
+            view, _ = site.seen(self.path)
+            body = b"not found" if name is None else site.body(name, site.session_of(self.path), count, view)
             body = body.replace(f'"//{site.host}/'.encode(), f'"//{site.host}:{web.port}/'.encode())
             for alias in site.aliases:
                 body = body.replace(f'"//{alias}/'.encode(), f'"//{alias}:{web.port}/'.encode())
