@@ -58,7 +58,7 @@ class IndexLimits:
     lot_pages: int = LOT_PAGES
     lot_bytes: int = LOT_BYTES
     range_rows: int = RANGE_ROWS
-    links_memory_bytes: int = 64 << 20
+    links_memory_bytes: int = 32 << 20
     table_memory_bytes: int = 0  # 0: the crawl's own setting
 
 
