@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import signal
+import tracemalloc
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -223,6 +224,15 @@ def test_what_a_worker_says_of_its_time_may_be_nonsense(said: str, tmp_path: Pat
         documents.process(page)
     assert page.text == "words"
     documents.close()
+
+
+def test_a_long_document_is_not_held_another_time(documents: Documents) -> None:
+    page = page_of(pdf(["words"]) + bytes(32 << 20))
+    tracemalloc.start()
+    documents.process(page)
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert page.document_text == "words" and most_bytes < page.size_bytes / 4
 
 
 def test_crawled_indexed_exported(tmp_path: Path) -> None:

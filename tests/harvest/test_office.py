@@ -265,6 +265,20 @@ def test_parts_without_a_word_count_in_time_as_well(monkeypatch: pytest.MonkeyPa
     assert 0 < len(opened) <= 10
 
 
+@pytest.mark.parametrize("chunks", range(12))
+def test_a_limit_within_a_list_of_links_keeps_those_before(chunks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a list that is read in part, links are those that stand in what was read."""
+    targets = [f"http://other.example/{number}" for number in range(9_000)]
+    document = docx("", *targets)
+    with zipfile.ZipFile(io.BytesIO(document)) as parts:
+        listed = parts.read("word/_rels/document.xml.rels")
+    read_bytes = chunks * office_worker.CHUNK_BYTES
+    monkeypatch.setattr(office_worker, "UNFOLDED_BYTES", len(CORE) + read_bytes)
+    said = read_office(document)
+    assert said["links"] == targets[: listed[:read_bytes].count(b'TargetMode="External"/>')]
+    assert said["cut"] and len(listed) > 11 * office_worker.CHUNK_BYTES
+
+
 def test_crawled_indexed_exported(tmp_path: Path) -> None:
     into = tmp_path / "there"
     with small_site(pages=2) as site:

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from threading import Timer
 
@@ -9,6 +11,30 @@ import pytest
 
 from fyke.report.sql import Questions
 from search.archives import Answer, Archive
+
+GROUPS = """
+from pathlib import Path
+import sys
+from fyke.core.memory import peak_memory_bytes
+from fyke.report.sql import Questions
+with Questions(Path(sys.argv[1])) as questions:
+    questions.ask("select 1")
+    before = peak_memory_bytes()
+    asked = "select count(*), max(n) from (select range, count(*) n from range(6_000_000) group by range)"
+    print(questions.ask(asked)[0][0], peak_memory_bytes() - before)
+"""
+
+
+def test_a_question_takes_bounded_memory(tmp_path: Path) -> None:
+    """However many rows it groups; what does not fit goes to disk."""
+    made = Archive(tmp_path / "crawl")
+    made.visit("http://a.example/", Answer("<p>a</p>"))
+    made.close()
+    told = subprocess.run(
+        [sys.executable, "-c", GROUPS, str(tmp_path / "crawl")], capture_output=True, text=True, check=True
+    )
+    groups, taken_bytes = map(int, told.stdout.split())
+    assert groups == 6_000_000 and taken_bytes < 200 << 20
 
 
 def test_ctrl_c_in_a_question_is_ctrl_c(tmp_path: Path) -> None:

@@ -15,9 +15,13 @@ from fyke.core.visits import Exchange, visit_to
 from fyke.export.prose import plain
 from fyke.search.archived import ArchiveReader
 from fyke.search.extract import TextExtractor
+from fyke.search.indexer import Indexer
+from harvest.pdfs import pdf
+from search.archives import Answer, archive
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Which: %d\r\n\r\n"
 NOT_MODIFIED = b"HTTP/1.1 304 Not Modified\r\n\r\n"
+PDF = {"Content-Type": "application/pdf"}
 HTML = b"<title>Fish</title><p>A fyke is a net."
 
 
@@ -111,3 +115,17 @@ def test_of_a_long_body_no_second_copy_is_in_memory(tmp_path: Path, start: bytes
         tracemalloc.stop()
     assert extract is not None and extract.text and body.decode()[:100_000] in prose
     assert most_to_read < 1.2 * len(body) and most_to_extract < len(body) / 1.5
+
+
+def children() -> set[str]:
+    return {child for task in Path("/proc/self/task").iterdir() for child in (task / "children").read_text().split()}
+
+
+def test_who_reads_documents_ends_with_the_reading(tmp_path: Path) -> None:
+    """It need not be there beside what comes after."""
+    pages = [(f"http://a.example/{n}", Answer(pdf([f"words {n}"]), headers=PDF)) for n in range(3)]
+    folder, before = archive(tmp_path / "crawl", pages), children()
+    beside: dict[str, set[str]] = {"read": set()}
+    with Indexer(folder, progress=lambda phase, *_: beside.setdefault(phase, set()).update(children() - before)) as new:
+        assert new.run().documents == 3
+    assert len(beside.pop("read")) == 1 and not set().union(*beside.values()) and "write" in beside

@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from alone import traced
 from fyke.search.domain_signals import DEPENDENT, LEAST_LINKERS, ContentSums, measured, reasons
 from fyke.search.graph import GraphBuilder
+from fyke.search.indexer import IndexLimits
+from fyke.search.pagerank import pagerank
 from fyke.search.supporters import SUPPORTERS, Table, independence, supporters
 from search.test_pagerank import LINKS, Links, spread
 
@@ -21,6 +24,26 @@ def found_in(folder: Path, links: np.ndarray, memory_bytes: int) -> tuple[np.nda
     builder.add_links(links[:, 0], links[:, 1])
     graph = builder.build()
     return np.fromfile(graph.keys, np.uint64), np.array(supporters(graph, folder, memory_bytes))
+
+
+def ranked(folder: Path, links: int) -> int:
+    """Rank random links, as the indexer does unless it is told otherwise; return how many nodes they have."""
+    memory_bytes = IndexLimits().links_memory_bytes
+    builder = GraphBuilder(folder, "test", links, memory_bytes)
+    draw = np.random.default_rng(1)
+    for _ in range(0, links, 100_000):
+        ends = draw.integers(0, 1 << 64, (2, 100_000), np.uint64) >> np.uint64(46) << np.uint64(46)
+        builder.add_nodes(ends.reshape(-1), np.zeros(ends.size, np.uint64))
+        builder.add_links(ends[0], ends[1])
+    graph = builder.build()
+    pagerank(graph, folder, memory_bytes)
+    supporters(graph, folder, memory_bytes)
+    return graph.nodes
+
+
+def test_millions_of_links_are_ranked_in_bounded_memory(tmp_path: Path) -> None:
+    nodes, most_bytes = traced(ranked, tmp_path, 2_000_000)
+    assert nodes == 1 << 18 and most_bytes < 160 << 20
 
 
 @settings(max_examples=60, deadline=None)

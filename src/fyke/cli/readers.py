@@ -27,7 +27,7 @@ def index(
     follow: Annotated[bool, typer.Option("--follow", help="Keep the index up to date while the crawl runs.")] = False,
     memory_mb: Annotated[
         int, typer.Option(help="Memory for PageRank, in MB; if that is too little, it works on disk.", min=1)
-    ] = 1024,
+    ] = 32,
     as_json: AsJson = False,
 ) -> None:
     """Make a crawl's pages searchable. It reads only pages that are new.

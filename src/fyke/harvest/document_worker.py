@@ -111,6 +111,7 @@ def main() -> None:
             said = office.read_office(data) if data.startswith(ZIPPED) else read(data)
         except (pypdfium2.PdfiumError, ValueError, MemoryError, *office.FAULTS) as error:
             said = {"fault": str(error)[:FAULT_CHARS] or type(error).__name__}
+        data = b""  # or the next document would be held beside it
         reply = json.dumps({**said, "took_s": time.process_time() - began}).encode()
         answers.write(len(reply).to_bytes(8, "big") + reply)
         answers.flush()

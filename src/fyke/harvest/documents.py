@@ -90,7 +90,8 @@ class Documents:
         deadline = time.monotonic() + self._patience_s
         try:
             assert process.stdin is not None and process.stdout is not None
-            _give(process.stdin.fileno(), len(content).to_bytes(8, "big") + content, deadline)
+            for part in (len(content).to_bytes(8, "big"), content):  # apart, because together they would be a copy
+                _give(process.stdin.fileno(), part, deadline)
             size = int.from_bytes(_taken(process.stdout.fileno(), 8, deadline), "big")
             if size > REPLY_BYTES:
                 raise ValueError("its text is too long")

@@ -172,6 +172,15 @@ class _Noted(_XmlPart):
             self.package.title += text
 
 
+class _Relations(_XmlPart):
+    """The links of a part, noted as they come, so that a limit within them keeps those before."""
+
+    def begin(self, local: str, attributes: Mapping[str, str]) -> None:
+        is_link = local == "Relationship" and attributes.get("Type", "").endswith("/hyperlink")
+        if is_link and attributes.get("TargetMode") == "External":
+            self.package.link(attributes.get("Target", ""))
+
+
 class _Strings(_XmlPart):
     """The strings that cells of a workbook share."""
 
@@ -232,11 +241,7 @@ def _read_ooxml(package: _Package) -> None:
         return
     package.parse("docProps/core.xml", _Noted(package, ""))
     for name in filter(_RELATIONS.fullmatch, package.names):
-        relations = _Noted(package, "Relationship")
-        package.parse(name, relations)
-        for _, said in relations.noted:
-            if said.get("TargetMode") == "External" and said.get("Type", "").endswith("/hyperlink"):
-                package.link(said.get("Target", ""))
+        package.parse(name, _Relations(package, "", {}))
     words = {"p": "\n", "tab": "\t", "br": "\n", "cr": "\n"}
     for name in filter(_WORD_PART.fullmatch, package.names):
         package.parse(name, _XmlPart(package, "t", words, "pPr Fallback"))

@@ -106,6 +106,12 @@ class Parser:
     def __repr__(self) -> str:
         return f"Parser({self.pages} pages)"
 
+    def close(self) -> None:
+        """End the process that reads documents; the next document begins another."""
+        for module in self._built_in:
+            if isinstance(module, Documents):
+                module.close()
+
     def parse(self, exchange: Exchange, content: bytes) -> Page:
         """Return the page that an answer is; `content` is its body after transfer and content coding."""
         page = self.page_of(exchange, content)

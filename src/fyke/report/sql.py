@@ -27,7 +27,7 @@ from fyke.disk.scratch import scratch
 
 _LISTING = Kind.LISTING.name.lower()
 _ARRIVAL = pa.field("arrival", pa.int64())
-MEMORY = "512MB"
+MEMORY = "128MB"
 THREADS = 2
 
 Rows = list[tuple[Any, ...]]

@@ -151,7 +151,8 @@ class ArchiveReader(Closing):
         return file
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Let go of the files, and of the process that reads documents. A later `read` takes them up again."""
+        self._parser.close()
         while self._files:
             self._files.popitem()[1].close()
 

@@ -25,6 +25,7 @@ from fyke.archive.directory import CrawlDirectory
 from fyke.archive.reading import MENDED, generation
 from fyke.core.config import Config
 from fyke.core.errors import NotACrawl
+from fyke.core.memory import Trimmer
 from fyke.core.outcomes import Outcome
 from fyke.core.telling import Tell
 from fyke.core.urls import key_of, split
@@ -42,7 +43,7 @@ from fyke.search.own_text import OwnText
 from fyke.search.schema import Analysis, open_engine
 
 LOT_PAGES = 8_000
-LOT_BYTES = 64 << 20  # of text
+LOT_BYTES = 32 << 20  # of text
 _WITH_TEXT = frozenset({Outcome.OK, Outcome.TOO_LARGE, Outcome.INCOMPLETE})
 COLUMNS = [
     "key", "url", "domain", "status", "outcome", "fetched_at", "media_type", "fingerprint", "noindex", "redirect_to",
@@ -57,7 +58,7 @@ class IndexLimits:
     lot_pages: int = LOT_PAGES
     lot_bytes: int = LOT_BYTES
     range_rows: int = RANGE_ROWS
-    links_memory_bytes: int = 1 << 30
+    links_memory_bytes: int = 32 << 20
     table_memory_bytes: int = 0  # 0: the crawl's own setting
 
 
@@ -90,6 +91,7 @@ class Indexer:
         self._archive = ArchiveReader(crawl, _settings(crawl).agent.user_agent)
         self._extractor = TextExtractor()
         self._own_text = OwnText()
+        self._trimmer = Trimmer()
         self._not_shown = NotShown(self.folder.lots)
         self._read = self._written = self._deleted = 0
         self._planned = False  # the plan is of this process, so nothing of it was written before
@@ -182,6 +184,9 @@ class Indexer:
             if len(lot) >= self._limits.lot_pages or lot.size_bytes >= self._limits.lot_bytes:
                 lot = self._finished(lot, position)
         self._finished(lot, position)
+        del lot
+        self._archive.close()  # until more pages come: its files, and who reads documents for it
+        self._trimmer.trim()
 
     def _unreadable(self) -> int:
         """Return the pages so far whose record could not be read; reset the archive's count."""

@@ -41,7 +41,7 @@ SUPPORTERS = np.dtype(
         ("independence", "<f4"),  # `behind` by what is usual for as many linkers, at most 1; 1 for few linkers
     ]
 )
-_CHUNK_BYTES = 32 << 20  # of sketches in hand
+_CHUNK_BYTES = 8 << 20  # of sketches in hand
 _COUNTED_ROWS = _CHUNK_BYTES // (8 * REGISTERS)  # each register is a float64 when it is counted
 _ALPHA = 0.7213 / (1 + 1.079 / REGISTERS)  # Flajolet et al. 2007, Figure 3
 
