@@ -383,6 +383,32 @@ def test_a_mark_that_lies_hides_no_rules(mark: bytes) -> None:
     assert not rules.verdict("/").allowed
 
 
+UNSEEN = st.text(alphabet=" \t\u00a0\u00ad\u200b\u200e\u2003\u2028\u202f\u2060\u2066\u3000", max_size=3)
+
+
+@given(st.lists(st.tuples(NAMES | RULES, UNSEEN, UNSEEN, UNSEEN, UNSEEN, AGENTS | ROOTED), max_size=8), TARGETS)
+def test_what_nobody_sees_around_a_field_or_its_value_is_a_blank(
+    lines: list[tuple[bytes, str, str, str, str, bytes]], target: str
+) -> None:
+    """An editor, or a page that rules were copied from, leaves it there."""
+
+    def written(replace: Callable[[str], str]) -> str:
+        return "".join(
+            f"{replace(before)}{name.decode()}{replace(between)}:{replace(behind)}{value.decode()}{replace(end)}\n"
+            for name, before, between, behind, end, value in lines
+        )
+
+    assert allows(written(str), target) == allows(written(lambda text: " " * len(text)), target)
+    assert not allows(f"User-agent: x\nAllow: /\n{written(str)}\u200bUser-agent:\u00a0{AGENT}\nDisallow: /", "/q")
+
+
+def test_a_blank_of_eight_bits_before_a_value_is_one() -> None:
+    """As editors of Windows write a space that does not break; behind a value it may be a part of a letter."""
+    assert not allows(b"\xa0User-agent:\xa0*\n\xa0Disallow:\xa0/a\n", "/a")
+    rules = b"User-agent: *\nDisallow: /\xc3\xa0"
+    assert allows(rules, "/") and not allows(rules, "/%C3%A0")
+
+
 def test_half_a_character_at_the_end_of_utf_16_hurts_nothing() -> None:
     body = "\ufeffUser-agent: *\nDisallow: /x\n".encode("utf-16-le") + b"\xd8"
     assert not allows(body, "/x") and allows(body, "/y")

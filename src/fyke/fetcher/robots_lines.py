@@ -1,7 +1,9 @@
 """The field and value of one line of a robots.txt (RFC 9309, section 2.2).
 
 Called by `fyke.fetcher.robots_rules` only. It is as tolerant as Google's parser: of a forgotten colon, the usual
-misspellings, any line ends, a byte order mark. Anything after a NUL is ignored.
+misspellings, any line ends, a byte order mark. Anything after a NUL is ignored. Differs: blanks beyond ASCII,
+and characters that nobody sees, are blanks around a field and its value, because rules are copied out of pages. A byte
+order mark in the midst of a file is none of them, as in Google's suite.
 
 Invariant: line numbers are those a text editor shows, whatever the line ends.
 """
@@ -31,6 +33,16 @@ _BY_ZEROS: dict[tuple[bool, ...], str] = {
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _BLANK = " \t\v\f"
+# What is seen as a blank, or not at all: its bytes in UTF-8. No other character begins or ends as one of these does.
+_UNSEEN: tuple[tuple[str, ...], ...] = (
+    (f"[{_BLANK}]",),
+    ("\xc2", "[\xa0\xad]"),
+    ("\xe2", "\x80", "[\x80-\x8f\xa8-\xaf]"),
+    ("\xe2", "\x81", "[\xa0-\xaf]"),
+    ("\xe3", "\x80", "\x80"),
+)
+_BEFORE = re.compile(rf"\A(?:\xa0|{'|'.join(map(''.join, _UNSEEN))})++")  # A0: a blank in Latin-1, and begins no UTF-8
+_BEHIND = re.compile(rf"\A(?:{'|'.join(''.join(reversed(parts)) for parts in _UNSEEN)})++")  # of the line reversed
 _FORGOTTEN_COLON = re.compile(r"([^ \t]++)[ \t]++([^ \t]++)")
 _TOKEN = re.compile(r"[A-Za-z_-]*")
 
@@ -100,9 +112,17 @@ def _take_apart(line: str) -> tuple[str, str]:
     said = line.partition("#")[0].partition("\0")[0]
     key, colon, value = said.partition(":")
     if colon:
-        return key.strip(_BLANK).lower(), value.strip(_BLANK)
+        return _stripped(key).lower(), _stripped(value)
     match = _FORGOTTEN_COLON.fullmatch(said.strip(_BLANK))
     return (match[1].lower(), match[2]) if match else ("", "")
+
+
+def _stripped(text: str) -> str:
+    """Return `text` without blanks and unseen characters around it."""
+    if text.isascii():
+        return text.strip(_BLANK)
+    text = _BEFORE.sub("", text)
+    return _BEHIND.sub("", text[::-1])[::-1]
 
 
 def _field_of(key: str) -> Field | None:

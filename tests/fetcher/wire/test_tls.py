@@ -50,6 +50,24 @@ async def test_no_key_is_agreed_on_whose_size_the_server_chooses(authority, behi
     assert not [name for name in offered if name.startswith(("DHE-", "ADH-"))]
 
 
+@pytest.mark.parametrize(
+    ("group", "taken"),
+    [
+        *((f"ffdhe{bits}", False) for bits in (2048, 3072, 4096, 6144, 8192)),
+        *((curve, True) for curve in ("X25519", "prime256v1", "secp384r1", "secp521r1", "X448")),
+    ],
+)
+async def test_nor_is_one_in_tls_1_3(authority, group, taken):
+    """There the server may ask for a group with numbers of 8,192 bits, which take a tenth of a second."""
+    issuer, ca_file = authority
+    context = tls(issuer, "site.test", "http/1.1")
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.set_ecdh_curve(group)
+    async with web(saying(SMALL), ssl=context) as server, Client(ca_file=ca_file) as client:
+        answer = await client.get(server.url().replace("http:", "https:"))
+    assert answer.outcome is (Outcome.OK if taken else Outcome.TLS_FAILED), answer.detail
+
+
 async def test_files_and_passwords_have_names_of_any_letters(authority, tmp_path, monkeypatch):
     issuer, _ = authority
     monkeypatch.setenv("KEY", "hüntersecret")

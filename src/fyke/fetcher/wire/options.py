@@ -5,6 +5,7 @@ rewritten, redirects are not followed, and the only server ever connected to is 
 environment names a proxy.
 """
 
+import re
 import ssl
 from collections.abc import Iterable
 from os import fsencode
@@ -22,6 +23,9 @@ from fyke.fetcher.wire.transfer import HTTP_VERSION
 BUFFER_BYTES = 32 << 10  # read at a time: each byte of an HTTP/2 head may stand for 4 KB
 LEAST_RATE_BYTES_S = 64  # a download that is slower for `stall_s` is broken off
 CIPHERS = "DEFAULT:!kDHE"  # with DHE a server chooses the size of the numbers: 10,000 bits take a second
+# The same in TLS 1.3. OpenSSL can take groups away from its own list since 3.5, and has no newer ones to keep before.
+_GROUPS_SINCE_3_5 = "DEFAULT:-ffdhe2048:-ffdhe3072:-ffdhe4096:-ffdhe6144:-ffdhe8192"
+_GROUPS_BEFORE = "X25519:P-256:X448:P-521:P-384"
 _SYSTEM_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",  # Debian, Arch
     "/etc/pki/tls/certs/ca-bundle.crt",  # Fedora
@@ -57,12 +61,20 @@ def constant_options(config: FetchSection) -> list[Option]:
 def _trust(config: FetchSection) -> Iterable[Option]:
     """Yield the options by which TLS is spoken with servers and proxies."""
     yield from ((pycurl.SSL_CIPHER_LIST, CIPHERS), (pycurl.PROXY_SSL_CIPHER_LIST, CIPHERS))
+    yield from _groups(pycurl.version)
     peer, host = (1, 2) if config.verify_tls else (0, 0)
     yield from ((pycurl.SSL_VERIFYPEER, peer), (pycurl.PROXY_SSL_VERIFYPEER, peer))
     yield from ((pycurl.SSL_VERIFYHOST, host), (pycurl.PROXY_SSL_VERIFYHOST, host))
     bundle = fsencode(certificate_bundle(config.ca_file))
     if config.verify_tls:
         yield from ((pycurl.CAINFO, bundle), (pycurl.PROXY_CAINFO, bundle))
+
+
+def _groups(version: str) -> Iterable[Option]:
+    """Yield the option for groups of keys, by what libcurl says of itself; libcurl has none for proxies."""
+    if found := re.search(r"\bOpenSSL/(\d+)\.(\d+)", version):
+        since_3_5 = (int(found[1]), int(found[2])) >= (3, 5)
+        yield pycurl.SSL_EC_CURVES, _GROUPS_SINCE_3_5 if since_3_5 else _GROUPS_BEFORE
 
 
 def certificate_bundle(ca_file: str) -> str:
