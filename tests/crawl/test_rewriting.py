@@ -41,7 +41,7 @@ from fyke.crawl.verdicts import FIRST_TRIALS
 from fyke.disk.store import Store
 from fyke.explain import why
 from fyke.frontier.filters import filters_for
-from fyke.lab.simweb.dust import NOTHING, Dust, Session, View
+from fyke.lab.simweb.dust import NOTHING, Dust, PageView, Session
 from fyke.lab.simweb.dust_server import DustWeb, dust_web
 from fyke.rewrite.learner import rules_of_site
 from fyke.rewrite.learning import Content
@@ -55,7 +55,7 @@ SMALL = Dust(
 )  # fmt: skip
 PAPER = Dust(
     seed=71, host="paper.sim", articles=90, folders=6, things=60, links_per_page=9, matter=("day", "part"), missing=4,
-    views=(View("first", "print"), View("last", "amp"), View("query", "plain")), ignored=(("utm", ("a", "b")),),
+    views=(PageView("first", "print"), PageView("last", "amp"), PageView("query", "plain")), ignored=(("utm", ("a", "b")),),
 )  # fmt: skip
 DECOY = Rule(shape=Shape.DROP_KEY, host=SMALL.host, key="part")
 

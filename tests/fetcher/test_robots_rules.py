@@ -99,6 +99,13 @@ def test_many_rules_are_judged_as_few(lines, targets):
         assert rules.verdict(target).allowed == judged(body, target), (body, target)
 
 
+@pytest.mark.parametrize("marks", [0, 1, 2, 3, 100_000])
+def test_marks_of_the_encoding_hide_no_line(marks: int) -> None:
+    """Files with a mark each may have been joined."""
+    rules = RobotsRules.parse(b"\xef\xbb\xbf" * marks + b"User-agent: *\nDisallow: /b\n", AGENT)
+    assert not rules.verdict("/b").allowed and rules.verdict("/a").allowed
+
+
 def filled(make: Callable[[int], bytes]) -> bytes:
     """A robots.txt as long as is read, of the lines that `make` makes."""
     lines = [b"User-agent: *"]

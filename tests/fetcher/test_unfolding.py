@@ -4,9 +4,11 @@ import asyncio
 import bz2
 import gzip
 import lzma
+import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
+from io import BytesIO
 
 import brotli
 import pytest
@@ -141,6 +143,9 @@ def test_rules_that_are_packed_and_do_not_say_so_could_not_be_had() -> None:
     """They may forbid something, and as text they say nothing."""
     lines = b"".join(b"Disallow: /%x\n" % number for number in range(500)) + RULES
     in_zstd = zstandard.compress(lines)
+    zipped = BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("robots.txt", lines)
     bodies = [
         (gzip.compress(lines), ()),
         (gzip.compress(gzip.compress(lines)), ("gzip",)),
@@ -149,6 +154,10 @@ def test_rules_that_are_packed_and_do_not_say_so_could_not_be_had() -> None:
         (gzip.compress(lines), ("gzip", "gzip", "gzip", "gzip")),
         (in_zstd, ()),
         (b"\x1f\x9d\x90" + lines, ("compress",)),
+        (zipped.getvalue(), ()),
+        (bz2.compress(lines), ()),
+        (lzma.compress(lines), ()),
+        (b"7z\xbc\xaf\x27\x1c\0\4" + bytes(100), ()),
     ]
     met: list[tuple[Outcome, str, bytes]] = []
 

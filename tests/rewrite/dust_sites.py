@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from random import Random
 
-from fyke.lab.simweb.dust import Dust, Session, View
+from fyke.lab.simweb.dust import Dust, PageView, Session
 
 SHOP = Dust(
     seed=1, host="shop.sim", articles=300, folders=60, things=240, links_per_page=4,
@@ -48,7 +48,7 @@ class Hub(Dust):
         for step in range(3):
             yield self._written("a0.html", session, Random(f"{name} {step}"))
 
-    def body(self, name: str, session: str, count: int, view: View | None = None) -> bytes:
+    def body(self, name: str, session: str, count: int, view: PageView | None = None) -> bytes:
         return super().body(name, session, count, view) + (f"<p>visitor {count}".encode() if name == "a0.html" else b"")
 
 

@@ -74,12 +74,14 @@ _BEGINNINGS = (
     (Field.SITEMAP, ("sitemap", "site-map")),
     (Field.CRAWL_DELAY, ("crawl-delay", "crawldelay", "crawl delay")),
 )
+_MORE_MARKS = re.compile(r"\A(?:\xef\xbb\xbf)+(?=\xef\xbb\xbf)")  # before the last; files with one each were joined
 _EXACT = {name: field for field, names in _BEGINNINGS for name in names}
 
 
 def lines_of(body: bytes) -> Iterator[Line | None]:
     """Yield the lines of `body` in order; None for those that say nothing. Never raises, whatever the bytes."""
     text = _bytes_of(body[:MAX_BYTES]).decode("latin-1")
+    text = _MORE_MARKS.sub("", text, count=1)
     for mark in "\xef\xbb\xbf":  # whole or in part, at the beginning only
         if not text.startswith(mark):
             break

@@ -29,7 +29,8 @@ NOW_STEPS = 2_000  # a robots.txt that takes fewer is unfolded at once, as nearl
 AT_ONCE = 8
 MEMORY_BYTES = 8 << 20
 MOST_WAITING = 512  # each may hold a file
-_PACKED = (b"\x1f\x8b", b"\x1f\x9d", b"\x28\xb5\x2f\xfd")  # how gzip, compress and zstd begin, and no text
+# How gzip, compress, zstd, ZIP, bzip2, xz and 7z begin, and no rules.
+_PACKED = (b"\x1f\x8b", b"\x1f\x9d", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\0", b"7z\xbc\xaf\x27\x1c")
 _UTF8 = getincrementaldecoder("utf-8")
 LEAST_CHARS = 16  # with fewer no rule is whole: `Disallow:/` and its user agent
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")

@@ -34,7 +34,7 @@ LEAST_HELD = 20  # keys of a view that count: a notice in its place says next to
 Read = Callable[[AnsweredPage], Page | None]
 
 
-class Pair(NamedTuple):
+class ViewOfPage(NamedTuple):
     """A view, and the page to which a rule leads instead."""
 
     view: AnsweredPage
@@ -114,7 +114,7 @@ def _less(url: str, main: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield target, {"shape": Shape.DROP_SEGMENT, "host": host, "key": name, "place": where}
 
 
-def _pairs(rule: Rule, known: Sequence[Rule], at: Mapping[str, AnsweredPage]) -> tuple[list[Pair], int]:
+def _pairs(rule: Rule, known: Sequence[Rule], at: Mapping[str, AnsweredPage]) -> tuple[list[ViewOfPage], int]:
     """Return the views on which `rule` acts, though no `known` rule does, with their pages, in the order of their keys;
     and the number of views whose page is none. No pairs if most pages are not known."""
     before, after = Rewriter(known), Rewriter([*known, rule])
@@ -128,14 +128,14 @@ def _pairs(rule: Rule, known: Sequence[Rule], at: Mapping[str, AnsweredPage]) ->
         if page is None:
             unknown += 1
         elif target != url:
-            pairs += [Pair(view, page)] if page.fingerprint else []
+            pairs += [ViewOfPage(view, page)] if page.fingerprint else []
             lost += not page.fingerprint
     if unknown > len(pairs) + lost:
         return [], 0
     return sorted(pairs, key=lambda pair: key_of(pair.view.url)), lost
 
 
-def _tried(rewriter: Rewriter, pairs: Iterable[Pair], read: Read) -> tuple[Evidence, dict[str, tuple[str, str]]]:
+def _tried(rewriter: Rewriter, pairs: Iterable[ViewOfPage], read: Read) -> tuple[Evidence, dict[str, tuple[str, str]]]:
     """Return what `pairs` say for a rule and against it, with an example of either."""
     held = [_held(rewriter, pair, read) for pair in pairs]
     lacking = [lacks for _, lacks in held]
@@ -154,7 +154,7 @@ def _tried(rewriter: Rewriter, pairs: Iterable[Pair], read: Read) -> tuple[Evide
     return Evidence(agreeing, contradictions), told
 
 
-def _held(rewriter: Rewriter, pair: Pair, read: Read) -> tuple[U64, U64]:
+def _held(rewriter: Rewriter, pair: ViewOfPage, read: Read) -> tuple[U64, U64]:
     """Return what the view of `pair` holds, and what of it its page lacks; nothing if either cannot be read."""
     held = []
     for answered in pair:

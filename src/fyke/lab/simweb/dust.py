@@ -26,7 +26,7 @@ class Session(NamedTuple):
     after: str = ""
 
 
-class View(NamedTuple):
+class PageView(NamedTuple):
     """How URLs name a view, which shows the text of a page without its links: by a `first` or `last` segment `name` of
     the path, or by a key (`query`)."""
 
@@ -60,7 +60,7 @@ class Dust:
     usual: tuple[str, str, str] | None = None  # key, its usual value, another
     changing_share: float = 0.0  # share of pages with another text at every request
     noise: tuple[str, ...] = ()  # what changes at every request on every page: token, advert, menu, clock
-    views: tuple[View, ...] = ()
+    views: tuple[PageView, ...] = ()
     missing: int = 20  # links to things that do not exist
     links_per_page: int = 8  # links of a page to other pages
 
@@ -102,7 +102,7 @@ class Dust:
             return name
         return NOTHING if path == "item" else None
 
-    def seen(self, target: str) -> tuple[View | None, str]:
+    def seen(self, target: str) -> tuple[PageView | None, str]:
         """Return the view that `target` (with its first slash) names, and the target of its page."""
         path, mark, query = target[1:].partition("?")
         for view in self.views:
@@ -192,7 +192,7 @@ class Dust:
         hosts = (self.host, *self.aliases)
         return f"//{hosts[dice.randrange(len(hosts))]}/{path}" + ("?" if pairs else "") + "&".join(pairs)
 
-    def body(self, name: str, session: str, count: int, view: View | None = None) -> bytes:
+    def body(self, name: str, session: str, count: int, view: PageView | None = None) -> bytes:
         """Return the page `name` in a `session`, or a `view` of it; `count` changes the parts that change at every
         request."""
         if name == NOTHING:
