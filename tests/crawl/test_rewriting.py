@@ -55,7 +55,8 @@ SMALL = Dust(
 )  # fmt: skip
 PAPER = Dust(
     seed=71, host="paper.sim", articles=90, folders=6, things=60, links_per_page=9, matter=("day", "part"), missing=4,
-    views=(PageView("first", "print"), PageView("last", "amp"), PageView("query", "plain")), ignored=(("utm", ("a", "b")),),
+    views=(PageView("first", "print"), PageView("last", "amp"), PageView("query", "plain")),
+    ignored=(("utm", ("a", "b")),),
 )  # fmt: skip
 DECOY = Rule(shape=Shape.DROP_KEY, host=SMALL.host, key="part")
 
