@@ -9,7 +9,7 @@ Invariants: the sample of a page depends on its own bytes alone. Linear in the b
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from itertools import islice
 
@@ -20,6 +20,7 @@ from fyke.core.markup import TakesLong, has_many_tags, tree_of
 from fyke.core.pace import haste
 from fyke.core.pages import HTML_TYPES
 from fyke.core.urls import canonical, key_of
+from fyke.harvest.prints import Place, leave_out
 from fyke.harvest.same_text import MOST_TEXT_BYTES, NEVER
 
 MOST_HELD = 512  # keys
@@ -31,16 +32,19 @@ _WORD = re.compile(r"\w+")
 _ONE = np.uint64(1)
 
 
-def held_by(content: bytes, media_type: str, url: str, rewrite: Callable[[str], str]) -> U64:
+def held_by(
+    content: bytes, media_type: str, url: str, rewrite: Callable[[str], str], without: Container[Place] = frozenset()
+) -> U64:
     """Return keys of what the page `url` holds, given its decoded body (UTF-8): uint64[at most `MOST_HELD`], sorted.
-    Links count as `rewrite` makes them from canonical URLs; those to the page itself do not.
+    Links count as `rewrite` makes them from canonical URLs; those to the page itself do not, nor do numbers at the
+    places `without`.
 
     Empty for what is not HTML, too large, or slow to parse.
     """
     if media_type not in HTML_TYPES or len(content) > MOST_TEXT_BYTES or has_many_tags(content):
         return NO_KEYS
     with suppress(TakesLong), haste():
-        return _sample(np.unique(np.fromiter(map(key_of, _read(content, url, rewrite)), np.uint64)))
+        return _sample(np.unique(np.fromiter(map(key_of, _read(content, url, rewrite, without)), np.uint64)))
     return NO_KEYS
 
 
@@ -69,7 +73,9 @@ def _comparable(one: U64, other: U64) -> tuple[U64, U64]:
     return one[one & mask == 0], other[other & mask == 0]
 
 
-def _read(content: bytes, url: str, rewrite: Callable[[str], str]) -> Iterator[str]:
+def _read(
+    content: bytes, url: str, rewrite: Callable[[str], str], without: Container[Place] = frozenset()
+) -> Iterator[str]:
     """Yield the words of a page, and the rewritten URLs of what it leads to and shows."""
     tree = tree_of(content)
     if tree.body is None:
@@ -79,7 +85,9 @@ def _read(content: bytes, url: str, rewrite: Callable[[str], str]) -> Iterator[s
     root = (canonical(written, url) if written else None) or url
     for node in reversed(tree.body.css(NEVER)):  # inner nodes first
         node.decompose()
-    yield from _words(tree.body.text(separator=" "))
+    words = tree.body.text(separator=" ").split()
+    leave_out(words, without)
+    yield from _words(" ".join(words))
     own = rewrite(url)
     for node in islice(tree.body.css(_LEADING), MOST_LINKS):
         link = node.attributes.get("href") or node.attributes.get("src")

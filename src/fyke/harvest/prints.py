@@ -13,7 +13,7 @@ Invariant: pages of the same bytes have the same numbers; linear in the bytes.
 """
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from typing import NamedTuple
@@ -40,6 +40,9 @@ _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//([^/?#]*)", re.IGNORECASE)
 _PAIR = re.compile(r"[?&;][^=&;#?]*=([^&;#]*)")
 
 
+Place = tuple[str, str]  # of a number in a text: the words before and after it, "0" for those with digits
+
+
 class Print(NamedTuple):
     """A page's number, the links beside it, and its words."""
 
@@ -56,9 +59,25 @@ def prints_of(content: bytes, media_type: str, url: str) -> list[int]:
     return [each.number for each in whole_prints(content, media_type, url)]
 
 
-def whole_prints(content: bytes, media_type: str, url: str) -> list[Print]:
-    """Return the same as `prints_of`, with the links beside the page and its words."""
-    return [_print(each, media_type, url) for each in (content, *without_marks(content, url))]
+def whole_prints(content: bytes, media_type: str, url: str, without: Container[Place] = frozenset()) -> list[Print]:
+    """Return the same as `prints_of`, with the links beside the page and its words. Numbers at the places `without` are
+    left out."""
+    return [_print(each, media_type, url, without) for each in (content, *without_marks(content, url))]
+
+
+def leave_out(words: list[str], without: Container[Place]) -> None:
+    """Write 0 for the numbers of `words` that are at the places `without`."""
+    for at, place in numbers_among(words):
+        if place in without:
+            words[at] = "0"
+
+
+def numbers_among(words: Sequence[str]) -> Iterator[tuple[int, Place]]:
+    """Yield the words with digits, by their position, each with its place."""
+    plain = ["0" if any(map(str.isdigit, word)) else word for word in words]
+    for at, word in enumerate(plain):
+        if word == "0":
+            yield at, (plain[at - 1] if at else "", plain[at + 1] if at + 1 < len(plain) else "")
 
 
 def number_of(content: bytes, media_type: str) -> int:
@@ -66,14 +85,14 @@ def number_of(content: bytes, media_type: str) -> int:
     return _print(content, media_type, "").number
 
 
-def _print(content: bytes, media_type: str, url: str) -> Print:
+def _print(content: bytes, media_type: str, url: str, without: Container[Place] = frozenset()) -> Print:
     if media_type in HTML_TYPES and len(content) <= MOST_TEXT_BYTES and not has_many_tags(content):
         with suppress(TakesLong), haste():
-            return _read(content, url)
+            return _read(content, url, without)
     return Print(xxhash.xxh3_64_intdigest(content))
 
 
-def _read(content: bytes, url: str) -> Print:
+def _read(content: bytes, url: str, without: Container[Place]) -> Print:
     """Return the print of an HTML page. Its number is of the words, in order, then what is shown and linked; of the
     bytes if words are few."""
     tree = tree_of(content)
@@ -91,6 +110,8 @@ def _read(content: bytes, url: str) -> Print:
     for node in reversed(tree.body.css(BESIDE)):
         node.decompose()
     words = tree.body.text(separator=" ").split()
+    if without:
+        leave_out(words, without)
     said = [title.text() if title is not None else "", *words]
     whole = content
     if len(words) >= LEAST_WORDS:

@@ -2,7 +2,9 @@
 
 For each site (`fetched`) it finds the rules that may hold (`candidates`), and tests them (`learning`). Contents are
 compared by what they say (`harvest/prints`). If a session id is in the URL and also in every link of the page, they are
-compared without it. So pages whose path others have as well are read from the archive.
+compared without it. So pages whose path others have as well are read from the archive. If numbers in their text
+change at every request (`noise`), they are read once more, and compared without. Such rules are verified like those
+for views, which show less of a page (`views`).
 
 Rules that may hold, but too few pages say so, are returned beside them. So are pages that say much the same under
 several URLs, but never the same: their text may change at every request, and nothing is learned from them.
@@ -24,7 +26,7 @@ from fyke.core.rewriting import Rewriter
 from fyke.core.telling import Tell
 from fyke.core.urls import main_name, split
 from fyke.disk.files import write_whole
-from fyke.harvest.prints import number_of, whole_prints
+from fyke.harvest.prints import Place, number_of, whole_prints
 from fyke.rewrite.candidates import at_paths, candidates, contents_of, is_index_page, values
 from fyke.rewrite.fetched import AnsweredPage, places, sites
 from fyke.rewrite.learning import (
@@ -38,11 +40,13 @@ from fyke.rewrite.learning import (
 )
 from fyke.rewrite.likeness import PrintsOfSite, different, usual_words, without
 from fyke.rewrite.mirrors import mirrors
+from fyke.rewrite.noise import Numbers, noise, numbers_of
 from fyke.rewrite.standing import by_standing
 from fyke.rewrite.views import views
 from fyke.search.archived import ArchiveReader
 
 MOST_READ = 20_000  # pages of a site from the archive
+MOST_COMPARED = 2_000  # whose numbers are compared
 
 
 class RestlessPages(NamedTuple):
@@ -73,9 +77,11 @@ def learn(folder: Path, progress: Tell) -> LearnedRules:
     with ArchiveReader(folder) as reader:
         for number, (name, pages) in enumerate(sites(folder), 1):
             progress(f"site {number:,}: {name}", 0, 0)
-            contents = _printed(pages, reader)
-            found = rules_of_site(name, contents)
-            seen = list(views(pages, found, partial(_read, reader)))
+            contents, changing = _printed(pages, reader)
+            if changing:
+                contents, _ = _printed(pages, reader, changing)
+            found = [rule.model_copy(update={"view": bool(changing)}) for rule in rules_of_site(name, contents)]
+            seen = list(views(pages, found, partial(_read, reader), changing))
             rules += [*found, *(view for view in seen if view.support >= LEAST_SUPPORT)]
             short += [*short_of_site(contents, found), *(view for view in seen if view.support < LEAST_SUPPORT)]
             restless += filter(None, [restless_pages(contents, found)])
@@ -86,10 +92,14 @@ def learn(folder: Path, progress: Tell) -> LearnedRules:
     return LearnedRules(rules, short, restless)
 
 
-def _printed(pages: Sequence[AnsweredPage], reader: ArchiveReader) -> list[Content]:
-    """Return `pages` with their contents, without the ids of their own URLs. Unreadable pages are left out."""
+def _printed(
+    pages: Sequence[AnsweredPage], reader: ArchiveReader, without: frozenset[Place] = frozenset()
+) -> tuple[list[Content], frozenset[Place]]:
+    """Return `pages` with their contents, without the ids of their own URLs and numbers at the places `without`; and
+    the places of numbers that change at every request. Unreadable pages are left out."""
     printed, left, read, prints = list[AnsweredPage](), MOST_READ, list[str](), PrintsOfSite()
     paths = Counter(_path(page.url) for page in pages if page.fingerprint)
+    numbers = list[tuple[str, str, Numbers]]()
     for page in pages:
         wanted = page.fingerprint and len(pages) >= 2 * LEAST_SUPPORT and page.row["warc_file"]
         if wanted and (paths[_path(page.url)] > 1 or any(marks_of(page.url))):
@@ -98,14 +108,18 @@ def _printed(pages: Sequence[AnsweredPage], reader: ArchiveReader) -> list[Conte
             if found is None:
                 continue
             read.append(page.url)
-            prints.add(whole_prints(found.content, page.row["media_type"], page.url))
+            said = whole_prints(found.content, page.row["media_type"], page.url, without)
+            prints.add(said)
+            if len(numbers) < MOST_COMPARED and not without:
+                numbers.append((_path(page.url), page.url, numbers_of(said[0].words)))
         printed.append(page)
     known, same = dict(zip(read, prints.pages(), strict=True)), SameContents()
     for page in printed:
         if page.url in known:
             same.join([page.fingerprint, *known[page.url][0]])
     outlines = {url: said for url, (_, said) in known.items()}
-    return [Content(page.url, same.first(page.fingerprint), outlines.get(page.url)) for page in printed]
+    contents = [Content(page.url, same.first(page.fingerprint), outlines.get(page.url)) for page in printed]
+    return contents, noise(numbers)
 
 
 def _said_by(page: AnsweredPage, reader: ArchiveReader) -> int:

@@ -11,7 +11,8 @@ Bounded: of a rule, `MOST_PAIRS` pairs of pages are read.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from fyke.core.rewrite_rules import Rule, Shape
 from fyke.core.rewriting import Rewriter
 from fyke.core.urls import key_of, split
 from fyke.harvest.containment import held_by, missing, words_of_url
+from fyke.harvest.prints import Place
 from fyke.rewrite.candidates import MOST_PARTS, SIGNS
 from fyke.rewrite.fetched import AnsweredPage
 from fyke.rewrite.learning import FEW_SUPPORT, Evidence
@@ -45,16 +47,19 @@ class ViewOfPage(NamedTuple):
         return self.view.url, self.page.url
 
 
-def views(pages: Iterable[AnsweredPage], rules: Sequence[Rule], read: Read) -> Iterator[Rule]:
+def views(
+    pages: Iterable[AnsweredPage], rules: Sequence[Rule], read: Read, without: Container[Place] = frozenset()
+) -> Iterator[Rule]:
     """Yield rules for views among the `pages` of a site that has also these `rules`, each with its evidence. If fewer
     than `LEAST_SUPPORT` contents support a rule, their number is its `support`. `read` returns a page from the archive,
-    or None."""
+    or None. Numbers at the places `without` do not count."""
     at = _by_rewritten(pages, Rewriter(rules))
     known = [*rules]
     for rule in _candidates(at):
         pairs, lost = _pairs(rule, known, at)
         for most in (FIRST_PAIRS, MOST_PAIRS):
-            tried, found = _tried(Rewriter([*known, rule]), pairs[:most], read)
+            reading = partial(_held, Rewriter([*known, rule]), read, without)
+            tried, found = _tried(pairs[:most], reading)
             tried = tried.and_of(Evidence(Counter(), lost))
             if not tried.may_hold:
                 break
@@ -135,9 +140,11 @@ def _pairs(rule: Rule, known: Sequence[Rule], at: Mapping[str, AnsweredPage]) ->
     return sorted(pairs, key=lambda pair: key_of(pair.view.url)), lost
 
 
-def _tried(rewriter: Rewriter, pairs: Iterable[ViewOfPage], read: Read) -> tuple[Evidence, dict[str, tuple[str, str]]]:
-    """Return what `pairs` say for a rule and against it, with an example of either."""
-    held = [_held(rewriter, pair, read) for pair in pairs]
+def _tried(
+    pairs: Sequence[ViewOfPage], reading: Callable[[ViewOfPage], tuple[U64, U64]]
+) -> tuple[Evidence, dict[str, tuple[str, str]]]:
+    """Return what `pairs` say for a rule and against it, with an example of either; `reading` is `_held`."""
+    held = list(map(reading, pairs))
     lacking = [lacks for _, lacks in held]
     keys, counts = np.unique(np.concatenate([NO_KEYS, *lacking]), return_counts=True)
     usual = keys[2 * counts >= len(held)] if len(held) > 1 else NO_KEYS
@@ -154,12 +161,13 @@ def _tried(rewriter: Rewriter, pairs: Iterable[ViewOfPage], read: Read) -> tuple
     return Evidence(agreeing, contradictions), told
 
 
-def _held(rewriter: Rewriter, pair: ViewOfPage, read: Read) -> tuple[U64, U64]:
+def _held(rewriter: Rewriter, read: Read, without: Container[Place], pair: ViewOfPage) -> tuple[U64, U64]:
     """Return what the view of `pair` holds, and what of it its page lacks; nothing if either cannot be read."""
     held = []
     for answered in pair:
         page = read(answered)
         if page is None:
             return NO_KEYS, NO_KEYS
-        held.append(held_by(page.content, answered.row["media_type"], page.url, lambda url: rewriter.rewrite(url).url))
+        media_type = answered.row["media_type"]
+        held.append(held_by(page.content, media_type, page.url, lambda url: rewriter.rewrite(url).url, without))
     return held[0], np.setdiff1d(missing(*held), words_of_url(pair.view.url))

@@ -59,7 +59,7 @@ class Dust:
     matter: tuple[str, ...] = ("id", "part")
     usual: tuple[str, str, str] | None = None  # key, its usual value, another
     changing_share: float = 0.0  # share of pages with another text at every request
-    noise: tuple[str, ...] = ()  # what changes at every request on every page: token, advert, menu, clock
+    noise: tuple[str, ...] = ()  # what changes at every request on every page, from `_NOISE`
     views: tuple[PageView, ...] = ()
     missing: int = 20  # links to things that do not exist
     links_per_page: int = 8  # links of a page to other pages
@@ -201,18 +201,21 @@ class Dust:
         text = " ".join(f"word{dice.randrange(5000)}" for _ in range(60))
         now = f"<p>visitor {count}</p>" if name and dice.random() < self.changing_share else ""
         made_up = f"{self._chance('noise', (count, name)).getrandbits(60):x}"
-        now += "".join(_NOISE[kind].format(made_up, count) for kind in self.noise)
+        letters = made_up.translate(_LETTERS)
+        now += "".join(_NOISE[kind].format(made_up, count, letters) for kind in self.noise)
         anchors = "".join(f'<a href="{url.replace("&", "&amp;")}">more</a> ' for url in self.links(name, session))
         if view is not None:
             anchors = f"<p>To {view.name} this page: //{self.host}/{name} <a href='/{name}'>back</a></p>"
         return f"<html><title>{name or 'home'}</title><p>{text}</p>{now}{anchors}</html>".encode()
 
 
-_NOISE = {  # {0}: made up anew, {1}: the number of the request
+_LETTERS = str.maketrans("0123456789", "ghijklmnop")
+_NOISE = {  # {0}: made up anew, {1}: the number of the request, {2}: letters alone, made up anew
     "token": "<script>var t = '{0}';</script><form><input type=hidden name=csrf value='{0}'></form>",
     "advert": "<div class='box sponsored'><a href='/click/{0}'>Buy {0} now</a></div>",
     "menu": "<nav>You were at page {1}</nav>",
     "clock": "<p>It is {1} seconds past noon.</p>",
+    "quote": "<p>Somebody said {2} of this page.</p>",
 }
 
 
