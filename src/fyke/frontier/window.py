@@ -296,6 +296,7 @@ class Refill:
             hosts = u64(urls, "host")
             if place is None:
                 ahead = self._rare.of(urls, self._window.slow.are_endless(hosts))
+                ahead |= numbers(urls, "kind") == Kind.PROBE  # it is to judge those that wait
             else:
                 ahead = np.full(urls.num_rows, place == AHEAD)
             places = self._ready.put_back(urls, ahead)
