@@ -8,7 +8,7 @@ import pytest
 import xxhash
 
 from frontier.test_window import line, refilled
-from fyke.core.batches import concat, texts, u64, url_batch
+from fyke.core.batches import Kind, concat, texts, u64, url_batch
 from fyke.core.urls import locate
 from fyke.frontier.rare import SHARE
 from fyke.frontier.window import FEW_VISITS, Window
@@ -71,6 +71,31 @@ def test_a_chain_beside_made_up_pages_goes_on(tmp_path: Path, kind: str, host_vi
         assert read == CHAIN and len(fetched) <= 2 * FEW_VISITS * CHAIN
     else:
         assert read < CHAIN // SHARE
+    queues.close()
+
+
+@pytest.mark.parametrize("host_visits", [4, 32, 256])
+@pytest.mark.parametrize("endless", [True, False])
+def test_a_probe_goes_before_all_that_waits(tmp_path: Path, host_visits: int, endless: bool) -> None:
+    """It comes as soon as what is out is done, and is to judge the others."""
+    queues = line(tmp_path)
+    window = Window(10_000, host_visits, REST_S)
+    refill = refilled(queues, window)
+    queues.stage.put(url_batch([locate(place("/m/{word}", number)) for number in range(3000)]))
+    probe = locate(f"{HOST}/m/nobody-knows-this-name")
+    out: list[str] = []
+    for done in range(host_visits + 60):
+        out += texts(refill.visits(done * REST_S))
+        url = locate(out.pop(0))
+        if url.key == probe.key:
+            break
+        hosts = np.array([url.host], np.uint64)
+        window.ended(np.array([url.key], np.uint64), hosts)
+        window.slow.ended(hosts, [REST_S], np.array([endless]))
+        window.rests([url.host], [REST_S])
+        if done == 40:
+            queues.stage.put(url_batch([probe], kind=Kind.PROBE))
+    assert 40 < done <= 40 + host_visits + 2 and url.key == probe.key
     queues.close()
 
 
