@@ -18,7 +18,7 @@ from pathlib import Path
 from usage import arguments
 
 from fyke.core.rewrite_rules import load
-from fyke.lab.simweb.dust import Dust, Session
+from fyke.lab.simweb.dust import Dust, PageView, Session
 from fyke.lab.simweb.dust_server import DustWeb, dust_web
 
 SITES = {
@@ -42,6 +42,11 @@ SITES = {
     "clock": Dust(
         seed=22, host="clock.sim", aliases=("www.clock.sim",), articles=150, folders=40, things=80, links_per_page=4,
         ignored=(("utm_medium", ("a", "b", "c")), ("print", ("1",))), index="index.html", noise=("clock",),
+    ),
+    "paper": Dust(
+        seed=41, host="paper.sim", aliases=("www.paper.sim",), articles=150, folders=20, things=80, links_per_page=7,
+        ignored=(("ref", ("top", "side")), ("utm_term", ("a", "b"))), matter=("day", "part"), noise=("clock",),
+        views=(PageView("first", "print"), PageView("last", "amp"), PageView("query", "plain")),
     ),
     "fair": Dust(
         seed=31, host="www.fair.sim", aliases=("m.fair.sim", "fair.sim"), articles=90, folders=50, things=200,
