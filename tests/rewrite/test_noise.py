@@ -6,14 +6,13 @@ from random import Random
 import hypothesis.strategies as st
 from hypothesis import given
 
+from fyke.harvest.prints import Place
 from fyke.rewrite.noise import LEAST_PARTS, LEAST_PATHS, noise, numbers_of
 
 KEYS = ["ref", "utm", "print", "back", "from"]
 
 
-def site(
-    pages: int, keys: list[str], text: Callable[[int, dict[str, str], int], str], seed: int
-) -> frozenset[tuple[str, str]]:
+def site(pages: int, keys: list[str], text: Callable[[int, dict[str, str], int], str], seed: int) -> frozenset[Place]:
     """What is found at a site whose `text` depends on the page, the query and the number of the request."""
     dice, found, request = Random(seed), [], 1000
     for page in range(pages):
@@ -34,7 +33,16 @@ def test_a_counter_is_found_beside_numbers_that_stay(pages: int, keys: int, seed
         lambda page, _, now: f"Story {page} of 30 . Seen {now} times since 2019 , at {now}:00 h",
         seed,
     )
-    assert found == {("Seen", "times"), ("at", "h")}
+    assert found == {("<", ".", "Seen"), (">", "times", "since"), ("<", ",", "at"), (">", "h", "")}
+
+
+@given(st.integers(LEAST_PATHS, 30), st.integers(0, 99))
+def test_what_stands_before_may_be_of_another_part(pages: int, seed: int) -> None:
+    """A story, with other words on each page."""
+    found = site(
+        pages, KEYS, lambda page, _, now: f"Story w{'x' * page} {now} served . Word{'y' * page} end {now}", seed
+    )
+    assert found == {(">", "served", ".")}
 
 
 @given(st.integers(1, 40), st.integers(0, 5), st.integers(0, 99))
@@ -53,7 +61,6 @@ def test_a_price_that_one_key_changes_is_none(pages: int, key: str, seed: int) -
 
 @given(st.lists(st.sampled_from(["a", "b", "1", "22", "c3", ","]), max_size=40))
 def test_only_places_that_come_once_are_known(words: list[str]) -> None:
-    for (before, after), number in numbers_of(words).items():
-        assert any(map(str.isdigit, number))
-        assert sum(1 for one in words if one == number) >= 1
-        assert not any(map(str.isdigit, before + after)) or "0" in (before, after)
+    for (_, *beside), number in numbers_of(words).items():
+        assert any(map(str.isdigit, number)) and number in words
+        assert all(word == "0" or not any(map(str.isdigit, word)) for word in beside)

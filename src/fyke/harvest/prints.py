@@ -40,7 +40,7 @@ _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//([^/?#]*)", re.IGNORECASE)
 _PAIR = re.compile(r"[?&;][^=&;#?]*=([^&;#]*)")
 
 
-Place = tuple[str, str]  # of a number in a text: the words before and after it, "0" for those with digits
+Place = tuple[str, str, str]  # of a number in a text: two words before it (<) or after it (>), "0" for a number
 
 
 class Print(NamedTuple):
@@ -73,11 +73,14 @@ def leave_out(words: list[str], without: Container[Place]) -> None:
 
 
 def numbers_among(words: Sequence[str]) -> Iterator[tuple[int, Place]]:
-    """Yield the words with digits, by their position, each with its place."""
-    plain = ["0" if any(map(str.isdigit, word)) else word for word in words]
-    for at, word in enumerate(plain):
+    """Yield the words with digits, by their position, with each of their places, which name a word: what stands on one
+    side may be of another part of the page."""
+    plain = ["", "", *("0" if any(map(str.isdigit, word)) else word for word in words), "", ""]
+    for at, word in enumerate(plain[2:-2]):
         if word == "0":
-            yield at, (plain[at - 1] if at else "", plain[at + 1] if at + 1 < len(plain) else "")
+            for place in (("<", plain[at], plain[at + 1]), (">", plain[at + 3], plain[at + 4])):
+                if not {"", "0"} >= {*place[1:]}:
+                    yield at, place
 
 
 def number_of(content: bytes, media_type: str) -> int:

@@ -1,7 +1,7 @@
 """Which numbers in the text of a site's pages change at every request?
 
 "Served 48,213 times", "made in 0.031 seconds": because of them no two answers are the same, and no rule would be seen
-to hold. A number is known by the words beside it. It is noise if it differs between URLs of one path, page after page,
+to hold. A number is known by two words beside it. It is noise if it differs between URLs of one path, page after page,
 whatever part of the URL differs. A price is none: it is the same under URLs that differ in another key than the colour.
 
 Bounded: of each page `MOST_NUMBERS` numbers are looked at, and `MOST_URLS` URLs of a path.
@@ -14,7 +14,7 @@ from itertools import combinations, islice
 from fyke.core.urls import split
 from fyke.harvest.prints import Place, numbers_among
 
-MOST_NUMBERS = 64
+MOST_NUMBERS = 128  # each at two places
 MOST_URLS = 6
 LEAST_PATHS = 10  # at which a number differs
 LEAST_PARTS = 3  # of URLs that make it differ: keys of the query, the name of an index page, the host
