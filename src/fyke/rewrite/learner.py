@@ -82,7 +82,8 @@ def learn(folder: Path, progress: Tell) -> LearnedRules:
                 contents, _ = _printed(pages, reader, changing)
             found = [rule.model_copy(update={"view": bool(changing)}) for rule in rules_of_site(name, contents)]
             seen = list(views(pages, found, partial(_read, reader), changing))
-            rules += [*found, *(view for view in seen if view.support >= LEAST_SUPPORT)]
+            found += [view for view in seen if view.support >= LEAST_SUPPORT]
+            rules += found
             short += [*short_of_site(contents, found), *(view for view in seen if view.support < LEAST_SUPPORT)]
             restless += filter(None, [restless_pages(contents, found)])
         rules.sort(key=lambda rule: main_name(rule.host))
