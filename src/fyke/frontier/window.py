@@ -4,8 +4,9 @@ The frontier fills the window from the ready queues as it runs low, and empties 
 host holds only its share, the visits that it comes to soon: the longer it rests after a visit, the fewer. Further URLs
 wait in the spill queues, so that a slow giant delays only its own pages and never crowds out the rest (IRLbot, section
 1.3). If a host *runs low* while more of it was spilled, its spill queue is read, in turn with those of other such
-hosts; first that of URLs that go ahead (`fyke.frontier.rare`). So a host without an end in sight holds few. URLs of a
-host that sleeps go to `fyke.frontier.asleep`. A slow host (`fyke.frontier.slow`) has one visit out, once it is due.
+hosts; first that of URLs that go ahead (`fyke.frontier.rare`, and probes). So a host without an end in sight holds few.
+URLs of a host that sleeps go to `fyke.frontier.asleep`. A slow host (`fyke.frontier.slow`) has one visit out, once it
+is due.
 
 Bounded: `window_visits` rows out, and `SPARSE` rows in memory for each. Invariants: a row that was admitted is out
 until its outcome comes; a checkpoint must write down all rows that are out as waiting.

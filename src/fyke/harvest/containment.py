@@ -5,7 +5,8 @@ nothing that the article does not. So a page is taken as a set of keys: of its w
 what it shows. A set that is large is a sample: the keys that end in as many zero bits as make it small enough (Broder,
 On the resemblance and containment of documents, SEQUENCES 1997, section 4). Samples of any two pages can be compared.
 
-Invariants: the sample of a page depends on its own bytes alone. Linear in the bytes, of at most `MOST_TEXT_BYTES`.
+Invariants: the sample of a page depends on its bytes, its URL and what rewrites it. Linear in the bytes, of at most
+`MOST_TEXT_BYTES`.
 """
 
 import re
@@ -73,9 +74,7 @@ def _comparable(one: U64, other: U64) -> tuple[U64, U64]:
     return one[one & mask == 0], other[other & mask == 0]
 
 
-def _read(
-    content: bytes, url: str, rewrite: Callable[[str], str], without: Container[Place] = frozenset()
-) -> Iterator[str]:
+def _read(content: bytes, url: str, rewrite: Callable[[str], str], without: Container[Place]) -> Iterator[str]:
     """Yield the words of a page, and the rewritten URLs of what it leads to and shows."""
     tree = tree_of(content)
     if tree.body is None:

@@ -57,9 +57,11 @@ def views(
     known = [*rules]
     for rule in _candidates(at):
         pairs, lost = _pairs(rule, known, at)
+        reading = partial(_held, Rewriter([*known, rule]), read, without)
+        held: list[tuple[U64, U64]] = []
         for most in (FIRST_PAIRS, MOST_PAIRS):
-            reading = partial(_held, Rewriter([*known, rule]), read, without)
-            tried, found = _tried(pairs[:most], reading)
+            held += map(reading, pairs[len(held) : most])
+            tried, found = _tried(pairs[:most], held)
             tried = tried.and_of(Evidence(Counter(), lost))
             if not tried.may_hold:
                 break
@@ -140,11 +142,8 @@ def _pairs(rule: Rule, known: Sequence[Rule], at: Mapping[str, AnsweredPage]) ->
     return sorted(pairs, key=lambda pair: key_of(pair.view.url)), lost
 
 
-def _tried(
-    pairs: Sequence[ViewOfPage], reading: Callable[[ViewOfPage], tuple[U64, U64]]
-) -> tuple[Evidence, dict[str, tuple[str, str]]]:
-    """Return what `pairs` say for a rule and against it, with an example of either; `reading` is `_held`."""
-    held = list(map(reading, pairs))
+def _tried(pairs: Sequence[ViewOfPage], held: Sequence[tuple[U64, U64]]) -> tuple[Evidence, dict[str, tuple[str, str]]]:
+    """Return what `pairs` say for a rule and against it, with an example of either; `held` is `_held` of each."""
     lacking = [lacks for _, lacks in held]
     keys, counts = np.unique(np.concatenate([NO_KEYS, *lacking]), return_counts=True)
     usual = keys[2 * counts >= len(held)] if len(held) > 1 else NO_KEYS
